@@ -36,9 +36,9 @@ CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.tom
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
-	@echo "A whole page, both Chinese scripts, and texts without keywords (sample/pages_and_scripts.jsonl):"
+	@echo "A whole page, both Chinese scripts, texts without keywords, and a part (sample/pages_and_scripts.jsonl):"
 	@$(BIN)/dupwatch run --source sample/pages_and_scripts.jsonl --sink $(OUT)/pages.jsonl --store lmdb:$(OUT)/pages \
-	    --set source.body_format=article --emit all --show
+	    --set source.body_format=article --set judge.parts=true --emit all --show
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test: $(if $(WITH_CORE),rust-toolchain)

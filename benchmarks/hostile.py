@@ -271,7 +271,7 @@ class Bench:
         return min(self.cost(encoded(body), body_format) for _ in range(3))
 
     def _fingerprinter(self) -> Engine:
-        return built_engine(self._engine, Scheme(facts=True), self._lexicon, sketched=True)
+        return built_engine(self._engine, Scheme(facts=True), self._lexicon, sketched=True, parts=True)
 
     def _fingerprint(self, article: Article) -> None:
         self._fingerprinter().fingerprint([article.body or ""], [""])

@@ -19,11 +19,19 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
-from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
+from consumer.model.verdict import Part, SeenBefore, Verdict, decode_verdict
 from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
-from consumer.wiring.parts import body_form, decode_limits, engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.common_hashes import common_hashes
+from consumer.wiring.parts import (
+    body_form,
+    decode_limits,
+    engine,
+    judge_settings,
+    lexicon_of,
+    version_builder,
+)
 from consumer.wiring.stores import bind, completed_config, opened_store
 from dupwatch.articles import Article, Checked, checked_by
 from dupwatch.errors import Error, InvalidArticle, translated
@@ -56,13 +64,14 @@ class Check:
 
     ``truncated`` says that a limit cut the search short, ``pending`` that a near version is still being judged by
     another process, so that the answer may change. ``seen_before`` says when the same text came earlier than the
-    window, where ``judge.seen_days`` is set.
+    window, where ``judge.seen_days`` is set; ``parts`` what it shares with others, where ``judge.parts`` is.
     """
 
     repeats: tuple[Repeated, ...]
     truncated: bool
     pending: bool
     seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -89,7 +98,13 @@ class Window:
             self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
             self._store: Store = resources.enter_context(opened_store(self._config))
             bind(self._store, judged_by)
-            self._detector = Detector(self._store, judged_by, now_ms, seen_ms=self._config.seen_s * MS_PER_S)
+            self._detector = Detector(
+                self._store,
+                judged_by,
+                now_ms,
+                seen_ms=self._config.seen_s * MS_PER_S,
+                common=common_hashes(self._config),
+            )
             self._lock = Lock()
             self._sequence = count()
             self._latest_ms = 0
@@ -213,4 +228,4 @@ def _check_of(record: Record, found: QueryResult) -> Check:
         )
         for match in found.matches
     )
-    return Check(repeats, found.truncated, found.pending, found.seen_before)
+    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts)

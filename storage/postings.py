@@ -6,10 +6,12 @@ A posting has 56 bytes where fingerprints have 64 bits, and 64 bytes where they 
     | 8    | 32                          | 8       | 8        |
     | 16   | 32                          | 8       | 8        |
 
-*code* tells candidates apart before their records are read: it is the fingerprint in lane 0 and the one-bit minima in
-lane 1, padded with leading zeros where fingerprints are wider. *time_ms* and *sequence* are the arrival, unsigned; the
-window, and which of an id's versions can be in force, are checked from them. All numbers are big-endian, so that the
-postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 | number``.
+*code* tells candidates apart before their records are read: it is the fingerprint in lanes 0 and 2, and the one-bit
+minima in lane 1, padded with leading zeros where fingerprints are wider. *time_ms* and *sequence* are the arrival,
+unsigned; the window, and which of an id's versions can be in force, are checked from them. All numbers are big-endian,
+so that the postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 | number``. Lane 2
+has the anchors of parts: its keys are five bytes of an anchor, whatever the block plan, since with the 16 bits of a
+short key every row would be full of strangers.
 
 All postings of a store have the width of the first one that was added.
 """
@@ -24,9 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.errors import StoreRefused
-from storage.records import REFERENCE_BYTES, Record
+from storage.records import ANCHOR_BYTES, REFERENCE_BYTES, Record
 
+LANE_PARTS: Final = 2
 _LANE_SHIFT: Final = 4
+_PART_PREFIX: Final = bytes([LANE_PARTS << _LANE_SHIFT])
+_PART_KEY_BYTES: Final = 5
 _WORD_BYTES: Final = 8
 _BYTE_BITS: Final = 8
 _ARRIVAL: Final = struct.Struct(">QQ")
@@ -158,7 +163,7 @@ class KeyedCode(NamedTuple):
 
 def code_of(record: Record, lane: int) -> bytes:
     """Return the code of a record's postings in this lane."""
-    return layout_of(record).widened(record.one_bits) if lane else record.fingerprint
+    return layout_of(record).widened(record.one_bits) if lane == 1 else record.fingerprint
 
 
 def truncated_to(row_postings_max: int) -> int:
@@ -176,11 +181,22 @@ def layout_of(record: Record) -> PostingLayout:
     return POSTING_LAYOUTS[len(record.fingerprint)]
 
 
+def part_keys(record: Record) -> list[bytes]:
+    """Return the keys of a record's anchors, in their order; none where parts are not looked for."""
+    anchors = record.anchors or b""
+    return [_PART_PREFIX + anchors[start : start + _PART_KEY_BYTES] for start in range(0, len(anchors), ANCHOR_BYTES)]
+
+
+def all_keys(record: Record) -> list[bytes]:
+    """Return the keys of all rows in which a record has a posting."""
+    return [*record.keys, *part_keys(record)]
+
+
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
     """Return every (key, posting) under which a version is found; none if it has no keys."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
-    codes = [code_of(record, lane) for lane in (0, 1)]
-    return [(key, codes[lane_of(key)] + tail) for key in record.keys]
+    codes = [code_of(record, lane) for lane in (0, 1, LANE_PARTS)]
+    return [(key, codes[lane_of(key)] + tail) for key in all_keys(record)]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
@@ -199,4 +215,4 @@ def common_layout(records: Iterable[Record], stored: PostingLayout | None, store
 
 
 def _layouts(records: Iterable[Record]) -> Iterator[PostingLayout]:
-    return (layout_of(record) for record in records if record.keys)
+    return (layout_of(record) for record in records if record.keys or record.anchors)

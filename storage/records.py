@@ -16,6 +16,7 @@ import msgspec
 ID_HASH_BYTES = 16
 DIGEST_BYTES = 16
 REFERENCE_BYTES = ID_HASH_BYTES + DIGEST_BYTES
+ANCHOR_BYTES = 8
 
 
 class Arrival(NamedTuple):
@@ -39,7 +40,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
     dates and names that tell stories in the same words apart; empty if there are none or the scheme does without.
     ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` is what was taken
-    from the web page that the article arrived as.
+    from the web page that the article arrived as. ``anchors`` (8 bytes each) are those under which texts that share a
+    part with this one find it, ``sample`` is what tells how much they share; both None where parts are not looked for.
     """
 
     reference: bytes
@@ -62,6 +64,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     facts: bytes = b""
     stamped_ms: int | None = None
     extracted: str | None = None
+    anchors: bytes | None = None
+    sample: bytes | None = None
 
     @property
     def arrival(self) -> Arrival:

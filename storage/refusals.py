@@ -1,5 +1,7 @@
 """Reasons for which more than one store refuses a call, in one wording."""
 
+from collections.abc import Sequence
+
 from storage.errors import StoreRefused
 
 
@@ -8,9 +10,9 @@ def read_only(store: object) -> StoreRefused:
     return StoreRefused(f"The store {store} was opened for reading only.")
 
 
-def other_layout(store: object, found: bytes, known: bytes) -> StoreRefused:
+def other_layout(store: object, found: bytes, known: Sequence[bytes]) -> StoreRefused:
     """Return the error for a store whose bytes mean something else than this program knows."""
     return StoreRefused(
         f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layout "
-        f"{known.decode()}."
+        f"{' and '.join(layout.decode() for layout in known)}."
     )

@@ -28,9 +28,10 @@ from benchmarks.speed.harness import spread
 from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.report import Row, publish
 from consumer.fingerprint import BlockPlan
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
-from consumer.judge.settings import JudgeSettings
+from consumer.judge.settings import DAY_MS, JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
@@ -59,11 +60,16 @@ class Job(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How articles are judged: with one lane or both, by how many threads at a time, and how many in a batch."""
+    """How articles are judged: with one lane or both, by how many threads at a time, and how many in a batch.
+
+    With ``seen`` their texts are remembered beyond the window, with ``parts`` parts are looked for.
+    """
 
     lane1: bool
     judges: int = 1
     batch: int = BATCH
+    seen: bool = False
+    parts: bool = False
 
     @property
     def name(self) -> str:
@@ -73,6 +79,8 @@ class Way(NamedTuple):
             words.append(f"{self.judges} judges")
         if self.batch != BATCH:
             words.append(f"batches of {self.batch}")
+        words += ["texts remembered"] if self.seen else []
+        words += ["parts"] if self.parts else []
         return ", ".join(words)
 
 
@@ -83,6 +91,8 @@ WAYS: Final = (
     Way(lane1=True, judges=3),
     Way(lane1=True, judges=4),
     Way(lane1=True, judges=3, batch=3 * BATCH),
+    Way(lane1=True, seen=True),
+    Way(lane1=True, parts=True),
 )
 
 
@@ -113,7 +123,10 @@ def consume(job: Job, asked: "Connection[Judged | None, Way | None]") -> None:
     store = HbaseStore.open(parse_place(job.url))
     detectors = {way: _detector(store, job.wanted.plan, way) for way in WAYS}
     dense = job.wanted.density_bits
-    feeds = {way: MadeFeed(job.model, _builder(detector.settings), dense) for way, detector in detectors.items()}
+    feeds = {
+        way: MadeFeed(job.model, _builder(detector.settings), dense, parts=way.parts)
+        for way, detector in detectors.items()
+    }
     threads = {way: SideBySide(way.judges, Turns(Hooks())) for way in WAYS}
     while (way := asked.recv()) is not None:
         versions = feeds[way].take(job.articles)
@@ -144,7 +157,14 @@ def judge(detector: Detector, threads: SideBySide, versions: Sequence[Version]) 
 
 def _detector(store: HbaseStore, plan: str, way: Way) -> Detector:
     settings = JudgeSettings(plan=BlockPlan.named(plan), scheme_digest="", lane1=way.lane1)
-    return Detector(store, settings, now_ms, look_up_bytes_max=LOOK_UP_BYTES_MAX // way.judges)
+    return Detector(
+        store,
+        settings,
+        now_ms,
+        look_up_bytes_max=LOOK_UP_BYTES_MAX // way.judges,
+        seen_ms=DAY_MS if way.seen else 0,
+        common=CommonHashes() if way.parts else None,
+    )
 
 
 def _builder(settings: JudgeSettings) -> VersionBuilder:

@@ -10,7 +10,7 @@ from benchmarks.hbase.load import denser
 from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import make_feed
-from consumer.fingerprint import KEYWORDS_KEPT, Fingerprints, TextKind
+from consumer.fingerprint import ANCHORS_POSTED, KEYWORDS_KEPT, SAMPLED_ONE_IN, Fingerprints, TextKind
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.clock import now_ms
@@ -22,6 +22,8 @@ _BODIES: Final = 64
 _FLIPS: Final = 3
 _SHARED_BANDS: Final = 3
 _SKETCH_BYTES: Final = 256
+_ANCHORS_BYTES: Final = 8 * ANCHORS_POSTED
+_SAMPLE_BYTES: Final = 4 * BODY_CHARS // SAMPLED_ONE_IN
 _SKETCH_CHANGED_SHARE: Final = 0.05
 _TEXT_DIGEST_BYTES: Final = 16
 _KEYWORDS: Final = tuple((f"关键词{number}", 12.5 - number / 4) for number in range(KEYWORDS_KEPT))
@@ -43,11 +45,15 @@ class MadeFeed:
 
     A copy differs from its original in 3 bits of the fingerprint and in one band; each article is copied once at most.
     Originals are those of the time before. With ``density_bits`` their keys are those of a dense store (see ``load``).
+    With ``parts`` each article has anchors and a sample of its own.
     """
 
-    def __init__(self, model: CodeModel, builder: VersionBuilder, density_bits: int = 0) -> None:
+    def __init__(
+        self, model: CodeModel, builder: VersionBuilder, density_bits: int = 0, *, parts: bool = False
+    ) -> None:
         self._model = model
         self._density_bits = density_bits
+        self._parts = parts
         self._builder = builder
         self._rng = np.random.default_rng()
         self._name = uuid4().hex
@@ -79,12 +85,17 @@ class MadeFeed:
             kinds=np.full(count, TextKind.LONG, np.uint8),
             text_digests=_random_bytes(count, _TEXT_DIGEST_BYTES, self._rng),
             keyword_counts=np.full(count, len(_KEYWORDS), np.int64),
+            anchors=self._noise(count, _ANCHORS_BYTES),
+            samples=self._noise(count, _SAMPLE_BYTES),
         )
         lines = range(self._line, self._line + count)
         self._line += count
         articles = [Article(f"{self._name}-{line}", self._bodies[line % _BODIES]) for line in lines]
         time_ms = now_ms()
         return self._builder.versions(articles, [ArrivedAt(time_ms, line) for line in lines], fingerprints)
+
+    def _noise(self, count: int, size_bytes: int) -> tuple[bytes, ...]:
+        return tuple(self._rng.bytes(size_bytes) for _ in range(count)) if self._parts else ()
 
 
 def _overwrite(drawn: _Drawn, places: npt.NDArray[np.int64], of: _Drawn, rng: np.random.Generator) -> None:

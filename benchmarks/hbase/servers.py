@@ -140,7 +140,7 @@ def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> I
 def empty_store(running: Servers) -> str:
     """The URL of a store that has nothing in it."""
     wanted = Wanted("4x16", 0, packed=False)
-    shell.run(running.hbase.conf, render_script(schema_of(wanted.namespace, _TTL_S)))
+    shell.run(running.hbase.conf, render_script(schema_of(wanted.namespace, _TTL_S, seen_ttl_s=_TTL_S)))
     return running.url(wanted)
 
 
@@ -177,7 +177,7 @@ def compact(running: Servers, wanted: Wanted) -> None:
 
 
 def _schema_of(wanted: Wanted, plan: BlockPlan) -> Schema:
-    schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, BANDS), _REGIONS)
+    schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, BANDS), _REGIONS, seen_ttl_s=_TTL_S)
     if wanted.row_format is None:
         return schema
     block_bytes, encoding, bloom = wanted.row_format

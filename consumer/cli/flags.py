@@ -1,4 +1,4 @@
-"""Flags printed as they are found."""
+"""Flags and parts printed as they are found."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,10 @@ from storage.interface import Store
 
 
 def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> None:
-    """Print the duplicates among the verdicts, with the titles from the store."""
+    """Print the duplicates among the verdicts, with the titles from the store, and those that share a part."""
     flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
     for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):
         console.print(render.flag(verdict, title, other_title))
+    for verdict in verdicts:
+        if verdict.outcome == "unique" and isinstance(verdict.parts, tuple):
+            console.print(render.parts(verdict.id, verdict.parts))

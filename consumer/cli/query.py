@@ -26,6 +26,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
 from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import MS_PER_S, now_ms
@@ -59,7 +60,7 @@ def query(
         chosen = completed(chosen, judged_by)
         asking = _Query(
             opened,
-            Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S),
+            Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S, common=common_hashes(chosen)),
             engine(chosen, judged_by, lexicon),
             version_builder(judged_by),
         )
@@ -166,6 +167,8 @@ def _answer(article_id: str, found: QueryResult) -> dict[str, object]:
     }
     if found.seen_before is not None:
         answer["seen_before"] = msgspec.to_builtins(found.seen_before)
+    if found.parts:
+        answer["parts"] = msgspec.to_builtins(found.parts)
     return answer
 
 

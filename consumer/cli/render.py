@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.judge.tally import Tally
-from consumer.model.verdict import Released, SeenBefore, Verdict
+from consumer.model.verdict import Part, Released, SeenBefore, Verdict
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
 from storage.records import Record
@@ -63,6 +63,12 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
         measures += ", search truncated by a limit"
     shared = f"  shared keywords: {'  '.join(plain(word) for word in verdict.shared_keywords)}"
     return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
+
+
+def parts(article_id: str, found: Sequence[Part]) -> RenderableType:
+    """Return what a kept article shares with earlier ones, a line for each."""
+    head = Text.assemble(("◐ ", "bold cyan"), (plain(article_id), "bold"))
+    return Group(head, *(Text(f"  {plain(part_text(part))}", "green") for part in found))
 
 
 def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngine) -> Table:
@@ -121,6 +127,8 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
         rows["decided"] = verdict.decided_at
         if isinstance(verdict.seen_before, SeenBefore):
             rows["seen before"] = seen_before_text(verdict.seen_before)
+        if isinstance(verdict.parts, tuple):
+            rows["parts"] = "\n".join(map(part_text, verdict.parts))
         if isinstance(verdict.released, Released):
             rows |= _release_rows(verdict.released)
     for name, value in rows.items():
@@ -143,6 +151,11 @@ def seen_before_text(seen: SeenBefore) -> str:
     if seen.times == 1:
         return f"once, {seen.first}"
     return f"at least {seen.times:,} times, first {seen.first}, last {seen.last}"
+
+
+def part_text(part: Part) -> str:
+    """Return what an article shares with an earlier one."""
+    return f"{part.share_of_this:.0%} stands in {part.id}, {part.share_of_that:.0%} of that stands here"
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:

@@ -14,7 +14,7 @@ from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, co
 from consumer.cli.results import results, standard_error, write
 from consumer.cli.store_plan_lines import closing_lines, plan_lines, table_lines
 from consumer.config.config import Config
-from consumer.fingerprint import BlockPlan
+from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
 from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
 from consumer.wiring.parts import scheme_of
@@ -25,6 +25,7 @@ from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, schema_of
 from storage.hbase.sizes import regions_for, table_bytes
 from storage.hbase.table_script import REFUSED, render_script
 from storage.kinds import kind_of
+from storage.postings import LANE_PARTS
 
 _LANE_SHIFT: Final = 4
 _LANE_1: Final = 1
@@ -102,10 +103,11 @@ def init(
         write(_text(lines))
 
 
-def posting_shares(plan: BlockPlan, bands: int) -> list[Share]:
+def posting_shares(plan: BlockPlan, bands: int, *, parts: bool = False) -> list[Share]:
     """Return how the postings of an article spread over the first bytes of their keys."""
     lane_0 = [Share(block, max(plan.parts, 1)) for block in range(plan.blocks)]
-    return lane_0 + [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
+    lane_1 = [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
+    return lane_0 + lane_1 + ([Share(LANE_PARTS << _LANE_SHIFT, ANCHORS_POSTED)] if parts else [])
 
 
 def _plan(config: Config, articles: int) -> StorePlan:
@@ -122,7 +124,7 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
     try:
         namespace = parse_place(config.store.url).namespace
         if plan is None:
-            shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands)
+            shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands, parts=config.judge.parts)
             schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
             return schema, []
         sizes = table_bytes(plan.kept, plan.postings, keep_bodies=config.store.keep_bodies)
@@ -130,7 +132,7 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
         schema = schema_of(
             namespace,
             config.lifetime_s,
-            posting_shares(plan.plan, bands),
+            posting_shares(plan.plan, bands, parts=config.judge.parts),
             of_postings,
             article_regions=of_articles,
             seen_ttl_s=config.seen_s,

@@ -35,6 +35,7 @@ from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.parts import (
     ANCHORS_LOOKED_UP,
     ANCHORS_POSTED,
+    SAMPLED_ONE_IN,
     Shares,
     shares,
     shares_of_many,
@@ -61,6 +62,7 @@ __all__ = [
     "KEYWORDS_KEPT",
     "LANE_MINHASH",
     "LANE_SIMHASH",
+    "SAMPLED_ONE_IN",
     "SCHEME_NAMES",
     "BlockPlan",
     "Breakdown",

@@ -27,10 +27,12 @@ import msgspec
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
 from consumer.judge.judge import Judge
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
+from consumer.judge.part_search import PartSearch
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
 from consumer.judge.seen_texts import SeenTexts
@@ -39,7 +41,7 @@ from consumer.judge.situation import Decided, Situation, decisions_of
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.judge.versions import ArrivedAt, tombstone
-from consumer.model.verdict import SeenBefore, VerdictEvent
+from consumer.model.verdict import Part, SeenBefore, VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
@@ -52,13 +54,14 @@ class QueryResult(NamedTuple):
     """The kept versions that an article would be flagged for, best first.
 
     ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
-    ``seen_before`` that its text came earlier than the window.
+    ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others.
     """
 
     matches: list[Neighbour]
     truncated: bool
     pending: bool
     seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(slots=True)
@@ -66,13 +69,14 @@ class Detector(Judge):
     """The judge of a run.
 
     A store may undo a batch, or have it judged again from the start (``Store.together``). So each attempt counts and
-    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found. For the
-    same reason several threads may judge at the same time, in a store that several threads may use.
+    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found, ``kept``
+    the versions that it has kept. For the same reason several threads may judge at the same time, in a store that
+    several threads may use.
 
     ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
-    in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. ``search``,
-    ``cells`` and ``seen_texts`` are the parts that read and write the store; a fill uses them too
-    (``consumer.migration.adopting``).
+    in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. With
+    ``common`` parts of articles are looked for. ``search``, ``cells``, ``seen_texts`` and ``part_search`` read and
+    write the store; a fill uses them too (``consumer.migration.adopting``).
     """
 
     store: Store
@@ -82,12 +86,15 @@ class Detector(Judge):
     tally: Tally = field(default_factory=Tally)
     look_up_bytes_max: int = LOOK_UP_BYTES_MAX
     seen_ms: int = 0
+    common: CommonHashes | None = None
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
     cells: VerdictCells = field(init=False, repr=False)
     search: Search = field(init=False, repr=False)
     copies: KnownCopies = field(init=False, repr=False)
     seen_texts: SeenTexts = field(init=False, repr=False)
+    part_search: PartSearch = field(init=False, repr=False)
     repeats: list[Duplicate] = field(init=False, repr=False, default_factory=list)
+    kept: list[Record] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Build the parts that share the store and the tally."""
@@ -95,6 +102,7 @@ class Detector(Judge):
         self.search = Search(self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max)
         self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
         self.seen_texts = SeenTexts(self.store, self.seen_ms, self.settings.window_ms, self.tally)
+        self.part_search = PartSearch(self.store, self.cells, self.settings.window_ms, self.common, self.tally)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -121,11 +129,12 @@ class Detector(Judge):
     def attempt(self) -> "Detector":
         """Return a judge for one attempt to judge a batch: what it counts and learns is kept apart."""
         attempt = copy(self)
-        attempt.tally, attempt.repeats = Tally(), []
+        attempt.tally, attempt.repeats, attempt.kept = Tally(), [], []
         attempt.cells = replace(self.cells, tally=attempt.tally)
         attempt.search = replace(self.search, tally=attempt.tally, cells=attempt.cells)
         attempt.copies = replace(self.copies, tally=attempt.tally, cells=attempt.cells, search=attempt.search)
         attempt.seen_texts = replace(self.seen_texts, tally=attempt.tally)
+        attempt.part_search = replace(self.part_search, tally=attempt.tally, cells=attempt.cells)
         return attempt
 
     def keep(self, attempt: "Detector") -> None:
@@ -133,11 +142,14 @@ class Detector(Judge):
         with self.lock:
             self.tally.add(attempt.tally)
             self.copies.remember(attempt.repeats)
+        if self.common is not None:
+            self.common.note(attempt.kept)
 
     def judge_once(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """Judge a batch, within ``together`` of the store."""
         tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        stored = self.store.create([arrived for arrived in batch if isinstance(arrived, Version)])
+        versions = [arrived for arrived in batch if isinstance(arrived, Version)]
+        stored = self.store.create(self.part_search.posted(versions))
         answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
         answers |= self._judge_versions(stored)
         self.tally.retractions += len(tombstones)
@@ -158,7 +170,9 @@ class Detector(Judge):
         decisions = decide([record], {record.reference: near}, states, never)
         matches = [match for duplicate in decisions.duplicates for match in duplicate.matches]
         said = self.seen_texts.said(self.seen_texts.recall([record]))
-        return QueryResult(matches, bool(found.truncated), pending, said.get(record.reference))
+        named = {match.record.reference for match in matches}
+        parts = self.part_search.find_unposted(record, named)
+        return QueryResult(matches, bool(found.truncated), pending, said.get(record.reference), parts)
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
@@ -203,7 +217,9 @@ class Detector(Judge):
         duplicates = sum(_is_duplicate(verdicts[version.record.reference]) for version in stored)
         self.tally.duplicates += duplicates
         self.tally.kept += len(stored) - duplicates
-        self.tally.seen_before += sum(event.verdict.seen_before is not msgspec.UNSET for event in verdicts.values())
+        said = [event.verdict for event in verdicts.values()]
+        self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in said)
+        self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
         return verdicts
 
     def _situation(self, pending: Sequence[Stored]) -> Situation:
@@ -213,7 +229,8 @@ class Detector(Judge):
         repeated = {copy.record.reference for copy in copies}
         rest = [version for version in pending if version.record.reference not in repeated]
         near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
-        return Situation(pending, copies, near)
+        parts = self.part_search.find([version.record for version in rest])
+        return Situation(pending, copies, near, parts=parts)
 
     def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
         """Write the postings of these versions, and find what is near."""
@@ -233,9 +250,11 @@ class Detector(Judge):
         for _ in range(SETTLE_ROUNDS_MAX):
             decided = decisions_of(found, stored, never)
             said = self.seen_texts.said(found.recalled, [claim.record for claim in decided.claims])
-            written = self._settle_in_order(decided, found._replace(seen_before=said), stale)
+            said_besides = found._replace(seen_before=said).without_repeats(decided)
+            written = self._settle_in_order(decided, said_besides, stale)
             if written is not None:
                 self.repeats += (*found.copies, *decided.duplicates)
+                self.kept += decided.kept
                 verdicts = {
                     version.record.reference: written.get(version.record.reference)
                     or verdict_of(stored[version.record.reference])

@@ -1,6 +1,6 @@
 """Verdict events: from a decision to what is stored and sent."""
 
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -9,6 +9,7 @@ from consumer.model.verdict import (
     MATCHES_MAX,
     SHARED_KEYWORDS_MAX,
     Match,
+    Part,
     Released,
     SeenBefore,
     Verdict,
@@ -21,9 +22,17 @@ _Value = TypeVar("_Value")
 _SIMILARITY_DIGITS = 4
 
 
-def kept_event(
-    record: Record, *, truncated: bool, decided_ms: int, seen_before: SeenBefore | None = None
-) -> VerdictEvent:
+class Remarks(NamedTuple):
+    """What a verdict says besides: it informs, and decides nothing."""
+
+    seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
+
+
+NO_REMARKS: Final = Remarks()
+
+
+def kept_event(record: Record, *, truncated: bool, decided_ms: int, remarks: Remarks = NO_REMARKS) -> VerdictEvent:
     """Return the verdict on a version that repeats nothing."""
     return VerdictEvent.of(
         Verdict(
@@ -38,13 +47,14 @@ def kept_event(
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
             extracted=_unless_none(record.extracted),
-            seen_before=_unless_none(seen_before),
+            seen_before=_unless_none(remarks.seen_before),
+            parts=remarks.parts or msgspec.UNSET,
         )
     )
 
 
 def duplicate_event(
-    duplicate: Duplicate, *, truncated: bool, decided_ms: int, seen_before: SeenBefore | None = None
+    duplicate: Duplicate, *, truncated: bool, decided_ms: int, remarks: Remarks = NO_REMARKS
 ) -> VerdictEvent:
     """Return the verdict on a version that repeats another: which one, how far apart they are, and what they share."""
     record, of = duplicate.record, duplicate.of
@@ -67,7 +77,8 @@ def duplicate_event(
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
             extracted=_unless_none(record.extracted),
-            seen_before=_unless_none(seen_before),
+            seen_before=_unless_none(remarks.seen_before),
+            parts=remarks.parts or msgspec.UNSET,
         )
     )
 

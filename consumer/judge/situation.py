@@ -7,17 +7,18 @@ from typing import NamedTuple
 from consumer.judge import events
 from consumer.judge.comparison import not_released
 from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
+from consumer.judge.events import Remarks, reference_in
 from consumer.judge.search import Neighbourhood
 from consumer.judge.seen_texts import NOTHING_RECALLED, Recalled
-from consumer.model.verdict import SeenBefore, VerdictEvent
+from consumer.model.verdict import Part, SeenBefore, VerdictEvent
 from storage.records import Record, Stored
 
 
 class Situation(NamedTuple):
     """What a batch is decided by: its pending versions, the known copies among them, and what is near the others.
 
-    ``recalled`` is what was remembered of the texts of the batch, and ``seen_before`` what verdicts say of that, by
-    reference.
+    ``recalled`` is what was remembered of the texts of the batch. What verdicts say besides is by reference:
+    ``seen_before`` and ``parts``.
     """
 
     pending: Sequence[Stored]
@@ -25,6 +26,7 @@ class Situation(NamedTuple):
     near: Neighbourhood
     recalled: Recalled = NOTHING_RECALLED
     seen_before: Mapping[bytes, SeenBefore] = MappingProxyType({})
+    parts: Mapping[bytes, tuple[Part, ...]] = MappingProxyType({})
 
     def stored(self) -> dict[bytes, Stored]:
         """Return the pending versions and the neighbours of any, by reference, as they were read last."""
@@ -39,7 +41,7 @@ class Situation(NamedTuple):
             record,
             truncated=record.reference in self.near.truncated,
             decided_ms=decided_ms,
-            seen_before=self.seen_before.get(record.reference),
+            remarks=Remarks(self.seen_before.get(record.reference), self.parts.get(record.reference, ())),
         )
 
     def duplicate_event(self, duplicate: Duplicate, decided_ms: int) -> VerdictEvent:
@@ -49,8 +51,27 @@ class Situation(NamedTuple):
             duplicate,
             truncated=reference in self.near.truncated,
             decided_ms=decided_ms,
-            seen_before=self.seen_before.get(reference),
+            remarks=Remarks(self.seen_before.get(reference), self.parts.get(reference, ())),
         )
+
+    def without_repeats(self, decided: "Decided") -> "Situation":
+        """Leave out of the parts what is near their article, and what becomes a duplicate with this batch."""
+        if not self.parts:
+            return self
+        repeats = {each.record.reference for each in (*decided.copies, *decided.duplicates, *decided.claims)}
+        return self._replace(
+            parts={
+                reference: tuple(
+                    part
+                    for part in parts
+                    if reference_in(part.id, part.version) not in repeats | self._near_references(reference)
+                )
+                for reference, parts in self.parts.items()
+            }
+        )
+
+    def _near_references(self, reference: bytes) -> set[bytes]:
+        return {other.record.reference for other in self.near.neighbours.get(reference, ())}
 
 
 class Decided(NamedTuple):

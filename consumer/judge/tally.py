@@ -46,6 +46,10 @@ class Tally:
     retractions: int = 0
     without_keywords: int = 0
     seen_before: int = 0
+    with_parts: int = 0
+    part_row_reads: int = 0
+    part_postings_read: int = 0
+    common_anchors: int = 0
     replays: int = 0
     known_copies: int = 0
     row_reads: int = 0

@@ -74,6 +74,8 @@ class VersionBuilder:
                 facts=fingerprints.facts[index] if fingerprints.facts else b"",
                 stamped_ms=arrived_at.stamped_ms,
                 extracted=None if article.extracted is None else article.extracted.value,
+                anchors=fingerprints.anchors[index] if fingerprints.anchors else None,
+                sample=fingerprints.samples[index] if fingerprints.samples else None,
             )
             versions.append(Version(record, article.body))
         return versions

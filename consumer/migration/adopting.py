@@ -163,6 +163,7 @@ class _Attempt:
         if not adopting:
             return {}
         uncompared = {version.reference for version in adopting if _was_uncompared(judged[version.reference])}
+        adopting = self.detector.part_search.posted(adopting)
         stored = self.detector.store.create(left_out(adopting, uncompared, self.detector.search))
         pending = [version.record for version in stored if version.verdict is None]
         events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
@@ -171,6 +172,7 @@ class _Attempt:
         tally.versions += len(adopting)
         tally.replays += len(adopting) - len(pending)
         kept = sum(_is_kept(event) for event in events.values())
+        self.detector.kept += [record for record in pending if _is_kept(events[record.reference])]
         tally.kept += kept
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)

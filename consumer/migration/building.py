@@ -22,6 +22,7 @@ from consumer.pipeline.loop import Pipeline
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.range_source import RangeSource
 from consumer.wiring import parts, stores
+from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import message_decoder, topic_arrivals
 from consumer.wiring.outputs import NoOutput
@@ -53,7 +54,10 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
-        judge = AdoptingJudge(Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S), in_force)
+        judge = AdoptingJudge(
+            Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S, common=common_hashes(config)),
+            in_force,
+        )
         judging = Judging(settings, fingerprinting, judge)
         decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 

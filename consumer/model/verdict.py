@@ -15,6 +15,7 @@ from consumer.model.errors import StoreMismatch
 SCHEMA: Final = "dupwatch.verdict/1"
 MATCHES_MAX = 5
 SHARED_KEYWORDS_MAX = 10
+PARTS_MAX = 5
 RELEASED_BY_CHARS_MAX = 200
 REASON_CHARS_MAX = 2_000
 
@@ -45,6 +46,15 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier article that shares a long stretch with this one: which share of each stands in the other."""
+
+    id: str
+    version: VersionName
+    share_of_this: Similarity
+    share_of_that: Similarity
+
+
 class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
     """When the same normalised text came earlier, under any id: first, last, and at least how often."""
 
@@ -59,8 +69,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
     ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are
     ``stamped_at``, the time that the message claims, where the version arrived at that time, and ``extracted``, what
-    was taken from a web page, where the body was none, and ``seen_before``, where the text did not come back from
-    beyond the window.
+    was taken from a web page, where the body was none; ``seen_before``, where the text did not come back from beyond
+    the window; and ``parts``, where nothing is shared with articles that are not near.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -83,6 +93,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     extracted: str | msgspec.UnsetType = msgspec.UNSET
     released: Released | msgspec.UnsetType = msgspec.UNSET
     seen_before: SeenBefore | msgspec.UnsetType = msgspec.UNSET
+    parts: Annotated[tuple[Part, ...], msgspec.Meta(max_length=PARTS_MAX)] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Outcome(msgspec.Struct, frozen=True):

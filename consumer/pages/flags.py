@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from consumer.model.verdict import SeenBefore
+from consumer.model.verdict import Part, SeenBefore
 from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
 from consumer.pages.page import PLAIN, Page, Request, Response
@@ -50,6 +50,7 @@ class FlagJson(msgspec.Struct, frozen=True):
     cluster: str | None
     shared_keywords: tuple[str, ...]
     seen_before: SeenBefore | None
+    parts: tuple[Part, ...]
     truncated: bool
     arrived_at: str
     decided_at: str
@@ -159,6 +160,7 @@ def _flag(flag: Flag) -> FlagJson:
         cluster=verdict.cluster,
         shared_keywords=verdict.shared_keywords,
         seen_before=verdict.seen_before if isinstance(verdict.seen_before, SeenBefore) else None,
+        parts=verdict.parts if isinstance(verdict.parts, tuple) else (),
         truncated=verdict.truncated,
         arrived_at=verdict.arrived_at,
         decided_at=verdict.decided_at,

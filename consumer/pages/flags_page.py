@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from consumer.model.verdict import Match, SeenBefore, Verdict
+from consumer.model.verdict import Match, Part, SeenBefore, Verdict
 from consumer.pages.latest_flags import Flag, Latest, Side
 from consumer.pages.marking import marked
 from consumer.pages.markup import Child, Html, document, element, joined, style
@@ -125,6 +125,8 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
     parts.append(_time(verdict.decided_at))
     if isinstance(verdict.seen_before, SeenBefore):
         parts.append(_seen_before(verdict.seen_before))
+    if isinstance(verdict.parts, tuple):
+        parts += map(_part, verdict.parts)
     if verdict.truncated:
         parts.append(element("span", "search cut short by a limit", class_="tag"))
     if flag.released:
@@ -137,6 +139,11 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
 def _seen_before(seen: SeenBefore) -> Html:
     times = "once" if seen.times == 1 else f"at least {seen.times:,} times"
     return element("span", f"this text came {times} since ", _time(seen.first), class_="tag")
+
+
+def _part(part: Part) -> Html:
+    name = element("bdi", one_line(part.id, _NAME_CHARS_MAX))
+    return element("span", f"{part.share_of_this:.0%} also stands in ", name, class_="tag")
 
 
 def _returning(texts: Sequence[Returned]) -> Html:

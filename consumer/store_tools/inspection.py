@@ -13,7 +13,7 @@ from consumer.judge.events import original_of, reference_in
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Released, Verdict, decode_verdict, outcome_of
 from storage.interface import Store
-from storage.postings import PostingArray, postings_of
+from storage.postings import PostingArray, all_keys, part_keys, postings_of
 from storage.records import Stored, Tombstone
 
 CHAIN_MAX = 1_000
@@ -133,13 +133,13 @@ def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
 
 def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettings) -> Iterator[str]:
     probes = [Probe(version.record, probe_keys(version.record, settings)) for version in kept]
-    keys = sorted({key for probe in probes for key in probe.keys})
+    keys = sorted({key for probe in probes for key in [*probe.keys, *part_keys(probe.record)]})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     for version in kept:
         record = version.record
         missing = [key for key, posting in postings_of(record) if not _holds(rows[key].postings, posting)]
         if missing and not any(rows[key].truncated for key in missing):
-            yield f"{record.id!r} is kept and lacks {len(missing)} of its {len(record.keys)} postings"
+            yield f"{record.id!r} is kept and lacks {len(missing)} of its {len(all_keys(record))} postings"
     candidates = find_candidates(probes, rows, settings)
     references = sorted({reference for of_version in candidates for reference in of_version.references})
     stored: Mapping[bytes, Stored] = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.fingerprint import BlockPlan, Scheme
+from consumer.fingerprint import ANCHORS_LOOKED_UP, ANCHORS_POSTED, BlockPlan, Scheme
 from consumer.judge.plan_choice import PlanChoice, choose_plan, postings_read
 from storage.planned import Planned
 
@@ -53,8 +53,8 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
         kept=-(-articles * config.lifetime_s // judge.window_s),
         plan=plan,
         reason=choice.reason,
-        rows=plan.probes(plan.radius_for(judge.max_distance)) + bands,
-        postings=plan.probes(0) + bands,
+        rows=plan.probes(plan.radius_for(judge.max_distance)) + bands + (ANCHORS_LOOKED_UP if judge.parts else 0),
+        postings=plan.probes(0) + bands + (ANCHORS_POSTED if judge.parts else 0),
         read=postings_read(plan, articles, bands, judge.max_distance),
         configured=judge.plan,
     )

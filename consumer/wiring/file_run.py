@@ -29,6 +29,7 @@ from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.sinks.file import FileSink
 from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
+from consumer.wiring.common_hashes import warming
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.file_resuming import (
     check_output,
@@ -122,7 +123,8 @@ def prepared_run(
             raise
         if archive:
             arrivals = _archive(arrivals, hooks)
-        detector = interruptible_detector(store, settings, drain, config.seen_s)
+        detector = interruptible_detector(store, settings, drain, config)
+        resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprints, detector),

@@ -85,7 +85,8 @@ def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> 
 def engine(config: Config, settings: JudgeSettings, lexicon: Lexicon, *, sketched: bool = False) -> Engine:
     """Build what computes fingerprints in this process, with sketches where the judge needs them, or always."""
     name = engine_choice(config, settings, lexicon).name
-    return built_engine(name, settings.scheme, lexicon, sketched=sketched or settings.sketched)
+    sketched = sketched or settings.sketched
+    return built_engine(name, settings.scheme, lexicon, sketched=sketched, parts=config.judge.parts)
 
 
 def version_builder(settings: JudgeSettings) -> VersionBuilder:
@@ -121,7 +122,7 @@ def fingerprinting(
     if engine_choice(config, settings, lexicon).name == COMPILED:
         return OnThreads(engine(config, settings, lexicon), config.workers, hooks)
     scheme, words = settings.scheme, word_files(config)
-    return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, hooks=hooks)
+    return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, parts=config.judge.parts, hooks=hooks)
 
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:

@@ -21,6 +21,7 @@ from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide
+from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import version_builder
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
@@ -84,7 +85,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
 
 
 def interruptible_detector(
-    store: Store, settings: JudgeSettings, interruption: Interruption, seen_s: int = 0, judges: int = 1
+    store: Store, settings: JudgeSettings, interruption: Interruption, config: Config, judges: int = 1
 ) -> Detector:
     """Return a detector that can be interrupted before each call of the store, for so many threads at a time."""
     return Detector(
@@ -92,5 +93,6 @@ def interruptible_detector(
         settings,
         now_ms,
         look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,
-        seen_ms=seen_s * MS_PER_S,
+        seen_ms=config.seen_s * MS_PER_S,
+        common=common_hashes(config),
     )

@@ -22,6 +22,7 @@ from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.range_source import RangeSource
 from consumer.wiring import parts, stores
+from consumer.wiring.common_hashes import warming
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import headers_of, message_decoder, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import NoOutput, TopicOutput
@@ -64,7 +65,8 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
         resources.callback(sink.close)
-        detector = interruptible_detector(store, settings, drain, config.seen_s)
+        detector = interruptible_detector(store, settings, drain, config)
+        resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprinting, detector),

@@ -63,6 +63,7 @@ def configured_opening(config: Config) -> Opening:
     return Opening(
         lifetime_s=config.lifetime_s,
         seen_s=config.seen_s,
+        parts=config.judge.parts,
         plan=config.judge.plan,
         row_postings_max=config.store.row_postings_max,
         keep_bodies=config.store.keep_bodies,

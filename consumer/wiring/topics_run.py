@@ -31,6 +31,7 @@ from consumer.telemetry.metrics import Metrics, RequestFailed
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import parts, stores
+from consumer.wiring.common_hashes import warming
 from consumer.wiring.kafka_parts import message_decoder
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
@@ -104,7 +105,8 @@ def prepared_topics_run(
         side_by_side = SideBySide(judges, turns) if judges > 1 else None
         if side_by_side is not None:
             resources.callback(side_by_side.close)
-        detector = interruptible_detector(store, settings, interruption, config.seen_s, judges)
+        detector = interruptible_detector(store, settings, interruption, config, judges)
+        resources.enter_context(warming(store, detector.common))
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,

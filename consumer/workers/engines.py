@@ -36,8 +36,8 @@ def chosen_engine(wanted: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> Cho
     return ChosenEngine(PYTHON, reason)
 
 
-def built_engine(name: EngineName, scheme: Scheme, lexicon: Lexicon, *, sketched: bool) -> Engine:
+def built_engine(name: EngineName, scheme: Scheme, lexicon: Lexicon, *, sketched: bool, parts: bool) -> Engine:
     """Build the engine with this name."""
     if name == COMPILED:
-        return CompiledFingerprinter(scheme, lexicon, sketched=sketched)
-    return Fingerprinter(scheme, lexicon, sketched=sketched)
+        return CompiledFingerprinter(scheme, lexicon, sketched=sketched, parts=parts)
+    return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts)

@@ -127,12 +127,16 @@ class OnWorkers(Fingerprinting):
         workers: int,
         *,
         sketched: bool,
+        parts: bool = False,
         hooks: Hooks | None = None,
     ) -> None:
         self._workers = workers
         self._hooks = hooks or Hooks()
         self._pool = ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words, sketched)
+            workers,
+            multiprocessing.get_context("spawn"),
+            initializer=_start_worker,
+            initargs=(scheme, words, sketched, parts),
         )
 
     @property
@@ -219,14 +223,14 @@ def _joined(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
 _worker: Fingerprinter | None = None
 
 
-def _start_worker(scheme: Scheme, words: WordFiles, sketched: bool) -> None:  # noqa: FBT001  # by place, from a pool
+def _start_worker(scheme: Scheme, words: WordFiles, sketched: bool, parts: bool) -> None:  # noqa: FBT001  # by place, from a pool
     global _worker  # noqa: PLW0603  # a pool's initializer has no other way to pass its result to later calls
     # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end_later)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = Fingerprinter(scheme, load_lexicon(*words), sketched=sketched)
+    _worker = Fingerprinter(scheme, load_lexicon(*words), sketched=sketched, parts=parts)
 
 
 def _end_later(number: int, frame: FrameType | None) -> None:

@@ -230,6 +230,24 @@ _DRIFT: Final = Row(
             width=12,
         ),
         Panel(
+            title="Parts",
+            about="Articles that share a long stretch with an earlier one. Needs judge.parts.",
+            queries=(Query(_of_articles("dupwatch_with_parts_total"), "with parts"),),
+            unit="percentunit",
+            share=True,
+            width=12,
+        ),
+        Panel(
+            title="Looking for parts",
+            about="Of an article: rows and postings of anchors read, and anchors that many articles have, left out.",
+            queries=(
+                Query(_of_articles("dupwatch_part_row_reads_total"), "rows"),
+                Query(_of_articles("dupwatch_part_postings_read_total"), "postings"),
+                Query(_of_articles("dupwatch_common_anchors_total"), "common anchors"),
+            ),
+            width=12,
+        ),
+        Panel(
             title="Record times replaced",
             about="Shares of all articles: record times that were missing or impossible, far behind their partition, "
             "or moved into a header; records with headers that the client cannot read; unreadable published_at.",

@@ -40,6 +40,7 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
         ttl_min_s=own.ttl_min_s if opening.readonly else opening.lifetime_s,
         seen_ttl_s=min(1, opening.seen_s) if opening.readonly else opening.seen_s,
         readonly=opening.readonly,
+        parts=opening.parts,
     )
     return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
 

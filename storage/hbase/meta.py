@@ -10,7 +10,10 @@ from storage.hbase.swapping import Decision, read_cells, swap_all
 CODE_BYTES_ROW: Final = b"code_bytes"
 LAYOUT_ROW: Final = b"layout"
 LAYOUT: Final = b"1"
-"""Incremented whenever a byte of any table changes its meaning; stores with another layout are refused."""
+LAYOUT_WITH_PARTS: Final = b"2"
+"""Of a store in which parts were ever looked for: programs that do not know lane 2 would leave its postings behind."""
+LAYOUTS: Final = (LAYOUT, LAYOUT_WITH_PARTS)
+"""Those that this program knows; stores with another one are refused."""
 
 _COLUMN: Final = b"m:v"
 
@@ -32,6 +35,14 @@ class Meta:
         if stored is None:
             raise StoreUnavailable(f"The row {row.decode()} of meta was deleted while it was being written.")
         return stored
+
+    def replace(self, calls: Calls, row: bytes, before: bytes, value: bytes) -> None:
+        """Write a value by compare-and-set from ``before``; another value that is stored stays."""
+        swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)], [_decide_replaced])
+
+
+def _decide_replaced(swap: Swap, found: bytes | None) -> Decision:
+    return swap if found == swap.expected else found == swap.value
 
 
 def _decide(swap: Swap, found: bytes | None) -> Decision:

@@ -3,7 +3,7 @@
 from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
 from storage.hbase.connection import GatewayConnection
-from storage.hbase.meta import LAYOUT, LAYOUT_ROW, Meta
+from storage.hbase.meta import LAYOUT, LAYOUT_ROW, LAYOUT_WITH_PARTS, LAYOUTS, Meta
 from storage.hbase.options import Place
 from storage.hbase.schema import DescribedFamily, Schema, check, schema_of
 from storage.hbase.tables import table_states
@@ -25,11 +25,14 @@ def check_tables(calls: Calls) -> None:
 
 def check_layout(calls: Calls, meta: Meta) -> None:
     """Raise ``StoreRefused`` for a store with another layout; a store without one gets the layout of this program."""
+    options = calls.gateways.options
     layout = meta.read(calls, LAYOUT_ROW)
-    if layout is None and not calls.gateways.options.readonly:
-        layout = meta.agree(calls, LAYOUT_ROW, LAYOUT)
-    if layout not in (None, LAYOUT):
-        raise other_layout(calls.gateways.place, layout, LAYOUT)
+    if layout is None and not options.readonly:
+        layout = meta.agree(calls, LAYOUT_ROW, LAYOUT_WITH_PARTS if options.parts else LAYOUT)
+    if layout == LAYOUT and options.parts and not options.readonly:
+        meta.replace(calls, LAYOUT_ROW, LAYOUT, LAYOUT_WITH_PARTS)
+    if layout is not None and layout not in LAYOUTS:
+        raise other_layout(calls.gateways.place, layout, LAYOUTS)
 
 
 def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:

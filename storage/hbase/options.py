@@ -59,7 +59,8 @@ class HbaseOptions:
     60 s by default. ``swaps_under_way_max`` compare-and-sets are sent on a connection before the first answer is read:
     few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells kept in memory so that
     they can be settled without being read. The store is opened only if cells live at least ``ttl_min_s`` in its tables,
-    and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0.
+    and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0. With ``parts`` it is marked as one
+    that has anchors.
     """
 
     keep_bodies: bool = True
@@ -74,6 +75,7 @@ class HbaseOptions:
     tls: TlsOptions | None = None
     ttl_min_s: int = 1
     seen_ttl_s: int = 0
+    parts: bool = False
     readonly: bool = False
 
 

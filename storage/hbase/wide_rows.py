@@ -13,6 +13,7 @@ from typing import Final
 
 from storage.hbase.calls import Calls
 from storage.hbase.connection import Change
+from storage.postings import all_keys
 from storage.records import Record
 
 WIDE_CELLS: Final = 4_096
@@ -60,7 +61,7 @@ class WideRows:
         """Count what is written into rows, so that a process that only writes a row learns that it is wide."""
         grown: list[bytes] = []
         with self._lock:
-            for key in (key for record in records for key in record.keys):
+            for key in (key for record in records for key in all_keys(record)):
                 count = self._added[key] = self._added.get(key, 0) + 1
                 self._added.move_to_end(key)
                 if count == WIDE_CELLS:

@@ -21,7 +21,16 @@ from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailab
 from storage.lmdb.batch import Batch, WorkFailed
 from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
 from storage.lmdb.failures import code_of, store_error
-from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName, UnreadableError
+from storage.lmdb.layout import (
+    ADDED,
+    DATABASES,
+    LAYOUT,
+    LAYOUT_KEY,
+    LAYOUT_WITH_PARTS,
+    LAYOUTS,
+    DatabaseName,
+    UnreadableError,
+)
 from storage.lmdb.opening import await_unlocked_readers, open_files, prepare, refuse_other_things
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.unlocked import UnlockedReading, may_lock
@@ -230,9 +239,13 @@ class Environment:
             databases: _Databases = {
                 name: self._env.open_db(name.encode(), transaction, **flags) for name, flags in DATABASES.items()
             }
-            transaction.put(LAYOUT_KEY, LAYOUT, db=databases["meta"])
+            layout = LAYOUT_WITH_PARTS if self._options.parts else LAYOUT
+            transaction.put(LAYOUT_KEY, layout, db=databases["meta"])
             return databases
-        self._refuse_other_layout(self._env.open_db(b"meta", transaction, create=False), transaction)
+        meta = self._env.open_db(b"meta", transaction, create=False)
+        self._refuse_other_layout(meta, transaction)
+        if self._options.parts:
+            transaction.put(LAYOUT_KEY, LAYOUT_WITH_PARTS, db=meta)
         return self._open_databases(transaction)
 
     def _find_databases(self) -> _Databases:
@@ -245,8 +258,8 @@ class Environment:
         layout = transaction.get(LAYOUT_KEY, db=meta)
         if layout is None:
             raise StoreRefused(_NOT_OURS.format(path=self.path))
-        if layout != LAYOUT:
-            raise other_layout(self.path, layout, LAYOUT)
+        if layout not in LAYOUTS:
+            raise other_layout(self.path, layout, LAYOUTS)
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:
         databases: _Databases = {}

@@ -45,6 +45,7 @@ def _open(url: str, opening: Opening) -> LmdbStore:
         row_postings_max=opening.row_postings_max or own.row_postings_max,
         readonly=opening.readonly,
         file_mode=opening.file_mode,
+        parts=opening.parts,
     )
     return LmdbStore.open(_directory(url), options, opening.report)
 

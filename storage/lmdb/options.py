@@ -16,7 +16,8 @@ class LmdbOptions:
     lose the last calls, and may damage the file unless the file system keeps writes in order.
     ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
     is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
-    of the files of a new store; users who may read them may also enter its folder.
+    of the files of a new store; users who may read them may also enter its folder. With ``parts`` the store is marked
+    as one that has anchors.
     """
 
     durability: Literal["power", "process"] = "power"
@@ -28,3 +29,4 @@ class LmdbOptions:
     readonly: bool = False
     file_mode: int = FILE_MODE
     clock: Clock = now_ms
+    parts: bool = False

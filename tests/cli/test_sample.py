@@ -156,3 +156,24 @@ def test_pages_and_scripts(dupwatch: Command, tmp_path: Path) -> None:
         for article in json_lines(feed.read_bytes())
     }
     assert {verdict["id"] for verdict in found if verdict["extracted"] == "article"} == {"zh-library.page"}
+
+
+def test_a_part_is_shown(dupwatch: Command, tmp_path: Path) -> None:
+    """As `make run` does: the notes of the weekend have half of the article on the bridge."""
+    feed, sink, store = SAMPLE.with_name("pages_and_scripts.jsonl"), tmp_path / "out.jsonl", f"lmdb:{tmp_path / 's'}"
+    given = ("--set", "source.body_format=article", "--set", "judge.parts=true")
+    ended = dupwatch(
+        "run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", "--show", *given, *FAST
+    )
+    assert ended.code == 0, ended.err
+    parts = {verdict["id"]: verdict["parts"] for verdict in json_lines(sink.read_bytes()) if "parts" in verdict}
+    assert list(parts) == ["en-weekend"]
+    assert [part["id"] for part in parts["en-weekend"]] == ["en-rope-bridge"]
+    assert 0.3 < parts["en-weekend"][0]["share_of_that"] < 0.8
+    assert "en-rope-bridge" in ended.err
+    shown = dupwatch("show", "en-weekend", "--store", store).out.decode()
+    assert "stands in en-rope-bridge" in " ".join(shown.split())
+    asked = dupwatch("query", "en-weekend", "--store", store, "--set", "judge.parts=true")
+    assert [part["id"] for part in json_lines(asked.out)[0]["parts"]] == ["en-rope-bridge"]
+    verified = dupwatch("store", "verify", "--store", store)
+    assert verified.code == 0, verified.out

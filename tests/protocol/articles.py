@@ -7,6 +7,8 @@ the one after that. All share their first three blocks, so every pair meets in t
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from consumer.fingerprint import BlockPlan, TextKind
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Version, reference_of
@@ -49,8 +51,12 @@ def make_article(
     content: bytes = b"first",
     source: str = "wire",
     blocks: int = 1,
+    part: bool = False,
 ) -> Version:
-    """Return the article that arrives as the ``number``-th; ``blocks`` of its fingerprint are indexed."""
+    """Return the article that arrives as the ``number``-th; ``blocks`` of its fingerprint are indexed.
+
+    All articles with the ``part`` share it.
+    """
     name = article_id or f"article {number}"
     bits = fingerprint.to_bytes(8, "big")
     keys = tuple(make_key(int.from_bytes(bits[2 * n : 2 * n + 2], "big"), number=n) for n in range(blocks))
@@ -65,5 +71,7 @@ def make_article(
         sketch=bytes(16),
         keywords=(),
         source=source,
+        anchors=b"anchored" if part else None,
+        sample=np.arange(100, dtype=">u4").tobytes() if part else None,
     )
     return Version(record, None)

@@ -10,6 +10,7 @@ from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone
 from tests.protocol.articles import (
     FAR,
+    LEFT,
     MIDDLE,
     NEVER,
     PATH_0_1_2,
@@ -310,6 +311,27 @@ def remembered_texts() -> Iterator[Case]:
     yield Case("remembered long ago, late knowing|late", (knowing, *remembering(late[2:])), 1, (first, late[0]))
 
 
+def shared_parts() -> Iterator[Case]:
+    """Articles that are not near, and share a part: with judges that look for parts, and with one that does not."""
+    far = {0: LEFT, 1: FAR, 2: LEFT}
+    articles = [make_article(number, bits, part=True) for number, bits in far.items()]
+
+    def looking(*numbers: Sequence[int], seen_ms: int = 0) -> tuple[Process, ...]:
+        return tuple(
+            Process(tuple(articles[number] for number in batch), parts=True, seen_ms=seen_ms) for batch in numbers
+        )
+
+    yield Case("a part, 0|1", looking([0], [1]), 2)
+    yield Case("a part, 01|1", looking([0, 1], [1]), 1)
+    yield Case("a part, 0|1|1", looking([0], [1], [1]))
+    yield Case("a part, 01|2", looking([0, 1], [2]), 1)
+    yield Case("a part, 1 looking|1", (*looking([1]), Process((articles[1],))), 1, (articles[0],))
+    yield Case("a part of what is retracted", (*looking([1]), *alone(make_tombstone("article 0"))), 1, (articles[0],))
+    keep_ms = MODES[PLAIN].window_ms
+    yield Case("a part, remembered, 0|1", looking([0], [1], seen_ms=keep_ms), 1)
+    yield Case("a part, remembered, 01|2", looking([0, 1], [2], seen_ms=keep_ms))
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "of the model": of_the_model,
     "backwards": backwards,
@@ -324,6 +346,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "never flagged": never_flagged,
     "kinds of texts": kinds_of_texts,
     "remembered texts": remembered_texts,
+    "shared parts": shared_parts,
 }
 
 

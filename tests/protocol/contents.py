@@ -7,7 +7,7 @@ import numpy as np
 
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import POSTING
+from storage.postings import POSTING, all_keys
 from storage.records import Record, Stored, Tombstone, Version
 from storage.seen import Seen, SeenChange
 from tests.builders import TIME_MS, make_record
@@ -46,7 +46,7 @@ def content_of(store: Store) -> Content:
     """Return the contents of a store. Rows under keys that no stored record has are left out: no look-up reads them."""
     everything = list(store.scan())
     versions = [version for version in everything if isinstance(version, Stored)]
-    keys = sorted({key for version in versions for key in version.record.keys})
+    keys = sorted({key for version in versions for key in all_keys(version.record)})
     rows = zip(keys, store.look_up(keys), strict=True)
     return Content(
         frozenset(versions),

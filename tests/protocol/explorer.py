@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.known_originals import KnownOriginals
 from consumer.judge.settings import JudgeSettings
@@ -27,7 +28,8 @@ class Process:
     """A batch, and the judge that judges it.
 
     ``knows`` are the originals that it remembers until it crashes; ``backwards`` takes the items of every call in
-    reverse; ``kind`` is the class of the judge; ``seen_ms`` is how long it remembers texts.
+    reverse; ``kind`` is the class of the judge; ``seen_ms`` is how long it remembers texts; with ``parts`` it looks for
+    parts of articles.
     """
 
     batch: tuple[Version | Tombstone, ...]
@@ -35,6 +37,7 @@ class Process:
     backwards: bool = False
     kind: type[Detector] = Detector
     seen_ms: int = 0
+    parts: bool = False
 
 
 class Failed(NamedTuple):
@@ -98,7 +101,8 @@ class Runs:
             known.remember(record)
         store = cast("Store", ScriptedStore(run.replies, backwards=self._process.backwards))
         process = self._process
-        detector = process.kind(store, self._settings, stands_still, known, seen_ms=process.seen_ms)
+        common = CommonHashes() if process.parts else None
+        detector = process.kind(store, self._settings, stands_still, known, seen_ms=process.seen_ms, common=common)
         step: int | None = None
         result: Result | None = None
         try:

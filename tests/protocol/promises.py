@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from consumer.judge.comparison import compare
+from consumer.judge.events import reference_in
 from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
 from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
@@ -40,6 +41,7 @@ def broken_promises(
         *_never_flagged(content, verdicts, mode),
         *_postings(content, verdicts),
         *(_remembered(processes, content, verdicts, mode) if processes[0].seen_ms else ()),
+        *_parts(content, verdicts),
     ]
 
 
@@ -52,6 +54,24 @@ def _answers(processes: Sequence[Process], content: Content, results: Sequence[R
         for arrived, answer in zip(process.batch, result or (), strict=True)
         if answer != stored[_about(arrived).reference]
     ]
+
+
+def _parts(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """Parts are those of earlier articles under other ids that are stored, and of none that is near."""
+    records = {version.record.reference: version.record for version in content.versions}
+    wrong = []
+    for reference, verdict in verdicts.items():
+        for part in verdict.parts if isinstance(verdict.parts, tuple) else ():
+            other = records.get(reference_in(part.id, part.version))
+            near = {(match.id, match.version) for match in verdict.matches}
+            if (
+                other is None
+                or other.id == verdict.id
+                or other.arrival >= records[reference].arrival
+                or (part.id, part.version) in near
+            ):
+                wrong.append(f"the verdict on {verdict.id} names {part.id} for a part")
+    return wrong
 
 
 def _remembered(

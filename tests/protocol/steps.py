@@ -12,7 +12,7 @@ import msgspec
 
 from consumer.model.verdict import decode_verdict
 from storage.interface import Store
-from storage.postings import Row
+from storage.postings import Row, all_keys
 from storage.records import Record, Stored, Tombstone, Version
 from storage.seen import Seen, SeenChange
 
@@ -180,7 +180,7 @@ def _outcome(event: bytes) -> str:
 
 def with_each_key(record: Record) -> Iterator[Record]:
     """Yield the record once for each of its keys, with only that key."""
-    return (msgspec.structs.replace(record, keys=(key,)) for key in record.keys)
+    return (msgspec.structs.replace(record, keys=(key,), anchors=None) for key in all_keys(record))
 
 
 class NextStep(Exception):  # noqa: N818  # not an error: tells the next step of a run

@@ -33,7 +33,7 @@ class FingerprintSection(Section):
 
 
 class JudgeSection(Section):
-    """What is near. All of it changes verdicts, and a store is bound to it, but for ``seen_days`` and the last one."""
+    """What is near. All of it changes verdicts, and a store is bound to it, but for the last three."""
 
     plan: Text = _JUDGE.plan.name
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
@@ -45,6 +45,8 @@ class JudgeSection(Section):
     lane1: bool = _JUDGE.lane1
     window_s: Count = _JUDGE.window_ms // 1000
     verifications_max: Count = _JUDGE.verifications_max
+    parts: bool = False
+    """Whether verdicts name earlier articles that share a long stretch with this one, though they are not near."""
     seen_days: Annotated[int, Field(ge=0, le=3_650)] = 0
     """How many days a text is remembered after it was seen last, so that verdicts say seen_before; 0 for none."""
     postings_watch: Count = 20_000

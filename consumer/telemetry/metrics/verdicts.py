@@ -60,6 +60,24 @@ SEEN_BEFORE: Final = Measure(
     "Articles whose text came earlier than the window, under any id; only with `judge.seen_days`.",
     "articles",
 )
+WITH_PARTS: Final = Measure(
+    "dupwatch_with_parts_total",
+    "counter",
+    "Articles that share a long stretch with an earlier one; only with `judge.parts`.",
+    "articles",
+)
+COMMON_ANCHORS: Final = Measure(
+    "dupwatch_common_anchors_total",
+    "counter",
+    "Anchors of articles that got no posting, because many articles have them; only with `judge.parts`.",
+    "anchors",
+)
+PART_ROW_READS: Final = Measure(
+    "dupwatch_part_row_reads_total", "counter", "Rows of anchors read; only with `judge.parts`.", "rows"
+)
+PART_POSTINGS_READ: Final = Measure(
+    "dupwatch_part_postings_read_total", "counter", "Postings in the rows of anchors read.", "postings"
+)
 TIMES_REPLACED: Final = Measure(
     "dupwatch_record_times_replaced_total",
     "counter",
@@ -103,7 +121,8 @@ GROUP: Final = Group(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
-        TIMES_REPLACED, TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
+        WITH_PARTS, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED, TIMES_MOVED,
+        TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
@@ -111,6 +130,10 @@ TALLIED: Final[Mapping[str, Measure]] = {
     "truncated": TRUNCATED,
     "without_keywords": WITHOUT_KEYWORDS,
     "seen_before": SEEN_BEFORE,
+    "with_parts": WITH_PARTS,
+    "common_anchors": COMMON_ANCHORS,
+    "part_row_reads": PART_ROW_READS,
+    "part_postings_read": PART_POSTINGS_READ,
 }
 """Metrics that are fields of the detector's tally."""
 

@@ -59,7 +59,7 @@ def test_every_field_has_a_configuration_here() -> None:
 def test_every_option_is_a_field() -> None:
     """An option that changes no field decides nothing: the dictionaries are in the digest, engines agree.
 
-    What is remembered of texts beyond the window is said, and decides nothing.
+    What is remembered of texts beyond the window, and parts, are said, and decide nothing.
     """
     options = {
         option
@@ -71,6 +71,7 @@ def test_every_option_is_a_field() -> None:
     assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
         "postings_watch",
         "seen_days",
+        "parts",
         "dictionary",
         "stop_words",
         "idf",

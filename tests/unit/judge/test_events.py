@@ -20,7 +20,7 @@ from consumer.model.article import Extracted, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
-from consumer.model.verdict import Match, Released, SeenBefore, Verdict, decode_verdict
+from consumer.model.verdict import Match, Part, Released, SeenBefore, Verdict, decode_verdict
 from consumer.model.verdict import encode as encode_verdict
 from tests.builders import TIME_MS, make_record
 
@@ -41,6 +41,7 @@ VERDICT, LETTER, ARTICLE = schema("verdict"), schema("dead-letter"), schema("art
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 VERSIONS = st.binary(min_size=16, max_size=16).map(bytes.hex)
 SIMILARITIES = st.none() | st.floats(0, 1).map(lambda value: round(value, 4))
+SHARES = st.floats(0, 1).map(lambda value: round(value, 2))
 DISTANCES = st.integers(0, 64)
 TIMES = st.datetimes().map(lambda moment: moment.isoformat(timespec="milliseconds") + "Z")
 MATCHES = st.builds(Match, id=TEXTS, version=VERSIONS, distance=DISTANCES, similarity=SIMILARITIES)
@@ -57,6 +58,10 @@ JUDGED = {
     "extracted": st.just(msgspec.UNSET) | st.sampled_from(Extracted).map(str),
     "seen_before": st.just(msgspec.UNSET)
     | st.builds(SeenBefore, first=TIMES, last=TIMES, times=st.integers(1, 1 << 62)),
+    "parts": st.just(msgspec.UNSET)
+    | st.lists(
+        st.builds(Part, id=TEXTS, version=VERSIONS, share_of_this=SHARES, share_of_that=SHARES), min_size=1, max_size=5
+    ).map(tuple),
 }
 RELEASES = st.builds(
     Released,

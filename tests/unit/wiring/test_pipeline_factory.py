@@ -31,7 +31,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
         Judging(
             settings,
             parts.fingerprinting(config, settings, lexicon),
-            interruptible_detector(MemoryStore(), settings, UNINTERRUPTED),
+            interruptible_detector(MemoryStore(), settings, UNINTERRUPTED, config),
         ),
         Route(
             FileSource(None, parts.read_limits(config), Position()),
@@ -54,6 +54,6 @@ def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:
 
     stopping = Stopping()
     stopping.asked_at_s = -math.inf
-    detector = interruptible_detector(MemoryStore(), settings, Drain(stopping, 0))
+    detector = interruptible_detector(MemoryStore(), settings, Drain(stopping, 0), config)
     with pytest.raises(Abandoned, match="asked to stop"):
         detector.store.stats()

@@ -82,6 +82,6 @@ def test_python_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, lexicon: Lexic
     monkeypatch.setattr(compiled, "_core", lambda: core_of(lexicon))
     chosen = chosen_engine("python", Scheme(), lexicon)
     assert chosen.described == "python (fingerprint.engine asks for it)"
-    engine = built_engine(chosen.name, Scheme(), lexicon, sketched=False)
+    engine = built_engine(chosen.name, Scheme(), lexicon, sketched=False, parts=False)
     assert isinstance(engine, Fingerprinter)
     assert engine.fingerprint(["text"]).sketches.shape == (1, 0)

@@ -1,0 +1,197 @@
+"""Finds earlier articles with which an article shares a long stretch, though they are not near it.
+
+Anchors find them, samples say how much is shared (``consumer.fingerprint.parts``). What is found informs, and never
+decides. It is found once, before the verdict is settled, so all judges of a version answer the same bytes. What stands
+in many articles is neither posted, nor looked up, nor counted as shared.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from consumer.fingerprint import ANCHORS_LOOKED_UP, SAMPLED_ONE_IN, Shares, shares_of_many, unpacked_sample
+from consumer.judge.common_hashes import CommonHashes, anchor_hashes, sample_hashes
+from consumer.judge.decision import State, state_of
+from consumer.judge.tally import Tally
+from consumer.judge.verdict_cells import VerdictCells
+from consumer.model.verdict import PARTS_MAX, Part
+from storage.interface import Store
+from storage.postings import Row, part_keys
+from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, Stored, Version
+
+ROW_POSTINGS_MAX: Final = 4
+"""Rows with more postings of earlier articles are ignored: they tell nobody apart."""
+CANDIDATES_MAX: Final = 16
+"""Articles that an article is compared with; those that share the most anchors come first."""
+SHARE_MIN: Final = 0.3
+"""The least share, of the one or the other, that is named."""
+SHARED_CHARS_MIN: Final = 50
+"""The least number of characters that is named, as estimated."""
+LOOK_UP_BYTES_MAX: Final = 4 << 20
+"""Bytes of postings looked up at once."""
+_SHARE_DIGITS: Final = 2
+
+
+class Candidate(NamedTuple):
+    """Another version under an anchor of a record."""
+
+    reference: bytes
+    time_ms: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartSearch:
+    """Finds what articles share with earlier ones of the window. Every method raises the store's errors.
+
+    ``common`` is None where parts are not looked for.
+    """
+
+    store: Store
+    cells: VerdictCells
+    window_ms: int
+    common: CommonHashes | None
+    tally: Tally
+
+    def posted(self, versions: Sequence[Version]) -> list[Version]:
+        """Return the versions without anchors that are common: they get no postings."""
+        if self.common is None or not versions:
+            return list(versions)
+        records = [version.record for version in versions]
+        often = self.common.are_common(anchor_hashes(records))
+        if not often.any():
+            return list(versions)
+        counts = [len(record.anchors or b"") // ANCHOR_BYTES for record in records]
+        ends = np.cumsum(counts)
+        self.tally.common_anchors += int(np.count_nonzero(often))
+        return [
+            version._replace(record=_thinned(version.record, often[end - count : end]))
+            for version, count, end in zip(versions, counts, ends, strict=True)
+        ]
+
+    def find(self, records: Sequence[Record]) -> dict[bytes, tuple[Part, ...]]:
+        """Return what is shared with earlier articles, by the reference of the record; the greatest share first.
+
+        The postings of the records are written.
+        """
+        return self._find(records, (), own_postings=1)
+
+    def find_unposted(self, record: Record, near: Collection[bytes]) -> tuple[Part, ...]:
+        """Return the same of a record that is not stored, without the versions that are ``near``."""
+        return self._find([record], near, own_postings=0).get(record.reference, ())
+
+    def _find(
+        self, records: Sequence[Record], near: Collection[bytes], own_postings: int
+    ) -> dict[bytes, tuple[Part, ...]]:
+        if self.common is None:
+            return {}
+        candidates = self._candidates([record for record in records if record.anchors], own_postings)
+        wanted = {reference for chosen in candidates.values() for reference in chosen}
+        if not wanted:
+            return {}
+        read = self.cells.read(sorted(wanted))
+        found = {}
+        for record in records:
+            named = [reference for reference in candidates.get(record.reference, ()) if reference not in near]
+            others = [read[reference] for reference in named if reference in read]
+            parts = _parts(record, [other for other in others if _may_be_named(record, other)], self.common)
+            if parts:
+                found[record.reference] = parts
+        return found
+
+    def _candidates(self, records: Sequence[Record], own_postings: int) -> Mapping[bytes, Sequence[bytes]]:
+        """Return for each record the references of earlier versions that share anchors with it."""
+        keys_of = {record.reference: part_keys(record)[:ANCHORS_LOOKED_UP] for record in records}
+        asked = sorted({key for keys in keys_of.values() for key in keys})
+        rows = dict(self._rows(asked, own_postings))
+        self.tally.part_row_reads += sum(map(len, keys_of.values()))
+        chosen = {}
+        for record in records:
+            shared: Counter[Candidate] = Counter()
+            for key in keys_of[record.reference]:
+                # Those of the same batch that arrived later are there already.
+                earlier = [other for other in rows.get(key, ()) if self._is_earlier(other, record)]
+                if len(earlier) <= ROW_POSTINGS_MAX:
+                    shared.update(earlier)
+            if shared:
+                best = sorted(
+                    shared, key=lambda other: (-shared[other], other.time_ms, other.sequence, other.reference)
+                )
+                chosen[record.reference] = [other.reference for other in best[:CANDIDATES_MAX]]
+        return chosen
+
+    def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, Sequence[Candidate]]]:
+        """Yield the rows of these keys that have more postings than those of the article that looks them up."""
+        start = 0
+        while start < len(keys):
+            rows = self.store.look_up(keys[start:], LOOK_UP_BYTES_MAX)
+            for key, row in zip(keys[start:], rows, strict=False):
+                count = len(row.packed) // row.layout.posting_bytes
+                self.tally.part_postings_read += count
+                # Most have no others.
+                if count > own_postings:
+                    yield key, _candidates_in(row)
+            start += len(rows)
+
+    def _is_earlier(self, other: Candidate, record: Record) -> bool:
+        arrival = other.time_ms, other.sequence, other.reference
+        return (
+            other.reference[:ID_HASH_BYTES] != record.id_hash
+            and arrival < record.arrival
+            and other.time_ms >= record.time_ms - self.window_ms
+        )
+
+
+def _candidates_in(row: Row) -> Sequence[Candidate]:
+    postings = row.postings
+    return [
+        Candidate(*values)
+        for values in zip(
+            map(bytes, postings["reference"]), postings["time_ms"].tolist(), postings["sequence"].tolist(), strict=True
+        )
+    ]
+
+
+def _may_be_named(record: Record, other: Stored) -> bool:
+    """Return whether a version is no copy itself, and was in force when the record arrived."""
+    in_force = other.ends_at is None or other.ends_at > record.arrival
+    return in_force and other.record.sample is not None and state_of(other) is not State.DUPLICATE
+
+
+def _parts(record: Record, others: Sequence[Stored], common: CommonHashes) -> tuple[Part, ...]:
+    if not others:
+        return ()
+    samples = [unpacked_sample(other.record.sample or b"") for other in others]
+    own = sample_hashes([record])
+    every = np.unique(np.concatenate([own, *(sample.astype(np.uint64) for sample in samples)]))
+    often = every[common.are_common(every)].astype(np.uint32)
+    shares = shares_of_many(own.astype(np.uint32), samples, often)
+    return tuple(_ranked(others, shares)[:PARTS_MAX])
+
+
+def _ranked(others: Sequence[Stored], shares: Shares) -> list[Part]:
+    greatest = np.maximum(shares.of_this, shares.of_that)
+    enough = (greatest >= SHARE_MIN) & (shares.shared * SAMPLED_ONE_IN >= SHARED_CHARS_MIN)
+    order = sorted(np.flatnonzero(enough).tolist(), key=lambda place: (-greatest[place], others[place].record.arrival))
+    return [
+        Part(
+            id=others[place].record.id,
+            version=others[place].record.reference[ID_HASH_BYTES:].hex(),
+            share_of_this=round(float(shares.of_this[place]), _SHARE_DIGITS),
+            share_of_that=round(float(shares.of_that[place]), _SHARE_DIGITS),
+        )
+        for place in order
+    ]
+
+
+def _thinned(record: Record, often: npt.NDArray[np.bool_]) -> Record:
+    """Return a record without those of its anchors that are common."""
+    if not often.any():
+        return record
+    anchors = np.frombuffer(record.anchors or b"", f"V{ANCHOR_BYTES}")
+    return msgspec.structs.replace(record, anchors=anchors[~often].tobytes())

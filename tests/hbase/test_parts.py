@@ -1,0 +1,36 @@
+"""Stores with parts, on a real HBase."""
+
+import pytest
+
+from storage.errors import StoreRefused
+from storage.hbase import HbaseOptions, parse_place
+from storage.hbase.calls import Gateways
+from storage.hbase.connection import Change
+from storage.hbase.meta import LAYOUT_ROW
+from storage.hbase.store import HbaseStore
+
+pytestmark = pytest.mark.servers
+
+
+def test_a_store_with_parts_says_so(hbase_address: str, hbase_namespace: str) -> None:
+    """From the first opening for writing with parts on; it does not go back, and another layout is refused."""
+    place = parse_place(f"hbase://{hbase_address}/{hbase_namespace}")
+    gateways = Gateways(place, HbaseOptions())
+    meta = f"{hbase_namespace}:meta".encode()
+
+    def layout() -> bytes:
+        found: bytes = gateways.calls().rows(meta, [LAYOUT_ROW], [b"m"], 1)[LAYOUT_ROW][b"m:v"].value
+        return found
+
+    for options, expected in (
+        (HbaseOptions(), b"1"),
+        (HbaseOptions(parts=True, readonly=True), b"1"),
+        (HbaseOptions(parts=True), b"2"),
+        (HbaseOptions(), b"2"),
+    ):
+        HbaseStore.open(place, options).close()
+        assert layout() == expected
+    gateways.calls().change(meta, [Change(LAYOUT_ROW, b"m:v", b"3")])
+    with pytest.raises(StoreRefused, match="has layout 3; this program supports only layout 1 and 2"):
+        HbaseStore.open(place, HbaseOptions(parts=True))
+    gateways.close()
