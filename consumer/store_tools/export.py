@@ -45,6 +45,8 @@ class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
     verdict: msgspec.Raw | None
     released_from: str | None
     body: str | None
+    anchors: str | msgspec.UnsetType = msgspec.UNSET
+    sample: bytes | msgspec.UnsetType = msgspec.UNSET
 
 
 class ExportedTombstone(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,8 @@ def _version(stored: Stored, body: str | None) -> ExportedVersion:
         verdict=None if stored.verdict is None else msgspec.Raw(stored.verdict),
         released_from=None if stored.released_from is None else stored.released_from.hex(),
         body=body,
+        anchors=msgspec.UNSET if record.anchors is None else record.anchors.hex(),
+        sample=msgspec.UNSET if record.sample is None else record.sample,
     )
 
 

@@ -8,7 +8,9 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import NamedTuple
 
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
+from consumer.judge.settings import DAY_MS
 from storage.clock import now_ms
 from storage.interface import Answer, Store
 from storage.lmdb import LmdbOptions, LmdbStore
@@ -21,6 +23,7 @@ Opens = Callable[[], Store]
 """Opens the store that all processes share, in each of them."""
 
 OPTIONS = LmdbOptions(durability="process")
+REMEMBERED_MS = 90 * DAY_MS
 STEP_TIMEOUT_S = 150
 """Longer than a store that is killed and started again in the middle of a batch keeps it waiting."""
 
@@ -73,10 +76,13 @@ def judge_together(
     shares: Sequence[Sequence[Sequence[Version]]],
     answered: "Synchronized[int] | None" = None,
     last_opens: Opens | None = None,
+    *,
+    annotating: bool = False,
 ) -> list[Judged]:
     """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch.
 
-    The last process may open the store in another way.
+    The last process may open the store in another way. If they are ``annotating``, judges remember texts and look for
+    parts.
     """
     context = forkserver()
     answered = answered or count_of_answered()
@@ -85,7 +91,7 @@ def judge_together(
     ways = [opens] * (len(shares) - 1) + [last_opens or opens]
     for way, share in zip(ways, shares, strict=True):
         ours, theirs = context.Pipe()
-        process = context.Process(target=_judge, args=(theirs, barrier, way, share, answered))
+        process = context.Process(target=_judge, args=(theirs, barrier, way, share, answered, annotating))
         process.start()
         theirs.close()
         started.append((process, ours))
@@ -124,9 +130,12 @@ def _judge(
     opens: Opens,
     batches: Sequence[Sequence[Version]],
     answered: "Synchronized[int]",
+    annotating: bool,  # noqa: FBT001  # by place, to a process
 ) -> None:
     store = opens()
     detector = Detector(store, SETTINGS, now_ms)
+    if annotating:
+        detector = Detector(store, SETTINGS, now_ms, seen_ms=REMEMBERED_MS, common=CommonHashes())
     answers: dict[bytes, bytes] = {}
     try:
         for batch in batches:

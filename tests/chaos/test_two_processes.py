@@ -6,9 +6,12 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
+import msgspec
+
 from consumer.judge.detector import Detector
 from consumer.judge.events import reference_in
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.judge.settings import DAY_MS
+from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
 from consumer.store_tools.inspection import verify
 from storage.clock import now_ms
 from storage.records import Version
@@ -115,6 +118,37 @@ def test_two_processes_with_the_same_articles_answer_the_same(tmp_path: Path) ->
     assert judged[0].answers == judged[1].answers
     check(partial(open_lmdb, tmp_path / "store"), groups, judged)
     assert lost(judged) > 0
+
+
+def test_what_verdicts_say_besides_is_the_same_from_both(tmp_path: Path) -> None:
+    """With judges that remember texts and look for parts: groups have a part in common, and texts come back."""
+    chance = random.Random("besides")
+    groups = [near_group(chance, f"group {number}", 3, 3 * number) for number in range(GROUPS // 2)]
+    besides = [[_with_part(version, number // 4) for version in group] for number, group in enumerate(groups)]
+    versions = [version for group in besides for version in group]
+    forwards = in_batches(versions, 6)
+    backwards = [shuffled(batch, chance) for batch in forwards]
+    judged = judge_together(partial(open_lmdb, tmp_path / "store"), [forwards, backwards], annotating=True)
+    assert judged[0].answers == judged[1].answers
+    verdicts = check(partial(open_lmdb, tmp_path / "store"), besides, judged)
+    assert sum(isinstance(verdict.parts, tuple) for verdict in verdicts.values()) > GROUPS // 16
+    assert sum(isinstance(verdict.seen_before, SeenBefore) for verdict in verdicts.values()) > GROUPS // 16
+    assert lost(judged) > 0
+
+
+def _with_part(version: Version, story: int) -> Version:
+    """Return the version with a part of this story, and its text; every other story comes ten days later again."""
+    record = version.record
+    later_ms = 10 * DAY_MS if story % 2 else 0
+    sample = b"".join((1_000 * story + number).to_bytes(4, "big") for number in range(100))
+    changed = msgspec.structs.replace(
+        record,
+        time_ms=record.time_ms + later_ms,
+        text_digest=(story // 2).to_bytes(16, "big"),
+        anchors=story.to_bytes(8, "little"),
+        sample=sample,
+    )
+    return version._replace(record=changed)
 
 
 def test_groups_and_chains_over_three_processes_keep_what_they_must(tmp_path: Path) -> None:
