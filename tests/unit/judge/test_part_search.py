@@ -16,6 +16,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.part_search import ROW_POSTINGS_MAX
 from consumer.judge.settings import DAY_MS, JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict
 from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
@@ -267,6 +268,22 @@ def test_a_notice_that_many_articles_have_is_not_a_part() -> None:
     assert widest <= COMMON_FROM
 
 
+def test_what_is_common_counts_for_no_share() -> None:
+    """Two articles that have a sentence in common share little beside the notice that many others have."""
+    notice, sentence = text(99, 100), text(98, 20)
+    pair = [f"{text(400 + number, 100)} {sentence} {notice}" for number in range(2)]
+    parts = Parts()
+    parts.verdict("first", pair[0])
+    assert named(parts.verdict("second", pair[1])) == ["first"]
+    parts = Parts()
+    for number in range(COMMON_FROM):
+        parts.verdict(f"with notice {number}", f"{text(200 + number, 100)} {notice}")
+    parts.verdict("first", pair[0])
+    compared = parts.detector.tally.record_reads
+    assert named(parts.verdict("second", pair[1])) == []
+    assert parts.detector.tally.record_reads > compared
+
+
 def test_a_row_that_many_articles_share_is_ignored() -> None:
     """However the sketch came not to know of it, as after a start."""
     store = MemoryStore()
@@ -308,6 +325,22 @@ def test_without_parts_nothing_is_read_or_written() -> None:
     assert [call for call in calls if call[0] == "look_up"] == [("look_up", 8)]
 
 
+def test_a_migration_posts_anchors_but_not_those_that_are_common() -> None:
+    """What it adopts is found for a part from then on; rows of a notice stay short, as in a run."""
+    old, new = Parts(parts=False), Parts()
+    notice, story = text(99, 80), text(1)
+    bodies = [f"{text(200 + number, 100)} {notice}" for number in range(2 * COMMON_FROM)] + [story]
+    judge = AdoptingJudge(new.detector, old.store)
+    for number, body in enumerate(bodies):
+        old.verdict(str(number), body)
+        judge.adopt([new.version(str(number), body)])
+    assert judge.adopted.kept == len(bodies)
+    rows = new.store.look_up(part_keys(new.version("any", notice).record))
+    assert max(len(row.postings) for row in rows) == COMMON_FROM
+    later_ms = TIME_MS + 3_600_000
+    assert named(new.verdict("half", f"{half(story)} {text(2, 60)}", later_ms)) == [str(len(bodies) - 1)]
+
+
 def test_a_query_names_parts_and_stores_nothing() -> None:
     """Of an article that would arrive now."""
     parts = Parts()
@@ -317,6 +350,7 @@ def test_a_query_names_parts_and_stores_nothing() -> None:
     found = parts.detector.query(parts.version("half", f"{half(story)} {text(2, 60)}"))
     assert [part.id for part in found.parts] == ["story"]
     assert parts.detector.query(parts.version("copy", story + " the end")).parts == ()
+    assert parts.detector.query(parts.version("story", f"{half(story)} {text(2, 60)}")).parts == ()
     assert parts.store.stats() == before
 
 
