@@ -40,5 +40,6 @@ def test_a_worker_that_replaces_a_dead_one_has_tables_too(hbase_address: str, mo
         b"test_gw99_common:articles",
         b"test_gw99_common:meta",
         b"test_gw99_common:postings",
+        b"test_gw99_common:seen",
     ]
     connection.close()
