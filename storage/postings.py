@@ -195,8 +195,8 @@ def all_keys(record: Record) -> list[bytes]:
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
     """Return every (key, posting) under which a version is found; none if it has no keys."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
-    codes = [code_of(record, lane) for lane in (0, 1, LANE_PARTS)]
-    return [(key, codes[lane_of(key)] + tail) for key in all_keys(record)]
+    postings = [code_of(record, lane) + tail for lane in (0, 1, LANE_PARTS)]
+    return [(key, postings[key[0] >> _LANE_SHIFT]) for key in all_keys(record)]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:

@@ -22,7 +22,7 @@ COMMON_FROM: Final = 13
 ARTICLES: Final = 16_384
 """Articles in a sketch: counted are the last of these, up to twice as many."""
 _ROWS: Final = 4
-_COLUMN_BITS: Final = 20
+COLUMN_BITS: Final = 20
 _COUNTS: Final = np.uint16
 """Wide enough for an article's hashes to be counted in every one of them."""
 _SEEDS: Final = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
@@ -33,32 +33,44 @@ Uint64 = npt.NDArray[np.uint64]
 
 
 class CommonHashes:
-    """Counts of one consumer, 16 MiB. Thread-safe."""
+    """Counts of one consumer, by default in 16 MiB. Thread-safe.
 
-    def __init__(self, articles: int = ARTICLES) -> None:
+    There are ``2 ** column_bits`` counts in each of the four rows of the two sketches.
+    """
+
+    def __init__(self, articles: int = ARTICLES, column_bits: int = COLUMN_BITS) -> None:
         self._articles_max = articles
+        self._column_bits = column_bits
         self._articles = 0
-        self._now, self._before = _no_counts(), _no_counts()
+        self._now, self._before = self._no_counts(), self._no_counts()
         self._lock = Lock()
 
     def note(self, records: Sequence[Record]) -> None:
         """Count the anchors and the samples of these records, each hash once for each record."""
-        columns = _columns(np.concatenate((anchor_hashes(records), sample_hashes(records))))
+        columns = self._columns(np.concatenate((anchor_hashes(records), sample_hashes(records))))
         with self._lock:
             for counts, places in zip(self._now, columns, strict=True):
                 np.add.at(counts, places, _COUNTS(1))
             self._articles += len(records)
             if self._articles >= self._articles_max:
-                self._now, self._before, self._articles = _no_counts(), self._now, 0
+                self._now, self._before, self._articles = self._no_counts(), self._now, 0
 
     def are_common(self, hashes: Uint64) -> npt.NDArray[np.bool_]:
         """Return which of these were in many recent articles: bool[n]."""
         least = np.full(len(hashes), np.iinfo(_COUNTS).max, _COUNTS)
         with self._lock:
-            for now, before, places in zip(self._now, self._before, _columns(hashes), strict=True):
+            for now, before, places in zip(self._now, self._before, self._columns(hashes), strict=True):
                 np.minimum(least, now[places] + before[places], out=least)
         common: npt.NDArray[np.bool_] = least >= COMMON_FROM
         return common
+
+    def _no_counts(self) -> npt.NDArray[np.uint16]:
+        return np.zeros((_ROWS, 1 << self._column_bits), _COUNTS)
+
+    def _columns(self, hashes: Uint64) -> npt.NDArray[np.int64]:
+        """Return the column of each hash in each row, int64[rows, n]."""
+        mixed = mix_64(hashes ^ _SEEDS[:, np.newaxis])
+        return (mixed >> np.uint64(64 - self._column_bits)).astype(np.int64)
 
 
 def anchor_hashes(records: Sequence[Record]) -> Uint64:
@@ -69,13 +81,3 @@ def anchor_hashes(records: Sequence[Record]) -> Uint64:
 def sample_hashes(records: Sequence[Record]) -> Uint64:
     """Return what is counted of the samples of these records, one after the other."""
     return unpacked_sample(b"".join(record.sample or b"" for record in records)).astype(np.uint64)
-
-
-def _no_counts() -> npt.NDArray[np.uint16]:
-    return np.zeros((_ROWS, 1 << _COLUMN_BITS), _COUNTS)
-
-
-def _columns(hashes: Uint64) -> npt.NDArray[np.int64]:
-    """Return the column of each hash in each row, int64[rows, n]."""
-    mixed = mix_64(hashes ^ _SEEDS[:, np.newaxis])
-    return (mixed >> np.uint64(64 - _COLUMN_BITS)).astype(np.int64)

@@ -101,7 +101,8 @@ class Runs:
             known.remember(record)
         store = cast("Store", ScriptedStore(run.replies, backwards=self._process.backwards))
         process = self._process
-        common = CommonHashes() if process.parts else None
+        # As small as possible: there is a judge for every state.
+        common = CommonHashes(column_bits=8) if process.parts else None
         detector = process.kind(store, self._settings, stands_still, known, seen_ms=process.seen_ms, common=common)
         step: int | None = None
         result: Result | None = None
