@@ -26,6 +26,8 @@ from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, Stored, Version
 
 ROW_POSTINGS_MAX: Final = 4
 """Rows with more postings of earlier articles are ignored: they tell nobody apart."""
+ROW_WIDTH_MAX: Final = 1_024
+"""Wider rows are ignored unseen: they have more than those, and postings of a batch that arrived later beside them."""
 CANDIDATES_MAX: Final = 16
 """Articles that an article is compared with; those that share the most anchors come first."""
 SHARE_MIN: Final = 0.3
@@ -134,7 +136,7 @@ class PartSearch:
                 count = len(row.packed) // row.layout.posting_bytes
                 self.tally.part_postings_read += count
                 # Most have no others.
-                if count > own_postings:
+                if own_postings < count <= ROW_WIDTH_MAX and not row.truncated:
                     yield key, _candidates_in(row)
             start += len(rows)
 

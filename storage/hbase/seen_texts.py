@@ -46,6 +46,8 @@ class SeenTexts:
             selection = Selection(self._table, [_FAMILY], start, ahead=_SCAN_PAGE)
             page = calls.scan(selection, partial(take, count_max=_SCAN_PAGE))
             for digest, columns in page:
+                if _COLUMN not in columns:
+                    raise _damaged(digest, f"it has no cell {_COLUMN.decode()}")
                 yield digest, _seen_in(digest, columns[_COLUMN].value)
             if len(page) < _SCAN_PAGE:
                 return
@@ -69,5 +71,5 @@ def _seen_in(digest: bytes, value: bytes) -> Seen:
         raise _damaged(digest, error) from error
 
 
-def _damaged(digest: bytes, error: Exception) -> StoreDamaged:
-    return damaged(f"The row {digest.hex()} of seen", error)
+def _damaged(digest: bytes, why: object) -> StoreDamaged:
+    return damaged(f"The row {digest.hex()} of seen", why)

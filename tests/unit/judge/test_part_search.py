@@ -11,9 +11,10 @@ from typing_extensions import override
 
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, Lexicon
+from consumer.judge import part_search
 from consumer.judge.common_hashes import COMMON_FROM, CommonHashes
 from consumer.judge.detector import Detector
-from consumer.judge.part_search import ROW_POSTINGS_MAX
+from consumer.judge.part_search import ROW_POSTINGS_MAX, Candidate
 from consumer.judge.settings import DAY_MS, JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
@@ -22,7 +23,7 @@ from consumer.model.verdict import Verdict
 from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import LANE_PARTS, all_keys, lane_of, part_keys, postings_of
+from storage.postings import LANE_PARTS, Row, all_keys, lane_of, part_keys, postings_of
 from storage.records import Tombstone, Version
 from storage.wrapped import Result, StoreCall, WrappedStore
 from tests.builders import TIME_MS, make_tombstone
@@ -293,6 +294,23 @@ def test_a_row_that_many_articles_share_is_ignored() -> None:
         parts = Parts(store)
         parts.verdict(f"quoting {number}", f"{text(10 + number, 60)} {half(story)}", TIME_MS + number)
     assert named(Parts(store).verdict("one more", f"{text(50, 60)} {half(story)}", TIME_MS + 100)) == []
+
+
+def test_a_very_wide_row_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it came about: no posting of it is taken apart, and nothing is named by it."""
+    monkeypatch.setattr(part_search, "ROW_WIDTH_MAX", 3)
+    story, taken_apart = text(1), list[int]()
+    plain = part_search._candidates_in
+
+    def noting(row: Row) -> Sequence[Candidate]:
+        taken_apart.append(len(row.postings))
+        return plain(row)
+
+    monkeypatch.setattr(part_search, "_candidates_in", noting)
+    store = MemoryStore()
+    for number in range(4):
+        Parts(store).verdict(f"quoting {number}", f"{text(10 + number, 60)} {half(story)}", TIME_MS + number)
+    assert max(taken_apart) == 3
 
 
 def test_it_reads_and_writes_no_more_than_it_may() -> None:
