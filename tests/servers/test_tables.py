@@ -95,10 +95,13 @@ def observed(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[ObservedTab
     written = _PRINTING.format(
         files=hbase.folder / "data" / "hbase" / "{data,mobdir/data}" / schema.namespace / "*" / "*" / "?" / "*"
     )
+    # The shell may take longer than the minute after which a gateway drops a connection that is idle.
+    connection.close()
     output = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}{written}puts 'PRINTING'\n{new}")
     second_output, _, looked = output.partition("LOOKING\n")
     described, *prints, _ = re.split(r"^PRINTING ?", looked, flags=re.MULTILINE)
     printed = {Path(path): says for path, _, says in (part.partition("\n") for part in prints)}
+    connection = happybase.Connection("127.0.0.1", gateway.port)
     yield ObservedTables(hbase, connection, schema, short, broken, before, misfits, second_output, described, printed)
     connection.close()
 
