@@ -229,7 +229,7 @@ class Detector(Judge):
         repeated = {copy.record.reference for copy in copies}
         rest = [version for version in pending if version.record.reference not in repeated]
         near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
-        parts = self.part_search.find([version.record for version in rest])
+        parts = self.part_search.find([version.record for version in rest], near.references())
         return Situation(pending, copies, near, parts=parts)
 
     def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:

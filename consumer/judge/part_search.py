@@ -8,6 +8,7 @@ in many articles is neither posted, nor looked up, nor counted as shared.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, starmap
 from typing import Final, NamedTuple
 
 import msgspec
@@ -76,50 +77,53 @@ class PartSearch:
             for version, count, end in zip(versions, counts, ends, strict=True)
         ]
 
-    def find(self, records: Sequence[Record]) -> dict[bytes, tuple[Part, ...]]:
+    def find(self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]]) -> dict[bytes, tuple[Part, ...]]:
         """Return what is shared with earlier articles, by the reference of the record; the greatest share first.
 
-        The postings of the records are written.
+        The postings of the records are written. ``near`` are the references of what is near each of them: it is not
+        named.
         """
-        return self._find(records, (), own_postings=1)
+        return self._find(records, near, own_postings=1)
 
     def find_unposted(self, record: Record, near: Collection[bytes]) -> tuple[Part, ...]:
-        """Return the same of a record that is not stored, without the versions that are ``near``."""
-        return self._find([record], near, own_postings=0).get(record.reference, ())
+        """Return the same of a record that is not stored."""
+        return self._find([record], {record.reference: near}, own_postings=0).get(record.reference, ())
 
     def _find(
-        self, records: Sequence[Record], near: Collection[bytes], own_postings: int
+        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int
     ) -> dict[bytes, tuple[Part, ...]]:
         if self.common is None:
             return {}
-        candidates = self._candidates([record for record in records if record.anchors], own_postings)
+        candidates = self._candidates([record for record in records if record.anchors], near, own_postings)
         wanted = {reference for chosen in candidates.values() for reference in chosen}
         if not wanted:
             return {}
         read = self.cells.read(sorted(wanted))
         found = {}
         for record in records:
-            named = [reference for reference in candidates.get(record.reference, ()) if reference not in near]
-            others = [read[reference] for reference in named if reference in read]
+            others = [read[reference] for reference in candidates.get(record.reference, ()) if reference in read]
             parts = _parts(record, [other for other in others if _may_be_named(record, other)], self.common)
             if parts:
                 found[record.reference] = parts
         return found
 
-    def _candidates(self, records: Sequence[Record], own_postings: int) -> Mapping[bytes, Sequence[bytes]]:
+    def _candidates(
+        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int
+    ) -> Mapping[bytes, Sequence[bytes]]:
         """Return for each record the references of earlier versions that share anchors with it."""
         keys_of = {record.reference: part_keys(record)[:ANCHORS_LOOKED_UP] for record in records}
         asked = sorted({key for keys in keys_of.values() for key in keys})
-        rows = dict(self._rows(asked, own_postings))
+        rows = _candidates_in(dict(self._rows(asked, own_postings)))
         self.tally.part_row_reads += sum(map(len, keys_of.values()))
         chosen = {}
         for record in records:
+            not_named = near.get(record.reference, ())
             shared: Counter[Candidate] = Counter()
             for key in keys_of[record.reference]:
                 # Those of the same batch that arrived later are there already.
                 earlier = [other for other in rows.get(key, ()) if self._is_earlier(other, record)]
                 if len(earlier) <= ROW_POSTINGS_MAX:
-                    shared.update(earlier)
+                    shared.update(other for other in earlier if other.reference not in not_named)
             if shared:
                 best = sorted(
                     shared, key=lambda other: (-shared[other], other.time_ms, other.sequence, other.reference)
@@ -127,17 +131,18 @@ class PartSearch:
                 chosen[record.reference] = [other.reference for other in best[:CANDIDATES_MAX]]
         return chosen
 
-    def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, Sequence[Candidate]]]:
+    def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, Row]]:
         """Yield the rows of these keys that have more postings than those of the article that looks them up."""
         start = 0
         while start < len(keys):
             rows = self.store.look_up(keys[start:], LOOK_UP_BYTES_MAX)
+            posting_bytes = rows[0].layout.posting_bytes
+            self.tally.part_postings_read += sum(len(row.packed) for row in rows) // posting_bytes
+            bytes_min, bytes_max = own_postings * posting_bytes, ROW_WIDTH_MAX * posting_bytes
+            # Most have no others.
             for key, row in zip(keys[start:], rows, strict=False):
-                count = len(row.packed) // row.layout.posting_bytes
-                self.tally.part_postings_read += count
-                # Most have no others.
-                if own_postings < count <= ROW_WIDTH_MAX and not row.truncated:
-                    yield key, _candidates_in(row)
+                if bytes_min < len(row.packed) <= bytes_max and not row.truncated:
+                    yield key, row
             start += len(rows)
 
     def _is_earlier(self, other: Candidate, record: Record) -> bool:
@@ -149,14 +154,17 @@ class PartSearch:
         )
 
 
-def _candidates_in(row: Row) -> Sequence[Candidate]:
-    postings = row.postings
-    return [
-        Candidate(*values)
-        for values in zip(
-            map(bytes, postings["reference"]), postings["time_ms"].tolist(), postings["sequence"].tolist(), strict=True
-        )
-    ]
+def _candidates_in(rows: Mapping[bytes, Row]) -> dict[bytes, Sequence[Candidate]]:
+    """Unpack rows, all with one call, since nearly all of them are short."""
+    if not rows:
+        return {}
+    layout = next(iter(rows.values())).layout
+    postings = np.frombuffer(b"".join(row.packed for row in rows.values()), layout.dtype)
+    values = zip(
+        map(bytes, postings["reference"]), postings["time_ms"].tolist(), postings["sequence"].tolist(), strict=True
+    )
+    candidates = starmap(Candidate, values)
+    return {key: list(islice(candidates, len(row.packed) // layout.posting_bytes)) for key, row in rows.items()}
 
 
 def _may_be_named(record: Record, other: Stored) -> bool:

@@ -66,6 +66,13 @@ class Neighbourhood(NamedTuple):
     neighbours: Mapping[bytes, list[Neighbour]]
     truncated: frozenset[bytes]
 
+    def references(self) -> dict[bytes, frozenset[bytes]]:
+        """Return the references of the versions near each record."""
+        return {
+            reference: frozenset(other.record.reference for other in others)
+            for reference, others in self.neighbours.items()
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Search:

@@ -55,23 +55,16 @@ class Situation(NamedTuple):
         )
 
     def without_repeats(self, decided: "Decided") -> "Situation":
-        """Leave out of the parts what is near their article, and what becomes a duplicate with this batch."""
+        """Leave out of the parts what becomes a duplicate with this batch."""
         if not self.parts:
             return self
         repeats = {each.record.reference for each in (*decided.copies, *decided.duplicates, *decided.claims)}
         return self._replace(
             parts={
-                reference: tuple(
-                    part
-                    for part in parts
-                    if reference_in(part.id, part.version) not in repeats | self._near_references(reference)
-                )
+                reference: tuple(part for part in parts if reference_in(part.id, part.version) not in repeats)
                 for reference, parts in self.parts.items()
             }
         )
-
-    def _near_references(self, reference: bytes) -> set[bytes]:
-        return {other.record.reference for other in self.near.neighbours.get(reference, ())}
 
 
 class Decided(NamedTuple):

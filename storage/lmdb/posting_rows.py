@@ -63,24 +63,37 @@ class PostingRows:
         cursor = transaction.cursor(self._databases["postings"])
         return np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
 
-    def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> Iterator[Row]:
-        """Read rows whose keys have one width. Rows within the cap are fetched with one call and cut up here."""
-        cap, posting_bytes = self._postings_max, layout.posting_bytes
-        widths = [cursor.count() if cursor.set_key(key) else 0 for key in keys]
-        whole = [key for key, width in zip(keys, widths, strict=True) if width <= cap]
-        fetched = cursor.getmulti(whole, dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
-        # LMDB's binding puts the key before each posting; it is dropped here.
-        packed = np.frombuffer(fetched, _keyed(len(keys[0]), posting_bytes))["posting"].tobytes()
-        start = 0
-        for key, width in zip(keys, widths, strict=True):
-            if width > cap:
-                cursor.set_key(key)
-                row = b"".join(islice(cursor.iternext_dup(), truncated_to(cap)))
+    def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
+        """Read rows whose keys have one width. Rows of several postings are fetched with one call and cut up here."""
+        rows, several, widths = [], [], []
+        for place, key in enumerate(keys):
+            width = cursor.count() if cursor.set_key(key) else 0
+            if width > self._postings_max:
+                packed = b"".join(islice(cursor.iternext_dup(), truncated_to(self._postings_max)))
+            elif width == 1:
+                packed = cursor.value()
             else:
-                end = start + width * posting_bytes
-                row = packed[start:end]
-                start = end
-            yield Row(row, width > cap, layout)
+                packed = b""
+            rows.append(Row(packed, width > self._postings_max, layout))
+            if 1 < width <= self._postings_max:
+                several.append(place)
+                widths.append(width)
+        fetched = _fetched(cursor, [keys[place] for place in several], layout.posting_bytes)
+        start = 0
+        for place, width in zip(several, widths, strict=True):
+            end = start + width * layout.posting_bytes
+            rows[place] = Row(fetched[start:end], truncated=False, layout=layout)
+            start = end
+        return rows
+
+
+def _fetched(cursor: Cursor, keys: Sequence[bytes], posting_bytes: int) -> bytes:
+    """Return all postings under these keys, which have one width."""
+    if not keys:
+        return b""
+    fetched = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
+    # LMDB's binding puts the key before each posting; it is dropped here.
+    return np.frombuffer(fetched, _keyed(len(keys[0]), posting_bytes))["posting"].tobytes()
 
 
 def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:

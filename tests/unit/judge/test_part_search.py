@@ -1,6 +1,6 @@
 """Which earlier articles a verdict names for a part of this one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Final
@@ -302,9 +302,9 @@ def test_a_very_wide_row_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> 
     story, taken_apart = text(1), list[int]()
     plain = part_search._candidates_in
 
-    def noting(row: Row) -> Sequence[Candidate]:
-        taken_apart.append(len(row.postings))
-        return plain(row)
+    def noting(rows: Mapping[bytes, Row]) -> dict[bytes, Sequence[Candidate]]:
+        taken_apart.extend(len(row.postings) for row in rows.values())
+        return plain(rows)
 
     monkeypatch.setattr(part_search, "_candidates_in", noting)
     store = MemoryStore()
