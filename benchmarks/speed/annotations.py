@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.speed.annotations``. Text in, verdict out, on one core, as ``end_to_end``: the same articles, of
 which one in five is an edited copy, without either, with each, and with both, in turn. Each store begins with as many
-articles, judged in the same way. ``--footer N`` judges N articles that all end in the same notice instead, and compares
-the last tenth of them with the first.
+articles, judged in the same way. ``--footer N`` judges N articles that all end in the same notice instead, with parts
+and without, in turn, and shows how both grow from tenth to tenth.
 """
 
 import tempfile
@@ -33,6 +33,7 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 }
 _CHARS: Final = (500, 2_000)
 _SLICES: Final = 10
+_TURN: Final = 256
 
 
 def in_turn(scratch: Path, stack: ExitStack, chars: int, articles: int, rounds: int, stored: int) -> list[Row]:
@@ -63,21 +64,30 @@ def in_turn(scratch: Path, stack: ExitStack, chars: int, articles: int, rounds: 
 
 
 def with_footer(scratch: Path, stack: ExitStack, articles: int) -> list[Row]:
-    """Judge articles that end in one notice; return the time of an article in each tenth of them."""
-    ours = Dupwatch.opened(stack, load_lexicon(), f"lmdb:{scratch}/footer", SETTINGS["parts"])
+    """Judge articles that end in one notice, batch by batch in turn; return the time of an article in each tenth."""
+    lexicon = load_lexicon()
+    stores = {
+        name: Dupwatch.opened(stack, lexicon, f"lmdb:{scratch}/footer-{name}", SETTINGS[name])
+        for name in (PLAIN, "parts")
+    }
     each = articles // _SLICES
     rows: list[Row] = []
     for number in range(_SLICES):
         feed = [_with_footer(text) for text in make_feed(each, 500, copies_share=0.0, seed=number + 1)]
         feed = [text._replace(id=f"{number}-{text.id}") for text in feed]
-        began_s, read = time.perf_counter(), ours.detector.tally.part_postings_read
-        ours.judge(feed)
-        took_s = time.perf_counter() - began_s
+        read = stores["parts"].detector.tally.part_postings_read
+        took_s = dict.fromkeys(stores, 0.0)
+        for start in range(0, each, _TURN):
+            for name, ours in stores.items():
+                began_s = time.perf_counter()
+                ours.judge(feed[start : start + _TURN])
+                took_s[name] += time.perf_counter() - began_s
         rows.append(
             {
                 "articles": (number + 1) * each,
-                "µs an article": spread([1e6 * took_s / each]),
-                "postings read for parts": (ours.detector.tally.part_postings_read - read) / each,
+                **{f"µs, {name}": spread([1e6 * seconds / each]) for name, seconds in took_s.items()},
+                "times without": spread([took_s["parts"] / took_s[PLAIN]]),
+                "postings read for parts": (stores["parts"].detector.tally.part_postings_read - read) / each,
             }
         )
     return rows
@@ -102,7 +112,7 @@ def main(
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
         if footer:
             found = with_footer(scratch, stack, footer)
-            publish(PART, f"{footer:,} articles with one footer, parts", found, out=out, articles=footer)
+            publish(PART, f"{footer:,} articles with one footer", found, out=out, articles=footer)
             return
         for chars in _CHARS:
             tell(f"Judging {stored:,} articles of {chars:,} characters into each store …")

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from consumer.cli.render import plain
+from consumer.cli.render import abridged, plain
 from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
@@ -21,7 +21,7 @@ def shown(stretches: Sequence[Stretch]) -> Text:
     changes = 0
     for stretch in stretches:
         if stretch.kind == "equal":
-            text.append(_abridged(stretch.a))
+            text.append(abridged(stretch.a, EQUAL_CHARS_SHOWN_MAX))
             continue
         changes += 1
         if changes > CHANGES_SHOWN_MAX:
@@ -72,11 +72,3 @@ def _marked(text: str, before: str, after: str) -> str:
         return f"{before}{plain(text)}{after}"
     half = CHANGED_CHARS_SHOWN_MAX // 2
     return f"{before}{plain(text[:half])} … {left_out:,} more characters … {plain(text[-half:])}{after}"
-
-
-def _abridged(text: str) -> str:
-    """Return equal text, without its middle if it is long."""
-    half = EQUAL_CHARS_SHOWN_MAX // 2
-    if len(text) <= EQUAL_CHARS_SHOWN_MAX:
-        return plain(text.replace("\n", " "))
-    return f"{plain(text[:half].replace(chr(10), ' '))} … {plain(text[-half:].replace(chr(10), ' '))}"

@@ -1,15 +1,17 @@
 """``dupwatch evaluate``: find thresholds for a feed from labelled pairs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
 
 from consumer.cli import render
+from consumer.cli.evaluate_parts import evaluate_parts
+from consumer.cli.evaluation_feed import articles_of, check_known, pair_lines, skipped
 from consumer.cli.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation_tables import NOTE, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
@@ -17,20 +19,14 @@ from consumer.cli.results import results, write_json
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of, measure, recommend
-from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
+from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
 from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
-from consumer.model.errors import BadRecord, ConfigError, SourceError
-from consumer.model.limits import ReadLimits
-from consumer.model.record import Position
-from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, engine, file_decoder, judge_settings, lexicon_of, version_builder
+from consumer.model.errors import ConfigError
+from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
 from storage.records import Stored
-
-UNKNOWN_SHOWN_MAX: Final = 5
-_PAIR_BYTES_MAX: Final = 1 << 16
 
 
 @dataclass(slots=True)
@@ -79,38 +75,38 @@ def evaluate(
             help="A numeric label means unique below this similarity; in between it is ignored.", min=0, max=1
         ),
     ] = LabelCut().unique_below,
+    parts: Annotated[
+        bool,
+        typer.Option("--parts", help="The pairs say which articles have a stretch in common: measure judge.parts."),
+    ] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
     """Find thresholds for a feed: precision, recall and F1 of each, on pairs of articles that you have labelled."""
-    chosen = configured(config, settings)
+    chosen = configured(config, settings, judge__parts=True if parts else None)
     if unique_below > duplicate_from:
         raise ConfigError(f"--unique-below {unique_below:g} is above --duplicate-from {duplicate_from:g}")
     if plot_file is not None:
+        if parts:
+            raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
         check_plot(plot_file)
     lexicon = lexicon_of(chosen)
     judged_by = judge_settings(chosen, lexicon)
-    labelled = labelled_pairs(_lines(pairs), LabelCut(duplicate_from, unique_below))
+    labelled = labelled_pairs(pair_lines(pairs), LabelCut(duplicate_from, unique_below))
+    if parts:
+        evaluate_parts(chosen, feed, labelled, judged_by, lexicon, json=json)
+        return
     named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
-    _check_known(labelled.pairs, named.articles)
+    check_known(labelled.pairs, named.articles)
     evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
     recommended = recommend(evaluation, judged_by, precision)
     console = render.console(stderr=True)
-    for sentence in _skipped(named, labelled.left_out, labelled.repeated):
+    for sentence in skipped(named.bad_records, named.repeated_ids, labelled.left_out, labelled.repeated):
         console.print(sentence)
     with results():
         if json:
-            report = _Report(
-                len(named.articles),
-                dict(named.bad_records),
-                named.repeated_ids,
-                labelled.left_out,
-                labelled.repeated,
-                evaluation,
-                recommended,
-            )
-            write_json(report)
+            write_json(_report(named, labelled, evaluation, recommended))
         else:
             shown = render.console()
             for part in tables(evaluation, recommended, judged_by, precision):
@@ -120,17 +116,18 @@ def evaluate(
         console.print(f"Plot: {render.plain(str(plot_file))}")
 
 
-def _lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
-    source = FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())
-    try:
-        for batch in source.batches():
-            for record in batch.records:
-                if record.fault is not None:
-                    raise SourceError(f"line {record.line} of {path}: {record.fault.detail}")
-                yield Line(record.line, record.data)
-    finally:
-        source.close()
+def _report(
+    named: _Named, labelled: LabelledPairs, evaluation: Evaluation, recommended: tuple[Recommendation, ...]
+) -> _Report:
+    return _Report(
+        len(named.articles),
+        dict(named.bad_records),
+        named.repeated_ids,
+        labelled.left_out,
+        labelled.repeated,
+        evaluation,
+        recommended,
+    )
 
 
 def _read_named(
@@ -141,21 +138,16 @@ def _read_named(
     named = _Named({}, Counter(), 0)
     fingerprinting = engine(config, settings, lexicon, sketched=True)
     builder = version_builder(settings)
-    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
-    source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
-    try:
-        for articles in _articles(source, config, named.bad_records):
-            fresh = _fresh(articles, wanted, named)
-            if not fresh:
-                continue
-            bodies = [article.body or "" for article in fresh]
-            fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
-            # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
-            arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
-            for version in builder.versions(fresh, arrivals, fingerprints):
-                named.articles[version.record.id] = Stored(version.record, None, None)
-    finally:
-        source.close()
+    for articles in articles_of(feed, config, named.bad_records):
+        fresh = _fresh(articles, wanted, named)
+        if not fresh:
+            continue
+        bodies = [article.body or "" for article in fresh]
+        fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
+        # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
+        arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
+        for version in builder.versions(fresh, arrivals, fingerprints):
+            named.articles[version.record.id] = Stored(version.record, None, None)
     return named
 
 
@@ -169,44 +161,3 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
             else:
                 fresh[article.id] = article
     return list(fresh.values())
-
-
-def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
-    """Yield the articles of the feed in batches, with a progress bar; count bad records by reason."""
-    decode = file_decoder(config)
-    with render.progress(render.console(stderr=True)) as progress:
-        task = progress.add_task("fingerprinting", total=None)
-        for batch in source.batches():
-            articles = []
-            for record in batch.records:
-                try:
-                    articles.append(decode(record))
-                except BadRecord as fault:
-                    bad_records[str(fault.reason)] += 1
-            yield articles
-            done, total = source.progress()
-            progress.update(task, completed=done, total=total)
-
-
-def _check_known(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored]) -> None:
-    unknown: dict[str, int] = {}
-    for pair in pairs:
-        for article_id in (pair.a, pair.b):
-            if article_id not in articles:
-                unknown.setdefault(article_id, pair.line)
-    if unknown:
-        shown = [f"{article_id!r} (line {line})" for article_id, line in list(unknown.items())[:UNKNOWN_SHOWN_MAX]]
-        more = f" and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
-        raise ConfigError(f"the feed has no text for these ids of the pairs: {', '.join(shown)}{more}")
-
-
-def _skipped(named: _Named, left_out: int, repeated: int) -> Iterator[str]:
-    if named.bad_records:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in named.bad_records.most_common())
-        yield f"Skipped invalid records in the feed: {named.bad_records.total():,} ({reasons})."
-    if named.repeated_ids:
-        yield f"Skipped further articles with an id that occurred before: {named.repeated_ids:,}."
-    if left_out:
-        yield f"Ignored pairs with a similarity between the limits for unique and duplicate: {left_out:,}."
-    if repeated:
-        yield f"Ignored repeated pairs: {repeated:,}."

@@ -38,8 +38,8 @@ def tables(
     yield _judge_table(evaluation, settings)
     judge = evaluation.judge
     yield (
-        f"precision {_rate(judge.precision)} ({_interval(judge.precision)}), "
-        f"recall {_rate(judge.recall)} ({_interval(judge.recall)}), F1 {_share(judge.f1)}"
+        f"precision {rate(judge.precision)} ({interval(judge.precision)}), "
+        f"recall {rate(judge.recall)} ({interval(judge.recall)}), F1 {_share(judge.f1)}"
     )
     for curve, recommendation in zip(evaluation.curves, recommended, strict=True):
         yield ""
@@ -110,8 +110,8 @@ def _chosen(setting: Setting, choice: Choice | None) -> tuple[str, ...]:
     return (
         threshold_text(setting, point.threshold),
         span,
-        _rate(point.precision),
-        _rate(point.recall),
+        rate(point.precision),
+        rate(point.recall),
         _share(point.f1),
     )
 
@@ -120,10 +120,10 @@ def _figures(figures: Figures) -> tuple[str, ...]:
     return (
         f"{figures.right:,}",
         f"{figures.wrong:,}",
-        _rate(figures.precision),
-        _interval(figures.precision),
-        _rate(figures.recall),
-        _interval(figures.recall),
+        rate(figures.precision),
+        interval(figures.precision),
+        rate(figures.recall),
+        interval(figures.recall),
         _share(figures.f1),
     )
 
@@ -141,15 +141,17 @@ def _unit(setting: Setting) -> str:
     return "minimum" if setting == "similarity_min" else "bits"
 
 
-def _rate(rate: Rate) -> str:
-    return _share(rate.value)
+def rate(value: Rate) -> str:
+    """Return a rate with three decimals, a dash where there is none."""
+    return _share(value.value)
 
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _interval(rate: Rate) -> str:
+def interval(rate: Rate) -> str:
+    """Return the ends of a rate's interval."""
     return f"{rate.low:.3f}–{rate.high:.3f}"
 
 

@@ -1,6 +1,6 @@
 """``dupwatch query``: which stored articles an article would duplicate, without storing it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,6 +10,7 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured, id_hash_of
+from consumer.cli.passages_view import plain_passages
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
@@ -26,6 +27,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
 from consumer.store_tools.requested_settings import check_unchanged
+from consumer.store_tools.shared_passages import SharedWith, shared_passages
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_settings
@@ -90,7 +92,7 @@ class _Query:
         fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
         version = self.builder.versions([article], [ArrivedAt(now_ms(), line)], fingerprints)[0]
         found = self.detector.query(version)
-        return _answer(article.id, found)
+        return _answer(article.id, found, shared_passages(self.store, article.body, found.parts))
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
         """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
@@ -102,7 +104,8 @@ class _Query:
         others = self.store.read([match.record.reference for match in found.matches])
         pairs = zip(found.matches, others, strict=True)
         matches = [match for match, other in pairs if other is None or not_released(stored, other)]
-        return _answer(article_id, found._replace(matches=matches))
+        body = self.store.bodies([stored.record.reference])[0]
+        return _answer(article_id, found._replace(matches=matches), shared_passages(self.store, body, found.parts))
 
 
 @dataclass(slots=True)
@@ -149,7 +152,7 @@ def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults)
                 yield asking.about(article, record.line)
 
 
-def _answer(article_id: str, found: QueryResult) -> dict[str, object]:
+def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:
     answer: dict[str, object] = {
         "id": article_id,
         "matches": [
@@ -168,7 +171,7 @@ def _answer(article_id: str, found: QueryResult) -> dict[str, object]:
     if found.seen_before is not None:
         answer["seen_before"] = msgspec.to_builtins(found.seen_before)
     if found.parts:
-        answer["parts"] = msgspec.to_builtins(found.parts)
+        answer["parts"] = [msgspec.to_builtins(each.part) | plain_passages(each) for each in shared]
     return answer
 
 

@@ -21,6 +21,14 @@ def plain(text: str, chars_max: int | None = None) -> str:
     return one_line(text, len(text) if chars_max is None else chars_max)
 
 
+def abridged(text: str, chars_max: int) -> str:
+    """Return the text on one line; of one with more than ``chars_max`` characters the beginning and the end."""
+    half = chars_max // 2
+    if len(text) <= chars_max:
+        return plain(text.replace("\n", " "))
+    return f"{plain(text[:half].replace(chr(10), ' '))} … {plain(text[-half:].replace(chr(10), ' '))}"
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console that interprets no markup, and wraps lines only on a terminal."""
     created = Console(stderr=stderr, markup=False, emoji=False)

@@ -10,11 +10,13 @@ from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.passages_view import plain_passages, print_passages
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, StoredArticle, VersionOption, arrival_of, how_it_ended, stored_article
 from consumer.judge.events import shared_keywords, version_name
 from consumer.model.verdict import Released, decode_verdict
 from consumer.store_tools.inspection import Link, chain
+from consumer.store_tools.shared_passages import passages_of
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
 from storage.records import Stored, Tombstone
@@ -34,11 +36,16 @@ def show(
         found = stored_article(opened, chosen.store.url, article_id, version)
         links = chain(opened, found.stored)
         histories = [found.history, *(opened.history(link.stored.record.id_hash) for link in links[1:])]
+        shared = passages_of(opened, found.stored, links[0].verdict)
     with results():
         if json:
-            write_json([_plain(link, history) for link, history in zip(links, histories, strict=True)])
+            plain = [_plain(link, history) for link, history in zip(links, histories, strict=True)]
+            plain[0]["passages"] = [plain_passages(each) for each in shared]
+            write_json(plain)
         else:
             print_article(found, links, histories)
+            for each in shared:
+                print_passages(each)
 
 
 def print_article(found: StoredArticle, links: Sequence[Link], histories: Sequence[History]) -> None:

@@ -151,7 +151,7 @@ def evaluation_of(measures: Measures) -> Evaluation:
         duplicates=positives,
         unique=len(duplicate) - positives,
         found=found_counts(measures),
-        judge=_figures(right, wrong, positives)[0],
+        judge=figures_of(right, wrong, positives)[0],
         curves=(
             curve("max_distance", DISTANCES, measures.distance, duplicate),
             curve("similarity_min", SIMILARITIES, measures.similarity, duplicate),
@@ -220,7 +220,7 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
     right, wrong = (
         np.searchsorted(np.sort(sign * values[chosen]), cuts, side="right") for chosen in (duplicate, ~duplicate)
     )
-    figures = _figures(right, wrong, int(np.count_nonzero(duplicate)))
+    figures = figures_of(right, wrong, int(np.count_nonzero(duplicate)))
     points = zip(figures, thresholds, strict=True)
     return Curve(
         setting,
@@ -231,7 +231,8 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
     )
 
 
-def _figures(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[Figures]:
+def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[Figures]:
+    """Return the quality of n rules, which flag so many pairs rightly and wrongly; ``duplicates`` are labelled."""
     precisions = _rates(right, right + wrong)
     recalls = _rates(right, np.full_like(right, duplicates))
     counts = zip(right.tolist(), wrong.tolist(), strict=True)

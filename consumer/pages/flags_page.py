@@ -15,6 +15,7 @@ from consumer.pages.marking import marked
 from consumer.pages.markup import Child, Html, document, element, joined, style
 from consumer.pages.returning import Returned
 from consumer.pages.style import BAR_STEPS, CSS
+from consumer.text.passages import Passage, passages
 from consumer.text.visible import one_line, paragraphs
 
 TITLE_CHARS_MAX: Final = 300
@@ -23,6 +24,7 @@ URL_CHARS_MAX: Final = 2_000
 REFRESH_S: Final = 10
 _NAME_CHARS_MAX: Final = 120
 _HOST_CHARS_MAX: Final = 60
+_PASSAGES_MAX: Final = 5
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _NO_TITLE: Final = "(no title)"
 
@@ -52,7 +54,9 @@ def flag_page(flag: Flag) -> bytes:
     """Return the page of one flag, with as much of both texts as is held, and the details of its verdict."""
     title = _title(flag.article) if flag.article else one_line(flag.verdict.id, TITLE_CHARS_MAX)
     links = [element("a", "All flags", href="/")]
-    return _page(title, "", links, [_card(flag, None, opens=False), _details(flag)], refreshes=False)
+    return _page(
+        title, "", links, [_card(flag, None, opens=False), *_shared_parts(flag), _details(flag)], refreshes=False
+    )
 
 
 def similarity_text(similarity: float | None) -> str:
@@ -146,6 +150,37 @@ def _part(part: Part) -> Html:
     return element("span", f"{part.share_of_this:.0%} also stands in ", name, class_="tag")
 
 
+def _shared_parts(flag: Flag) -> list[Html]:
+    """Return for each part what this article has in common with it, word for word."""
+    if flag.article is None or not isinstance(flag.verdict.parts, tuple):
+        return []
+    return [_shared_part(part, flag.article, side) for part, side in zip(flag.verdict.parts, flag.parts, strict=True)]
+
+
+def _shared_part(part: Part, article: Side, side: Side | None) -> Html:
+    name = element("bdi", one_line(part.id, _NAME_CHARS_MAX), class_="id")
+    about = element("p", name, f" · {part.share_of_this:.0%} of this article, {part.share_of_that:.0%} of that one")
+    if side is None or side.text is None or article.text is None:
+        return element("section", element("h2", "Also in"), about, _none("Text not stored."), class_="part")
+    found = passages(article.text, side.text)
+    texts: list[Child] = [_passage(passage) for passage in found[:_PASSAGES_MAX]]
+    if len(found) > _PASSAGES_MAX:
+        texts.append(element("p", f"and {len(found) - _PASSAGES_MAX} more", class_="about"))
+    if not found:
+        texts.append(_none("No passage is the same word for word."))
+    title = element("h2", "Also in ", element("bdi", _title(side)))
+    return element("section", title, about, *texts, class_="part")
+
+
+def _passage(passage: Passage) -> Html:
+    text = paragraphs(passage.text, EXCERPT_CHARS_MAX)
+    return element("p", element("mark", text), f" {len(passage.text):,} characters", class_="text", dir="auto")
+
+
+def _none(text: str) -> Html:
+    return element("p", text, class_="text none")
+
+
 def _returning(texts: Sequence[Returned]) -> Html:
     """Return the list of texts that came back most often, whether their latest article was flagged or not."""
     rows = [
@@ -165,7 +200,7 @@ def _returning(texts: Sequence[Returned]) -> Html:
 def _side(role: str, article_id: str, side: Side | None, words: Sequence[str], chars_max: int | None) -> Html:
     name = element("bdi", one_line(article_id, _NAME_CHARS_MAX), class_="id")
     if side is None:
-        missing = element("p", "Not available from the store.", class_="text none")
+        missing = _none("Not available from the store.")
         return _section(element("p", role, class_="role"), element("p", name, class_="about"), missing)
     record = side.record
     about: list[Child] = [name]
@@ -198,9 +233,9 @@ def _link(href: str) -> Html:
 
 def _text(side: Side, words: Sequence[str], chars_max: int | None, lang: str | None) -> Html:
     if side.text is None:
-        return element("p", "Text not stored.", class_="text none")
+        return _none("Text not stored.")
     if not side.text.strip():
-        return element("p", "No text.", class_="text none")
+        return _none("No text.")
     shown = side.text[:chars_max]
     ellipsis = "…" if len(shown) < len(side.text) else ""
     marks = _marks(paragraphs(shown, len(shown)), words)

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 from consumer.judge.events import original_of, reference_in
@@ -48,13 +49,17 @@ class Side(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A flag, and both articles as the store has them; None if it has none, or was not read yet."""
+    """A flag, and both articles as the store has them; None if it has none, or was not read yet.
+
+    ``parts`` are the articles that the verdict names as parts, in its order.
+    """
 
     reference: bytes
     verdict: Verdict
     article: Side | None
     original: Side | None
     released: bool
+    parts: tuple[Side | None, ...] = ()
 
 
 class Latest(NamedTuple):
@@ -160,6 +165,7 @@ class LatestFlags:
             self._side(reference),
             self._side(original_of(verdict)),
             released=stored is not None and stored.released_from is not None,
+            parts=tuple(map(self._side, _parts(verdict))),
         )
 
     def _side(self, reference: bytes) -> Side | None:
@@ -192,7 +198,8 @@ class LatestFlags:
     def _read(self, store: Store) -> str | None:
         """Read the articles that the flags name; return what went wrong, None if nothing did."""
         with self._changed:
-            references = sorted({*self._flags, *map(original_of, self._flags.values())})
+            named = [(original_of(verdict), *_parts(verdict)) for verdict in self._flags.values()]
+            references = sorted({*self._flags, *chain.from_iterable(named)})
         try:
             found = store.read(references)
             texts = {reference: self._texts[reference] for reference in references if reference in self._texts}
@@ -214,6 +221,11 @@ class LatestFlags:
             pairs = zip(references, found, strict=True)
             self._stored = {reference: stored for reference, stored in pairs if stored is not None}
         return None
+
+
+def _parts(verdict: Verdict) -> list[bytes]:
+    """Return the references of the articles that a verdict names as parts."""
+    return [reference_in(part.id, part.version) for part in verdict.parts] if isinstance(verdict.parts, tuple) else []
 
 
 def _beginning(body: str | None) -> _Text:

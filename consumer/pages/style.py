@@ -54,6 +54,9 @@ mark{background:var(--mark);color:var(--mark-ink);border-radius:3px;padding:.05e
 .shared{margin:0;padding:.7rem 1.25rem .8rem;border-top:1px solid var(--line);font-size:.9rem;line-height:1.9}
 .shared mark{margin-right:.5em;padding:.12em .4em}
 .shared .of{color:var(--soft);margin-right:.4em}
+.part{background:var(--card);border:1px solid var(--line);border-radius:10px;margin:0 0 1.25rem;padding:1rem 1.25rem}
+.part h2{margin:0;font-size:1.05rem;line-height:1.4;overflow-wrap:anywhere}
+.part p{margin:.35rem 0 0}
 .tag{border:1px solid currentColor;border-radius:1em;padding:0 .6em;font-size:.8rem;color:var(--accent)}
 .notice{border-left:3px solid var(--accent);padding:.1rem 0 .1rem .8rem;margin:0 0 1.25rem}
 .empty{padding:3rem 0 4rem;color:var(--soft)}

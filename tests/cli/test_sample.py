@@ -173,7 +173,17 @@ def test_a_part_is_shown(dupwatch: Command, tmp_path: Path) -> None:
     assert "en-rope-bridge" in ended.err
     shown = dupwatch("show", "en-weekend", "--store", store).out.decode()
     assert "stands in en-rope-bridge" in " ".join(shown.split())
+    assert "also in en-rope-bridge" in shown
+    plain = json.loads(dupwatch("show", "en-weekend", "--store", store, "--json").out)
+    (passages,) = plain[0]["passages"]
+    assert passages["id"] == "en-rope-bridge"
+    body = next(line["body"] for line in json_lines(feed.read_bytes()) if line["id"] == "en-weekend")
+    (place,) = passages["passages"]
+    said = body[place["at"] : place["at"] + place["chars"]]
+    assert place["chars"] > 200
+    assert said[:30] in shown
     asked = dupwatch("query", "en-weekend", "--store", store, "--set", "judge.parts=true")
-    assert [part["id"] for part in json_lines(asked.out)[0]["parts"]] == ["en-rope-bridge"]
+    (part,) = json_lines(asked.out)[0]["parts"]
+    assert (part["id"], part["passages"]) == ("en-rope-bridge", [place])
     verified = dupwatch("store", "verify", "--store", store)
     assert verified.code == 0, verified.out

@@ -264,3 +264,61 @@ def test_plots(sample_pairs: Path, tmp_path: Path) -> None:
     for name in ("precision", "recall", "F1", "configured", "best F1", "maximum Hamming distance (bits)"):
         assert f"<!-- {name} -->" in drawn
     assert isinstance(failure(FEED, sample_pairs, "--plot", str(tmp_path / "none" / "plot.svg")), SinkError)
+
+
+PARTS = (
+    "The {0} council met on Tuesday and spoke for four hours about the old quay, the price of coal and the roof. "
+    "Nobody had expected the vote on the ferry to be so close, said the chair, who had counted every hand twice. "
+    "After the break the members heard from the harbour master, who brought three maps, a rope and a broken lantern. "
+    "He asked for a new light on the northern wall before the winter storms, and for two men to keep it burning."
+)
+OTHER = (
+    "Gardeners in the {0} valley planted four hundred apple trees this spring, most of them of kinds long forgotten. "
+    "The cider makers next door lent their cart, their horse and, for one long evening, their oldest barrel as well. "
+    "Bees arrived in May from a monastery in the hills, and with them a monk who would not stop laughing at the rain. "
+)
+
+
+def parts_fed(write: Write) -> Path:
+    """A feed in which "half" begins with a stretch of "whole", and "stranger" shares nothing."""
+    whole = PARTS.format("town")
+    rows = {
+        "whole": whole,
+        "stranger": OTHER.format("upper"),
+        "half": whole[: len(whole) * 2 // 3] + OTHER.format("low"),
+    }
+    return write("parts.jsonl", [{"id": name, "body": body} for name, body in rows.items()])
+
+
+def test_parts_are_measured_on_labelled_pairs(write: Write) -> None:
+    """Named pairs are right or wrong by their labels, and those without a label are counted apart."""
+    feed = parts_fed(write)
+    found = evaluated(feed, write("pairs", [["half", "whole", True], ["whole", "stranger", False]]), "--parts")
+    evaluation = found["evaluation"]
+    assert (evaluation["parts"], evaluation["others"], found["articles"]) == (1, 1, 3)
+    assert (evaluation["figures"]["right"], evaluation["figures"]["wrong"]) == (1, 0)
+    # What "half" has of "stranger" is a part that has no label.
+    assert evaluation["unlabelled"] == 1
+    wrong = evaluated(feed, write("wrong", [["half", "stranger", False], ["whole", "stranger", True]]), "--parts")
+    assert (wrong["evaluation"]["figures"]["right"], wrong["evaluation"]["figures"]["wrong"]) == (0, 1)
+    assert wrong["evaluation"]["figures"]["recall"]["value"] == 0
+
+
+def test_what_is_near_counts_as_named(write: Write) -> None:
+    """A verdict names it, though not as a part."""
+    whole = PARTS.format("town")
+    feed = write("near", [{"id": "a", "body": whole}, {"id": "b", "body": f"{whole} And so on."}])
+    found = evaluated(feed, write("pairs", [["b", "a", True]]), "--parts")
+    assert found["evaluation"]["figures"]["right"] == 1
+
+
+def test_parts_are_told_in_words(write: Write) -> None:
+    """And what goes wrong is said as without ``--parts``."""
+    feed, pairs = parts_fed(write), write("pairs", [["half", "whole", True]])
+    shown = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), "--parts"])
+    assert shown.exception is None, shown.output
+    assert "1 of 1 labelled parts are named, and 0 of 0 pairs labelled as none." in shown.stdout
+    assert "recall 1.000 (0.207–1.000)" in shown.stdout
+    unknown = failure(feed, write("unknown", [["half", "nobody", True]]), "--parts")
+    assert "nobody" in str(unknown)
+    assert "--plot" in str(failure(feed, pairs, "--parts", "--plot", "curves.svg"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from email.message import Message
 from html.parser import HTMLParser
 
@@ -60,12 +61,14 @@ def ask(page: Page, path: str = "/", **query: str) -> Response:
     return page.answer(Request(path, query, Message(), trusted=True))
 
 
-def shown(article: Version, original: Version, similarity: float | None = 0.94) -> tuple[dict[str, Page], LatestFlags]:
+def shown(
+    article: Version, original: Version, similarity: float | None = 0.94, parts: Sequence[Version] = ()
+) -> tuple[dict[str, Page], LatestFlags]:
     """The pages of a run with one flag."""
     store = MemoryStore()
     latest = LatestFlags(5, TIME_MS, lambda: None)
     latest.read_from(store)
-    Hooks(latest).report(BatchCommitted([flagged(store, article, original, similarity=similarity)], []))
+    Hooks(latest).report(BatchCommitted([flagged(store, article, original, similarity=similarity, parts=parts)], []))
     latest.latest(20)
     return FlagPages(latest).pages(), latest
 
@@ -94,6 +97,27 @@ def test_nothing_of_an_article_is_markup(path: str) -> None:
     assert not any("onload" in value for name, value in page.attributes if name == "lang")
     assert page.text.count("<script>alert(1)</script><img src=x onerror=alert(1)>&amp;") >= 6
     assert not re.search("[\u202e\x00\x1b\u2028]", page.text)
+
+
+def test_the_page_of_a_flag_marks_what_stands_in_its_parts() -> None:
+    """Word for word, and nothing else; markup in it is text."""
+    passage = "The old bridge over the gorge carried its last lorry at dawn <b>."
+    article = make_version("b", b"1", body=f"Some news. {passage} More news.")
+    parts = [
+        make_version("bridge", b"2", body=f"Long before that, {passage} It was quiet.", title="The <i>bridge"),
+        make_version("elsewhere", b"3", body="Nothing of the kind was ever said by anybody in this place."),
+        make_version("secret", b"4", body=None),
+    ]
+    pages, latest = shown(article, make_version("a"), parts=parts)
+    page = Reader(ask(pages["/flags/"], f"/flags/{latest.latest().flags[0].reference.hex()}").body)
+    assert [mark for mark in page.marks if "bridge" in mark] == [f" {passage} "]
+    assert f"{len(passage) + 2} characters" in page.text
+    assert "The <i>bridge" in page.text
+    assert "25% of this article, 50% of that one" in page.text
+    assert "No passage is the same word for word." in page.text
+    assert "Text not stored." in page.text
+    assert set(page.tags) <= TAGS
+    assert Reader(ask(pages["/"]).body).marks.count(f" {passage} ") == 0
 
 
 def test_policy_allows_the_style_sheet_and_nothing_else() -> None:

@@ -1,0 +1,56 @@
+"""Precision and recall of named parts on labelled pairs. Pure.
+
+A pair is labelled true where one of the two articles has a stretch of the other. It counts as named where the verdict
+on either names the other, as a part or as near.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from consumer.evaluation.curves import Figures, figures_of
+from consumer.evaluation.labelled_pairs import LabelledPair
+from consumer.model.verdict import Verdict
+
+NamedPair = tuple[str, str]
+"""Two ids, the lesser first."""
+
+
+class PartEvaluation(msgspec.Struct, frozen=True):
+    """How well parts are named: ``parts`` pairs are labelled as such, ``others`` as none.
+
+    ``unlabelled`` counts pairs that verdicts name as parts and that have no label.
+    """
+
+    parts: int
+    others: int
+    figures: Figures
+    unlabelled: int
+
+
+def pair_of(a: str, b: str) -> NamedPair:
+    """Return two ids in order."""
+    return (min(a, b), max(a, b))
+
+
+def pairs_named(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedPair]]:
+    """Return the pairs that verdicts name as parts, and those that they name as near."""
+    parts, near = set(), set()
+    for verdict in verdicts:
+        if isinstance(verdict.parts, tuple):
+            parts |= {pair_of(verdict.id, part.id) for part in verdict.parts}
+        near |= {pair_of(verdict.id, match.id) for match in verdict.matches}
+    return parts, near
+
+
+def part_evaluation(
+    pairs: Sequence[LabelledPair], parts: Collection[NamedPair], near: Collection[NamedPair]
+) -> PartEvaluation:
+    """Compare what verdicts name with the labels."""
+    labels = {pair_of(pair.a, pair.b): pair.duplicate for pair in pairs}
+    named = [labels[pair] for pair in {*parts, *near} if pair in labels]
+    right = sum(named)
+    wanted = sum(labels.values())
+    (figures,) = figures_of(np.array([right]), np.array([len(named) - right]), wanted)
+    return PartEvaluation(wanted, len(labels) - wanted, figures, sum(pair not in labels for pair in parts))

@@ -1,0 +1,57 @@
+"""Finds the passages of a text that stand word for word in another one, wherever they stand there.
+
+Runs of ``RUN_CHARS`` characters are looked up by hash; those that both texts have are joined. Time and memory grow with
+the length of the texts, whatever they say. ``diff`` aligns two texts from end to end instead.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RUN_CHARS: Final = 16
+"""Runs that are looked up."""
+PASSAGE_CHARS_MIN: Final = 40
+"""Shorter passages are figures of speech."""
+_BASE: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Passage(NamedTuple):
+    """A passage: where it begins in the text, in characters, and what it says."""
+
+    at: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        """Where the text goes on."""
+        return self.at + len(self.text)
+
+
+def passages(text: str, other: str) -> list[Passage]:
+    """Return the passages of ``text`` that stand in ``other``, in order. They neither overlap nor touch."""
+    ours, theirs = _run_hashes(text), _run_hashes(other)
+    starts = np.flatnonzero(np.isin(ours, theirs))
+    if not len(starts):
+        return []
+    # A passage ends where the next run that both texts have begins behind it.
+    breaks = np.flatnonzero(np.diff(starts) > RUN_CHARS)
+    begins, ends = starts[np.append(0, breaks + 1)], starts[np.append(breaks, len(starts) - 1)] + RUN_CHARS
+    spans = zip(begins.tolist(), ends.tolist(), strict=True)
+    return [Passage(at, text[at:end]) for at, end in spans if end - at >= PASSAGE_CHARS_MIN]
+
+
+def longest(found: Sequence[Passage]) -> Passage | None:
+    """Return the longest passage, the first of several; None where there is none."""
+    return max(found, key=lambda passage: len(passage.text), default=None)
+
+
+def _run_hashes(text: str) -> NDArray[np.uint64]:
+    """Return the hash of the run that begins at each character, uint64[characters - RUN_CHARS + 1]."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
+    count = max(len(codes) - RUN_CHARS + 1, 0)
+    hashes = np.zeros(count, np.uint64)
+    for place in range(RUN_CHARS):
+        hashes = hashes * _BASE + codes[place : place + count]
+    return hashes
