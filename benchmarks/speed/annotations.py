@@ -3,16 +3,18 @@
 ``python -m benchmarks.speed.annotations``. Text in, verdict out, on one core, as ``end_to_end``: the same articles, of
 which one in five is an edited copy, without either, with each, and with both, in turn. Each store begins with as many
 articles, judged in the same way. ``--footer N`` judges N articles that all end in the same notice instead, with parts
-and without, in turn, and shows how both grow from tenth to tenth.
+and without, in turn, and shows how both grow from tenth to tenth. ``--texts N`` remembers N texts, and shows how much
+of the disk they take.
 """
 
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import numpy as np
 import typer
 
 from benchmarks.quality.part_cases import FOOTERS
@@ -22,6 +24,9 @@ from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
+from storage.clock import now_ms
+from storage.lmdb import LmdbStore
+from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange
 
 PART: Final = "annotations"
 PLAIN: Final = "without"
@@ -93,6 +98,22 @@ def with_footer(scratch: Path, stack: ExitStack, articles: int) -> list[Row]:
     return rows
 
 
+def remembered(scratch: Path, texts: int) -> list[Row]:
+    """Remember so many texts; return how many bytes of the data file each takes."""
+    rng = np.random.default_rng(1)
+    with closing(LmdbStore.open(scratch / "texts")) as store:
+        empty = store.stats().size_bytes or 0
+        for start in range(0, texts, _TURN):
+            digests = rng.bytes(TEXT_DIGEST_BYTES * min(_TURN, texts - start))
+            store.change_seen(
+                [
+                    SeenChange(digests[at : at + TEXT_DIGEST_BYTES], None, Seen(now_ms(), now_ms(), start, 1))
+                    for at in range(0, len(digests), TEXT_DIGEST_BYTES)
+                ]
+            )
+        return [{"texts": texts, "bytes a text": ((store.stats().size_bytes or 0) - empty) / texts}]
+
+
 def _with_footer(text: FeedText) -> FeedText:
     return text._replace(body=f"{text.body}\n\n{FOOTERS[True]}")
 
@@ -101,6 +122,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
     stored: Annotated[int, typer.Option(min=1, help="Articles in each store at the start.")] = 20_000,
     footer: Annotated[int, typer.Option(min=0, help="Judge so many articles with one footer instead.")] = 0,
+    texts: Annotated[int, typer.Option(min=0, help="Remember so many texts instead, and show their size.")] = 0,
     *,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, for a first look.")] = False,
 ) -> None:
@@ -110,6 +132,9 @@ def main(
     articles, rounds = (256, 3) if quick else (512, 7)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
+        if texts:
+            publish(PART, f"{texts:,} texts remembered, LMDB", remembered(scratch, texts), out=out, texts=texts)
+            return
         if footer:
             found = with_footer(scratch, stack, footer)
             publish(PART, f"{footer:,} articles with one footer", found, out=out, articles=footer)

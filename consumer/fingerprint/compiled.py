@@ -19,7 +19,7 @@ from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.scheme import Scheme
 
-REVISION: Final = 2
+REVISION: Final = 3
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"

@@ -7,7 +7,8 @@ and whichever language it declares. Which stretches are anchors is decided by th
 1. Candidates are the stretches whose hash is the smallest among its eight neighbours on either side.
 2. The reach of a candidate is the distance to the next candidate with a smaller hash, on the side where that is nearer;
    the ends of the text count as smaller, and so does the same hash before it.
-3. The 16 candidates that reach farthest are posted, and the first 8 of them are looked up.
+3. The candidates that reach farthest are posted: one for each 62 stretches of the text, but at least 8 and at most 16.
+   The first 8 are looked up.
 
 This is the local variant of winnowing (Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document
 Fingerprinting", SIGMOD 2003), with the window that leaves 16 instead of a fixed one: the candidates that reach farther
@@ -30,7 +31,9 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import POLYNOMIAL_BASE, HashedChunk, hashed_chunks
 
 ANCHORS_POSTED: Final = 16
+"""Of a text with fewer than 1,000 stretches it is one for each ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
 ANCHORS_LOOKED_UP: Final = 8
+ANCHOR_SPACING: Final = 62
 STRETCH_CJK: Final = 20
 STRETCH_OTHER: Final = 36
 NEIGHBOURS: Final = 8
@@ -105,6 +108,11 @@ def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None) ->
     for chunk in hashed_chunks(texts, languages):
         finder.add(chunk)
     return finder.parts()
+
+
+def anchors_max(stretches: int) -> int:
+    """Return how many anchors a text with so many stretches has at most."""
+    return min(max(-(-stretches // ANCHOR_SPACING), ANCHORS_LOOKED_UP), ANCHORS_POSTED)
 
 
 def unpacked_anchors(packed: bytes) -> npt.NDArray[np.uint64]:
@@ -248,13 +256,17 @@ def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
     cuts = np.searchsorted(rows, np.arange(texts + 1)).tolist()
     reaches: list[int] = []
     reaching: list[int] = []
-    for (start, stop), end in zip(pairwise(cuts), pieces[-1].ends.tolist(), strict=True):
+    ends = pieces[-1].ends.tolist()
+    for (start, stop), end in zip(pairwise(cuts), ends, strict=True):
         of_text = _reaches(places[start:stop].tolist(), hashes[start:stop].tolist(), end)
         reaches += of_text[0]
         reaching += of_text[1]
     hashes = np.array(reaching, dtype=np.uint64)
     ranked = hashes[np.lexsort((hashes, -np.array(reaches, dtype=np.int64), rows))].tolist()
-    return [_packed_anchors(ranked[start:stop]) for start, stop in pairwise(cuts)]
+    return [
+        _packed_anchors(ranked[start:stop], anchors_max(end))
+        for (start, stop), end in zip(pairwise(cuts), ends, strict=True)
+    ]
 
 
 def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[list[int], list[int]]:
@@ -280,7 +292,7 @@ def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[li
     return reaches, reaching
 
 
-def _packed_anchors(ranked: Sequence[int]) -> bytes:
+def _packed_anchors(ranked: Sequence[int], count_max: int) -> bytes:
     """Return the first hashes; one that a text has again and again is one anchor."""
-    kept = list(islice(dict.fromkeys(ranked), ANCHORS_POSTED))
+    kept = list(islice(dict.fromkeys(ranked), count_max))
     return pack(f">{len(kept)}Q", *kept)

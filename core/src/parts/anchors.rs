@@ -6,6 +6,9 @@ use super::reaches::Reaches;
 use super::stretches::{NONE, Stretches};
 
 pub(super) const POSTED: usize = 16;
+const LOOKED_UP: usize = 8;
+/// A text has one anchor for so many stretches, at least those that are looked up.
+const SPACING: usize = 62;
 /// How many stretches on either side a candidate is smaller than.
 pub(super) const NEIGHBOURS: usize = 8;
 /// Of so many stretches in a row only the smallest can be a candidate.
@@ -14,6 +17,11 @@ const BLOCK: usize = NEIGHBOURS + 1;
 const BLOCK_AND_NEIGHBOURS: usize = BLOCK + NEIGHBOURS;
 /// More than a block with all neighbours, and a power of 2.
 const REMEMBERED: usize = 32;
+
+/// How many anchors a text with so many stretches has at most.
+pub(super) fn count_max(stretches: usize) -> usize {
+    stretches.div_ceil(SPACING).clamp(LOOKED_UP, POSTED)
+}
 
 #[derive(Debug)]
 pub(super) struct Anchors {
@@ -57,9 +65,10 @@ impl Anchors {
         }
         let mut ranked = self.reaches.all(self.end);
         ranked.sort_unstable_by_key(|&(reach, hash)| (Reverse(reach), hash));
-        let mut chosen: Vec<u64> = Vec::with_capacity(POSTED);
+        let count_max = count_max(self.end);
+        let mut chosen: Vec<u64> = Vec::with_capacity(count_max);
         for (_, hash) in ranked {
-            if chosen.len() == POSTED {
+            if chosen.len() == count_max {
                 break;
             }
             // One that a text has again and again is one anchor.

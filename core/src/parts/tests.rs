@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::anchors::{NEIGHBOURS, POSTED};
+use super::anchors::{NEIGHBOURS, POSTED, count_max};
 use super::sample::HASHES_MAX;
 use super::stretches::{LONG, SHORT};
 use super::*;
@@ -83,7 +83,7 @@ fn anchors(text: &str) -> Vec<u64> {
         .into_iter()
         .map(|(_, hash)| hash)
         .filter(|&hash| seen.insert(hash));
-    distinct.take(POSTED).collect()
+    distinct.take(count_max(end)).collect()
 }
 
 fn sample(text: &str) -> Vec<u8> {
@@ -164,6 +164,10 @@ fn a_text_has_no_more_parts_than_are_kept() {
     let parts = found(&long);
     assert_eq!(parts.anchors.len(), 8 * POSTED);
     assert_eq!(parts.sample.len(), 4 * HASHES_MAX);
+    let short: String = (0..400).filter_map(ideograph).collect();
+    assert_eq!(found(&short).anchors.len(), 8 * 8);
+    let middling: String = (0..700).filter_map(ideograph).collect();
+    assert_eq!(found(&middling).anchors.len(), 8 * 11);
     assert_eq!(found("，。!"), Parts::default());
     assert!(found("字").anchors.is_empty());
     assert_eq!(found(&"字".repeat(5_000)).anchors.len(), 8);

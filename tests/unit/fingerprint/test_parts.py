@@ -79,7 +79,8 @@ def _anchors(text: str) -> list[int]:
     for place, own in candidates.items():
         smaller = [abs(other - place) for other, value in candidates.items() if (value, other) < (own, place)]
         ranked.append((-min([place + 1, end - place, *smaller]), own))
-    return list(dict.fromkeys(value for _, value in sorted(ranked)))[:ANCHORS_POSTED]
+    count_max = min(max((end + 61) // 62, 8), 16)
+    return list(dict.fromkeys(value for _, value in sorted(ranked)))[:count_max]
 
 
 def _sample(text: str, language: str = "") -> list[int]:
@@ -223,10 +224,17 @@ def test_punctuation_and_declared_language_do_not_count() -> None:
 
 
 def test_numbers_of_anchors_and_hashes_are_limited() -> None:
-    """To 16 and 1,024; a text too short for a stretch has no anchor, one without word characters nothing."""
+    """To 16 and 1,024, fewer of short texts; one too short for a stretch has no anchor, one without words nothing."""
     rng = random.Random(11)
     found = parts_batch([_words(rng, 60_000), "short", "，。!", "", "字" * STRETCH_CJK, "字" * (STRETCH_CJK - 1)])
     assert [len(anchors) // 8 for anchors in found.anchors] == [ANCHORS_POSTED, 0, 0, 0, 1, 0]
+    shorter = parts_batch([_words(rng, 1_100), _words(rng, 640), _words(rng, 500), _words(rng, 300)])
+    assert [len(anchors) // 8 for anchors in shorter.anchors] == [
+        ANCHORS_POSTED,
+        10,
+        ANCHORS_LOOKED_UP,
+        ANCHORS_LOOKED_UP,
+    ]
     assert len(found.samples[0]) == 4 * SAMPLE_MAX
     assert found.samples[2:4] == (b"", b"")
     sample = unpacked_sample(found.samples[0]).astype(np.int64)
