@@ -15,7 +15,7 @@ from consumer.text.redaction import without_arguments
 NAMES: Final = (
     "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
     "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
-    "config",
+    "tokens", "config",
 )  # fmt: skip
 """In the order in which --help lists them."""
 _ARGUMENTS: Final = "dupwatch.arguments"
@@ -49,7 +49,9 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
         # Only usage errors have this method; Typer does not export their class.
         shown = getattr(error, "format_message", None)
         if shown is not None:
-            message = without_arguments(shown(), arguments)
+            # The name of a command may resemble that of a secret setting, and what follows it is no secret.
+            given = arguments[1:] if arguments and arguments[0] in NAMES else arguments
+            message = without_arguments(shown(), given)
             error.format_message = lambda: message  # type: ignore[attr-defined]
         raise
 

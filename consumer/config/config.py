@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from consumer.config.consistency import rule_faults, schema_faults, source_faults
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
+from consumer.config.sections.http_service import ServiceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.sections.kafka import KafkaSection, RegistrySection
 from consumer.config.sections.service import HttpSection, LogSection, TracingSection
@@ -44,6 +45,7 @@ class Config(BaseSettings):
     kafka: KafkaSection = KafkaSection()
     registry: RegistrySection = RegistrySection()
     http: HttpSection = HttpSection()
+    service: ServiceSection = ServiceSection()
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0

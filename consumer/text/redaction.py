@@ -1,8 +1,9 @@
 """Removes secrets from everything that dupwatch prints, logs and serves.
 
-A value is a secret because of the name of its setting (``is_secret``), its form (a URL with a password or a token, an
-``Authorization`` header), or because this process has read it as one (``remember``). Libraries quote the values of
-settings in their own ways, so texts are redacted where they leave the process, not where they are composed.
+A value is a secret because of the name of its setting (``is_secret``), its form (a token of dupwatch, a URL with a
+password or a token, an ``Authorization`` header), or because this process has read it as one (``remember``). Libraries
+quote the values of settings in their own ways, so texts are redacted where they leave the process, not where they are
+composed.
 """
 
 import base64
@@ -14,6 +15,8 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 HIDDEN: Final = "*****"
+TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # what all of them begin with
+"""Begins the secret of every token, so that it is recognised anywhere."""
 CHARS_MIN: Final = 6
 """Shorter values are hidden by the names of their settings, but not searched in texts: they are parts of words."""
 _NAME: Final = re.compile(
@@ -30,6 +33,8 @@ _IN_QUERY: Final = re.compile(
 _IN_HEADER: Final = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer)\s+)?)[^\s'\",]+", re.IGNORECASE
 )
+# Shorter than a whole secret, since a text may have been cut.
+_TOKEN: Final = re.compile(rf"{TOKEN_PREFIX}[0-9a-f]{{16,}}")
 _PASSWORD: Final = re.compile(r"://[^\s/?#@:]*:([^\s]*)@")
 _SEPARATOR: Final = re.compile("[=:]")
 _PEM_LINE_CHARS_MIN: Final = 16
@@ -76,7 +81,7 @@ def redacted(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Remove secrets that are recognised by their form."""
-    found = text
+    found = _TOKEN.sub(HIDDEN, text) if TOKEN_PREFIX in text else text
     if "://" in found:
         found = _IN_URL.sub(rf"\1{HIDDEN}@", found)
     if ":/" in found:

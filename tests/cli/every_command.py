@@ -34,6 +34,7 @@ class Entry(NamedTuple):
 
 
 _LETTERS: Final = ("--sink", "{folder}/verdicts")
+_TOKEN: Final = ("crawler", "--role", "reader", "--owner", "An Na")
 
 EVERY: Final[dict[Name, Entry]] = {
     ("run",): Entry(
@@ -99,6 +100,13 @@ EVERY: Final[dict[Name, Entry]] = {
     ("poison", "list"): Entry(("--source", "{kafka}"), works=False),
     ("poison", "resume"): Entry(("--source", "{kafka}"), works=False),
     ("topics", "init"): Entry(("--sink", "{kafka}", "--print")),
+    ("tokens", "add"): Entry(
+        (*_TOKEN, "--tokens", "{folder}/new-tokens"), writes=((6, (*_TOKEN, "--tokens", "{path}")),)
+    ),
+    ("tokens", "list"): Entry(("--tokens", "{folder}/tokens"), reads=((2, ("--tokens", "{path}")),)),
+    ("tokens", "revoke"): Entry(
+        ("crawler", "--tokens", "{folder}/tokens"), writes=((6, ("crawler", "--tokens", "{path}")),)
+    ),
     ("config", "show"): Entry(),
     ("config", "check"): Entry(),
 }

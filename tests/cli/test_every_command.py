@@ -73,6 +73,9 @@ class Files:
             "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
         )
         assert ended.code == 0, ended.err
+        tokens = ("--tokens", folder / "tokens")
+        ended = run_process("tokens", "add", "crawler", "--role", "reader", "--owner", "An Na", *tokens)
+        assert ended.code == 0, ended.err
         self._places = {
             "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
         }  # fmt: skip
@@ -376,9 +379,10 @@ NOT_MADE_FOR_COLUMNS = {
     ("store", "export"),
     ("store", "init"),
     ("topics", "init"),
+    ("tokens", "add"),
     ("config", "show"),
 }
-"""JSON, scripts, settings that can be read back, and a log."""
+"""JSON, scripts, settings that can be read back, a secret, and a log."""
 LATIN = {"PYTHONIOENCODING": "latin-1"}
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -52,6 +52,8 @@ def test_names_of_secrets() -> None:
         ("http://h/?X-Amz-Signature=abc", "http://h/?X-Amz-Signature=*****"),
         ("{'Authorization': 'Basic dTpw'}", "{'Authorization': 'Basic *****'}"),
         ("authorization=Bearer abc.def", "authorization=Bearer *****"),
+        (f"no such file: dupwatch_{'0a' * 32}", "no such file: *****"),
+        (f"'dupwatch_{'0a' * 9}… was cut", "'*****… was cut"),
     ],
 )
 def test_what_has_the_form_of_a_secret(text: str, shown: str) -> None:
@@ -68,6 +70,7 @@ def test_what_has_the_form_of_a_secret(text: str, shown: str) -> None:
         "https://example.com/a?page=2&id=x",
         "write to a@example.com",
         "source.url=feed.jsonl: token",
+        "dupwatch_articles_total, dupwatch_0052",
     ],
 )
 def test_what_stays(text: str) -> None:

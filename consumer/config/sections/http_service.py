@@ -1,0 +1,12 @@
+"""The HTTP service: ``[service]``."""
+
+from consumer.config.setting_types import Section, Text
+
+
+class ServiceSection(Section):
+    """Who may use the service, and where it is written down what they change."""
+
+    tokens: Text | None = None
+    """The file with the hashes of tokens, which dupwatch tokens edits."""
+    audit: Text | None = None
+    """The file to which a line is appended for each change of state."""

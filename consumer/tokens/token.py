@@ -1,0 +1,104 @@
+"""What a token is: who has it, what it allows, and until when. Pure values; nothing here reads a file or a clock.
+
+A secret is ``dupwatch_`` and 256 random bits in hexadecimal. The prefix lets scanners find a secret that was published
+by mistake. Only its SHA-256 is kept. Slow hashes (bcrypt, Argon2) protect passwords, which can be guessed; nobody can
+try 2**256 secrets, and a slow hash would be paid for in every request.
+"""
+
+import re
+import secrets
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from consumer.text.redaction import TOKEN_PREFIX
+
+OWNER_CHARS_MAX: Final = 100
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z"
+NAME_RULE: Final = "1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or a digit"
+SECRET: Final = re.compile(rf"{TOKEN_PREFIX}[0-9a-f]{{64}}")
+_SECRET_BYTES: Final = 32
+
+
+class Role(StrEnum):
+    """What a token allows. No role contains another: a token that does two things has two roles."""
+
+    READER = "reader"
+    """Check texts, and read articles and statistics."""
+    WRITER = "writer"
+    """Judge and store articles, and retract them."""
+    REVIEWER = "reviewer"
+    """Release flagged articles."""
+    ADMIN = "admin"
+    """Manage tokens, and read the audit log."""
+
+
+class Caller(NamedTuple):
+    """Who is let in: the name of the token, which may be shown anywhere, its owner, and its roles."""
+
+    name: str
+    owner: str
+    roles: frozenset[Role]
+
+
+class Refusal(NamedTuple):
+    """Why a secret is refused, and the name of its token if it has one.
+
+    ``unchecked``: the token file has been unreadable for so long that what is remembered of it no longer counts.
+    """
+
+    reason: Literal["unknown", "expired", "revoked", "unchecked"]
+    name: str | None = None
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token as it is kept, without its secret. It is valid from ``created_at`` until just before ``expires_at``.
+
+    Raises ``ValueError`` for values that contradict each other.
+    """
+
+    name: Annotated[str, Meta(pattern=NAME_PATTERN)]
+    owner: Annotated[str, Meta(min_length=1, max_length=OWNER_CHARS_MAX)]
+    roles: Annotated[tuple[Role, ...], Meta(min_length=1)]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    created_at: Annotated[datetime, Meta(tz=True)]
+    expires_at: Annotated[datetime, Meta(tz=True)]
+    revoked_at: Annotated[datetime, Meta(tz=True)] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.owner.isprintable():
+            raise ValueError("owner has a control character")
+        if len(set(self.roles)) != len(self.roles):
+            raise ValueError("roles names one twice")
+        if self.expires_at <= self.created_at:
+            raise ValueError("expires_at is not after created_at")
+
+    @property
+    def caller(self) -> Caller:
+        """Who has this token."""
+        return Caller(self.name, self.owner, frozenset(self.roles))
+
+    def state(self, now: datetime) -> Literal["valid", "expired", "revoked"]:
+        """Return whether the token counts at this time; a revoked one stays revoked after its end."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "valid" if now < self.expires_at else "expired"
+
+
+def new_secret() -> str:
+    """Return a secret that nobody has seen."""
+    return TOKEN_PREFIX + secrets.token_hex(_SECRET_BYTES)
+
+
+def digest_of(secret: str) -> str:
+    """Return the SHA-256 of a secret in hexadecimal, by which its token is found."""
+    return sha256(secret.encode()).hexdigest()
+
+
+def current_time() -> datetime:
+    """Return the time of day in whole seconds, as tokens have it."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,16 @@
+"""Tokens for tests, and the system's calls that a test lets fail."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from consumer.tokens.editing import NewToken, add_token
+from consumer.tokens.token import Role
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def add(path: Path, name: str, *roles: Role, now: datetime = NOON, lifetime: timedelta = timedelta(days=90)) -> str:
+    """Add a token and return its secret."""
+    shown: list[str] = []
+    add_token(path, NewToken(name, "An Na", roles or (Role.READER,), lifetime), now, shown.append)
+    return shown[0]

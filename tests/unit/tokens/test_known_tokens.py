@@ -1,0 +1,230 @@
+"""Whose secret is this? What running servers know follows the file, and does not outlive it for long."""
+
+import logging
+import threading
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from consumer.model.errors import ConfigError
+from consumer.tokens import known_tokens
+from consumer.tokens.editing import revoke_token
+from consumer.tokens.known_tokens import (
+    CHECK_S,
+    TRUST_S,
+    KnownTokens,
+    SecretRefused,
+    TokensRead,
+    TokensUnreadable,
+)
+from consumer.tokens.token import Caller, Refusal, Role, new_secret
+from consumer.tokens.token_file import load
+from tests.unit.tokens.samples import NOON, add
+
+CRAWLER = Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))
+
+
+class Server:
+    """A server that knows the tokens of a file, with clocks that the test turns."""
+
+    def __init__(self, path: Path) -> None:
+        self.reported: list[object] = []
+        self.seconds = 0.0
+        self.today: datetime = NOON
+        self.known = KnownTokens(path, self.reported.append, lambda: self.seconds, lambda: self.today)
+
+    def caller(self, secret: str, after_s: float = 0.0) -> Caller | Refusal:
+        """Who sends this secret so much later."""
+        self.seconds += after_s
+        return self.known.caller(secret)
+
+    def count(self, kind: type) -> int:
+        """How often this was reported."""
+        return sum(isinstance(occurrence, kind) for occurrence in self.reported)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A token file in a folder of its own."""
+    return tmp_path / "tokens.json"
+
+
+@pytest.fixture
+def secret(path: Path) -> str:
+    """The secret of the only token."""
+    return add(path, "crawler", Role.READER, Role.WRITER)
+
+
+def test_who_it_is(path: Path, secret: str) -> None:
+    """A secret that was added is known; any other is not, however near or long it is."""
+    server = Server(path)
+    assert server.caller(secret) == CRAWLER
+    wrong = (
+        new_secret(),
+        secret[:-1],
+        secret + "0",
+        secret.upper(),
+        secret[9:],
+        "",
+        f"{secret}\n",
+        "\udcff",
+        "x" * 10**6,
+    )
+    for other in wrong:
+        assert server.caller(other) == Refusal("unknown")
+    assert server.reported == [TokensRead(1), *[SecretRefused(Refusal("unknown"))] * len(wrong)]
+
+
+def test_the_second_in_which_it_expires(path: Path, secret: str) -> None:
+    """Valid until just before that second; the log can name the token."""
+    server = Server(path)
+    server.today = NOON + timedelta(days=90) - timedelta(microseconds=1)
+    assert server.caller(secret) == CRAWLER
+    server.today = NOON + timedelta(days=90)
+    assert server.caller(secret) == Refusal("expired", "crawler")
+    assert server.reported[-1] == SecretRefused(Refusal("expired", "crawler"))
+
+
+def test_a_change_counts_within_two_seconds(path: Path, secret: str) -> None:
+    """What is revoked is refused and what is added let in, also where the old content was just looked at."""
+    server = Server(path)
+    other = add(path, "wire")
+    assert server.caller(other, 0.5) == Refusal("unknown")
+    assert server.caller(other, CHECK_S) == Caller("wire", "An Na", frozenset({Role.READER}))
+    revoke_token(path, "crawler", NOON)
+    assert server.caller(secret, CHECK_S) == Refusal("revoked", "crawler")
+    assert CHECK_S < 2
+
+
+def test_a_revoked_token_that_has_expired_is_revoked(path: Path, secret: str) -> None:
+    """The log says what a person did."""
+    revoke_token(path, "crawler", NOON)
+    server = Server(path)
+    server.today += timedelta(days=1000)
+    assert server.caller(secret) == Refusal("revoked", "crawler")
+
+
+def test_the_file_is_looked_at_once_a_second(path: Path, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many requests there are, and it is read only if it has changed."""
+    server = Server(path)
+    looks: Counter[str] = Counter()
+    stat = Path.stat
+    monkeypatch.setattr(Path, "stat", lambda self, **more: (looks.update(["stat"]), stat(self, **more))[1])
+    monkeypatch.setattr(known_tokens, "load", lambda path: (looks.update(["load"]), load(path))[1])
+    for _ in range(80):
+        assert server.caller(secret, CHECK_S / 16) == CRAWLER
+    assert looks == {"stat": 5}
+    revoke_token(path, "crawler", NOON)
+    server.caller(secret, CHECK_S)
+    assert looks["load"] == 1
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "open to others"])
+def test_a_file_that_cannot_be_used_any_more(
+    path: Path, secret: str, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was known counts for a while, then nobody is let in; when the file is back, everything is as before."""
+    server = Server(path)
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(content[:-20])
+    else:
+        path.chmod(0o644)
+    with caplog.at_level(logging.INFO, "dupwatch"):
+        # Nobody asked for a night: it was not known that the file is damaged.
+        assert server.caller(secret, 30_000) == CRAWLER
+        assert server.caller(secret, TRUST_S - 0.5) == CRAWLER
+        for _ in range(3):
+            assert server.caller(secret, CHECK_S) == Refusal("unchecked")
+    assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
+    assert server.count(TokensUnreadable) == 5
+    assert server.count(TokensRead) == 1
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with caplog.at_level(logging.INFO, "dupwatch"):
+        assert server.caller(secret, CHECK_S) == CRAWLER
+    assert "can be read again" in caplog.text
+    assert server.count(TokensRead) == 2
+    path.unlink()
+    assert server.caller(secret, CHECK_S) == CRAWLER
+
+
+def test_what_is_invalid_at_the_start(path: Path, secret: str) -> None:
+    """A server does not start without its tokens."""
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        Server(path.with_name("none"))
+    path.write_bytes(b"{")
+    with pytest.raises(ConfigError, match="is invalid"):
+        Server(path)
+
+
+def test_a_secret_of_kubernetes(tmp_path: Path) -> None:
+    """Its files are links through a link, which is what changes."""
+    for number in (1, 2):
+        (tmp_path / f"v{number}").mkdir()
+    first, second = add(tmp_path / "v1" / "tokens.json", "first"), add(tmp_path / "v2" / "tokens.json", "second")
+    (tmp_path / "data").symlink_to("v1")
+    (tmp_path / "tokens.json").symlink_to("data/tokens.json")
+    server = Server(tmp_path / "tokens.json")
+    assert isinstance(server.caller(first), Caller)
+    (tmp_path / "next").symlink_to("v2")
+    (tmp_path / "next").replace(tmp_path / "data")
+    assert server.caller(first, CHECK_S) == Refusal("unknown")
+    assert isinstance(server.caller(second), Caller)
+
+
+def test_many_threads_at_once(path: Path, secret: str) -> None:
+    """While tokens are added and revoked, every thread gets an answer that was true at that moment."""
+    known = KnownTokens(path, lambda _: None, now=lambda: NOON)
+    answers: Counter[Caller | Refusal] = Counter()
+    lock, stop = threading.Lock(), threading.Event()
+    gone = add(path, "short-lived")
+    failures: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                found = [known.caller(secret), known.caller(gone)]
+                with lock:
+                    answers.update(found)
+        except BaseException as error:  # noqa: BLE001  # shown by the test
+            failures.append(error)
+
+    def all_said(*expected: Caller | Refusal) -> None:
+        for _ in range(600):
+            if all(answers[answer] for answer in expected) or failures:
+                return
+            stop.wait(0.1)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        all_said(Caller("short-lived", "An Na", frozenset({Role.READER})))
+        revoke_token(path, "short-lived", NOON)
+        all_said(Refusal("revoked", "short-lived"))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+    assert failures == []
+    expected = {CRAWLER, Caller("short-lived", "An Na", frozenset({Role.READER})), Refusal("revoked", "short-lived")}
+    assert expected <= set(answers) <= expected | {Refusal("unknown")}
+
+
+def test_nothing_shows_a_secret(path: Path, secret: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither what is returned, nor what is reported, nor the log."""
+    server = Server(path)
+    with caplog.at_level(logging.DEBUG):
+        shown = [server.caller(secret), server.caller(new_secret())]
+        revoke_token(path, "crawler", NOON)
+        shown.append(server.caller(secret, CHECK_S))
+        path.unlink()
+        shown.append(server.caller(secret, CHECK_S))
+    text = f"{shown}{server.reported}{caplog.text}{vars(server.known)}"
+    assert "dupwatch_" not in text
+    assert secret.removeprefix("dupwatch_") not in text
