@@ -4,10 +4,8 @@ Whoever changes the file holds the ``flock`` of its folder meanwhile, since the 
 is killed leaves the old file or the new one, and the lock goes with it.
 """
 
-import fcntl
 import os
 import re
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -16,6 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from consumer.lifecycle.file_lock import lock_file
 from consumer.model.errors import ConfigError, SinkError
 from consumer.tokens.token import (
     NAME_PATTERN,
@@ -35,7 +34,6 @@ LIFETIME: Final = timedelta(days=90)
 LIFETIME_MAX: Final = timedelta(days=366)
 LOCK_S: Final = 10.0
 """How long to wait for another process that changes the file; it needs milliseconds."""
-_RETRY_S: Final = 0.02
 _WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
 
 
@@ -150,22 +148,7 @@ def _loaded(path: Path, *, makes_file: bool) -> Tokens:
 def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _lock(folder, descriptor)
+        lock_file(descriptor, LOCK_S)
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(folder: Path, descriptor: int) -> None:
-    until_s = time.monotonic() + LOCK_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until_s:
-                raise SinkError(
-                    f"another process has kept {folder} locked for {LOCK_S:g} s; try again when it has ended"
-                ) from None
-            time.sleep(_RETRY_S)
-        else:
-            return

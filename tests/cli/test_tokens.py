@@ -1,5 +1,7 @@
 """``dupwatch tokens``: a secret is shown once, and never again by anything."""
 
+import os
+import pwd
 import re
 import stat
 from datetime import datetime, timedelta
@@ -112,3 +114,27 @@ def test_a_secret_in_place_of_a_name(dupwatch: Command, tokens: Path) -> None:
 def test_a_mistyped_command_is_named(dupwatch: Command) -> None:
     """What follows the word tokens is no secret."""
     assert "No such command 'ad'" in dupwatch("tokens", "ad").err
+
+
+def test_changes_are_in_the_audit_log(dupwatch: Command, tokens: Path, tmp_path: Path) -> None:
+    """Who ran the command, what it did and when; what changed nothing, or was refused, is not there."""
+    log = tmp_path / "audit.jsonl"
+    audited = ("--set", f"service.audit={log}")
+    secret = added(dupwatch, tokens, "crawler", "--role", "reader", *audited)
+    for _ in range(2):
+        assert dupwatch("tokens", "revoke", "crawler", "--tokens", tokens, *audited).code == 0
+    assert dupwatch("tokens", "revoke", "unknown", "--tokens", tokens, *audited).code == 2
+    first, second = json_lines(log.read_bytes())
+    assert (first["action"], first["id"], first["result"]) == ("tokens.add", "crawler", "added")
+    assert (second["action"], second["id"], second["result"]) == ("tokens.revoke", "crawler", "revoked")
+    assert first["owner"] == second["owner"] == pwd.getpwuid(os.getuid()).pw_name
+    assert secret.encode() not in log.read_bytes()
+
+
+def test_an_audit_log_that_cannot_be_written(dupwatch: Command, tokens: Path, tmp_path: Path) -> None:
+    """No token is added, and no secret shown."""
+    given = ("--role", "reader", "--owner", "x", "--tokens", tokens, "--set", f"service.audit={tmp_path}/none/log")
+    ended = dupwatch("tokens", "add", "crawler", *given)
+    assert (ended.code, ended.out) == (6, b"")
+    assert "the audit log" in ended.err
+    assert not tokens.exists()

@@ -238,7 +238,7 @@ def test_a_lock_that_is_not_given_back(tmp_path: Path, monkeypatch: pytest.Monke
     descriptor = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with pytest.raises(SinkError, match=r"locked for 0\.1 s"):
+        with pytest.raises(SinkError, match=r"cannot be changed: another process has kept it locked for 0\.1 s"):
             add(path, "second")
     finally:
         os.close(descriptor)

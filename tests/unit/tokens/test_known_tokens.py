@@ -20,7 +20,7 @@ from consumer.tokens.known_tokens import (
     TokensUnreadable,
 )
 from consumer.tokens.token import Caller, Refusal, Role, new_secret
-from consumer.tokens.token_file import load
+from consumer.tokens.token_file import Signature, Tokens, load
 from tests.unit.tokens.samples import NOON, add
 
 CRAWLER = Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))
@@ -175,6 +175,34 @@ def test_a_secret_of_kubernetes(tmp_path: Path) -> None:
     (tmp_path / "next").replace(tmp_path / "data")
     assert server.caller(first, CHECK_S) == Refusal("unknown")
     assert isinstance(server.caller(second), Caller)
+
+
+def test_nobody_is_answered_from_what_is_being_replaced(
+    path: Path, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one thread reads the file after a night without requests, another one waits for what it reads."""
+    server = Server(path)
+    revoke_token(path, "crawler", NOON)
+    server.seconds += 30_000
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(path: Path) -> tuple[Tokens, Signature]:
+        reading.set()
+        assert go_on.wait(60)
+        return load(path)
+
+    monkeypatch.setattr(known_tokens, "load", slowly)
+    answers: list[Caller | Refusal] = []
+    threads = [threading.Thread(target=lambda: answers.append(server.known.caller(secret))) for _ in range(2)]
+    threads[0].start()
+    assert reading.wait(60)
+    threads[1].start()
+    # It has no answer yet; without the lock it would have an old one by now.
+    threads[1].join(0.3)
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert answers == [Refusal("revoked", "crawler")] * 2
 
 
 def test_many_threads_at_once(path: Path, secret: str) -> None:
