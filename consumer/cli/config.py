@@ -45,7 +45,7 @@ def check(
     judge_settings(chosen, lexicon_of(chosen))
     if is_kafka(chosen.source.url):
         check_topic_ends(chosen)
-        front_of(chosen)
+        front_of(chosen, lambda _: None)
         if not elsewhere:
             value_decoder(chosen)
     try_clients(chosen, create=not elsewhere)

@@ -11,9 +11,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from consumer.config.consistency import rule_faults, schema_faults, source_faults
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
-from consumer.config.sections.http_service import ServiceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.sections.kafka import KafkaSection, RegistrySection
+from consumer.config.sections.serve import ServiceSection
 from consumer.config.sections.service import HttpSection, LogSection, TracingSection
 from consumer.config.sections.store import StoreSection
 

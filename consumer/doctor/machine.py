@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
+from consumer.tls.validity import validities
 from consumer.top.client import ClientAccess, PagesClient, Unanswered
 from consumer.wiring import stores
 from consumer.wiring.parts import kafka_options
@@ -187,7 +187,7 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
     ends = min(validity.ends for validity in found)
     begins = max(validity.begins for validity in found)
     if ends <= now:
-        yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", "Renew it and restart.")
+        yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", _renewal(section))
     elif begins > now:
         yield wrong(
             ConfigError,
@@ -198,6 +198,10 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
         yield warning(f"{section}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
     else:
         yield ok(f"{section}: {path} is valid until {ends:%Y-%m-%d}.")
+
+
+def _renewal(section: str) -> str:
+    return "Renew it; the pages show the new one within seconds." if section == "http" else "Renew it and restart."
 
 
 def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:

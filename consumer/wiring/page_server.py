@@ -14,8 +14,8 @@ from consumer.pages.flags import FlagPages
 from consumer.pages.latest_flags import LatestFlags
 from consumer.pages.page import Page
 from consumer.pages.server import PageServer
-from consumer.pages.tls import tls_context
-from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
+from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
 from consumer.wiring import parts
 from consumer.workers.engines import EngineName
 
@@ -51,8 +51,8 @@ class Front(NamedTuple):
     tls: SSLContext | None
 
 
-def front_of(config: Config) -> Front | None:
-    """Return how pages are served; None where there are none.
+def front_of(config: Config, report: Callable[[object], None]) -> Front | None:
+    """Return how pages are served; None where there are none. ``report`` hears of the certificate.
 
     Raises ConfigError where other machines could read them unasked, and where a named file cannot be used.
     """
@@ -61,19 +61,23 @@ def front_of(config: Config) -> Front | None:
         return None
     address, access = parse_address(section.listen), Access(_account(config), section.names)
     check_exposure(address, access, is_open=section.open)
-    tls = None if section.tls_certificate is None else tls_context(section.tls_certificate, section.tls_key)
-    return Front(address, access, tls)
+    if section.tls_certificate is None:
+        return Front(address, access, None)
+    files = CertificateFiles("http", section.tls_certificate, section.tls_key)
+    return Front(address, access, ServedCertificate(files, report).context)
 
 
-def served(config: Config, resources: ExitStack, pages: Mapping[str, Page], failed: Callable[[], None]) -> str | None:
+def served(
+    config: Config, resources: ExitStack, pages: Mapping[str, Page], report: Callable[[object], None]
+) -> str | None:
     """Serve the pages until ``resources`` is closed; return their URL, None where there are none.
 
-    ``failed`` is called for every request that could not be answered.
+    ``report`` hears of every request that could not be answered, and of the certificate.
     """
-    front = front_of(config)
+    front = front_of(config, report)
     if front is None:
         return None
-    server = PageServer(front.address, pages, failed, front.access, front.tls)
+    server = PageServer(front.address, pages, lambda: report(RequestFailed()), front.access, front.tls)
     resources.callback(server.close)
     return server.url
 

@@ -160,7 +160,7 @@ def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
     pages = health_pages(health, metrics) | flag_pages(config, latest)
-    return _Shown(metrics, health, latest, served(config, resources, pages, request_failed))
+    return _Shown(metrics, health, latest, served(config, resources, pages, hooks.report))
 
 
 @contextmanager

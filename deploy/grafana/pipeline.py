@@ -298,6 +298,14 @@ _PROCESS: Final = Row(
             runbooks=("restarting",),
         ),
         Panel(
+            title="Certificate",
+            about="How long the certificate of the pages is still valid. The line is the threshold of the alert.",
+            queries=(Query("(dupwatch_certificate_expiry_timestamp_seconds{$of} > 0) - time()", "{{instance}}"),),
+            unit="s",
+            steps=(Step(0, "red"), Step(7 * 86_400, "green")),
+            runbooks=("certificate-expires",),
+        ),
+        Panel(
             title="Builds",
             about="Version, scheme, block plan, and the digest of all settings that change verdicts.",
             queries=(Query("max by (instance, version, scheme, plan, settings) (dupwatch_build_info{$of})"),),

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from consumer.judge.tally import Tally
 from consumer.model.hooks import Hooks, Listener
 from consumer.model.limits import ReadLimits
-from consumer.telemetry.metrics import batches, drift, judging, outages, run, store, topics, verdicts
+from consumer.telemetry.metrics import batches, certificates, drift, judging, outages, run, store, topics, verdicts
 from consumer.telemetry.metrics.instruments import Instruments, Series
 from consumer.telemetry.metrics.measure import Group, Measure
 from consumer.telemetry.source_names import SourceNames
@@ -25,6 +25,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     store.GROUP,
     outages.GROUP,
     run.GROUP,
+    certificates.GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -57,6 +58,7 @@ class Metrics:
             store.StoreMetrics(instruments),
             outages.OutageMetrics(instruments),
             run.RunMetrics(instruments, clock, bounds.workers),
+            certificates.CertificateMetrics(instruments),
         )
 
     def listen(self, hooks: Hooks) -> None:

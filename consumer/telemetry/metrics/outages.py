@@ -9,8 +9,9 @@ from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.holds import NoteUnreadable
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.tls.served_certificate import CertificateKept
 
-ErrorType = Literal[Part, "batch_abandoned", "request", "offset_note"]
+ErrorType = Literal[Part, "batch_abandoned", "request", "offset_note", "certificate"]
 
 _PART: Final = Label("part", get_args(Part))
 
@@ -62,6 +63,7 @@ class OutageMetrics:
         hooks.on(BatchAbandoned, lambda _: self._error("batch_abandoned"))
         hooks.on(RequestFailed, lambda _: self._error("request"))
         hooks.on(NoteUnreadable, lambda _: self._error("offset_note"))
+        hooks.on(CertificateKept, lambda _: self._error("certificate"))
 
     def _error(self, error: ErrorType) -> None:
         self._errors.labels(error).inc()

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Check, Finding, examine
 from consumer.doctor.machine import (
     ENDS_SOON,
@@ -24,6 +23,7 @@ from consumer.doctor.machine import (
     descriptor_finding,
     descriptors_needed,
 )
+from consumer.tls.validity import validities
 from deploy.local.ports import free_ports
 from tests.unit.top.pages import served
 

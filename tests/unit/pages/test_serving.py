@@ -21,9 +21,9 @@ from consumer.pages.health_pages import health_pages
 from consumer.pages.page import Page, Response
 from consumer.pages.routing import UNKNOWN_NAME
 from consumer.pages.server import PageServer
-from consumer.pages.tls import tls_context
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics
+from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
 
 LOCAL = Address(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))
@@ -62,6 +62,11 @@ def certificate(folder: Path) -> tuple[str, str]:
     options = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST}", "-days", "2"]
     subprocess.run([*command, *options, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
     return paths
+
+
+def shown(paths: tuple[str, str | None]) -> ssl.SSLContext:
+    """The context of a server that shows this certificate."""
+    return ServedCertificate(CertificateFiles("http", *paths), lambda _: None).context
 
 
 def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
@@ -150,7 +155,7 @@ def test_tls(tmp_path: Path) -> None:
     """Pages are served over TLS; a client that does not speak TLS is counted and gets nothing."""
     paths = certificate(tmp_path)
     failures: list[int] = []
-    with PageServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=tls_context(*paths)) as server:
+    with PageServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=shown(paths)) as server:
         assert server.url.startswith("https://")
         trusting = ssl.create_default_context(cafile=paths[0])
         assert get(server, "/", trusting)[1] == "articles"
@@ -171,7 +176,7 @@ def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> Non
     """Other clients are served while a connection has not begun its handshake."""
     paths = certificate(tmp_path)
     with (
-        PageServer(LOCAL, SECRET_PAGES, lambda: None, tls=tls_context(*paths)) as server,
+        PageServer(LOCAL, SECRET_PAGES, lambda: None, tls=shown(paths)) as server,
         socket.create_connection(server.address, timeout=10),
     ):
         began_s = time.monotonic()
@@ -209,6 +214,12 @@ def test_certificates_that_cannot_be_used(tmp_path: Path) -> None:
     locked = str(tmp_path / "locked.pem")
     command = ["openssl", "ec", "-in", key, "-out", locked, "-aes256", "-passout", "pass:1234"]
     subprocess.run(command, check=True, capture_output=True)
-    for pair in ((str(tmp_path / "none.pem"), None), (key, key), (path, other_key), (path, locked)):
-        with pytest.raises(ConfigError, match=r"http\.tls_"):
-            tls_context(*pair)
+    unusable = "http.tls_certificate: .* cannot be used"
+    for pair, why in (
+        ((str(tmp_path / "none.pem"), None), unusable),
+        ((key, key), unusable),
+        ((path, other_key), unusable),
+        ((path, locked), "http.tls_key: the key has a passphrase"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            shown(pair)

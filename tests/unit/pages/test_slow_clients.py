@@ -20,11 +20,10 @@ from consumer.pages.connections import HEAD_BYTES_MAX, Connection, ConnectionLim
 from consumer.pages.health_pages import health_pages
 from consumer.pages.page import Page, Response
 from consumer.pages.server import PageServer
-from consumer.pages.tls import tls_context
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics
-from tests.unit.pages.test_serving import certificate
+from tests.unit.pages.test_serving import certificate, shown
 
 LOCAL = Address(HOST, 0)
 SLOW = 200
@@ -100,7 +99,7 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
     trusting = ssl.create_default_context(cafile=paths[0])
     # A record of a handshake, of 16,000 bytes that come one by one.
     begun = b"\x16\x03\x01\x3e\x80"
-    with PageServer(LOCAL, pages, lambda: None, tls=tls_context(*paths)) as server, trickling(server, begun):
+    with PageServer(LOCAL, pages, lambda: None, tls=shown(paths)) as server, trickling(server, begun):
         taken_s = [
             probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3], trusting) for number in range(PROBES)
         ]

@@ -1,10 +1,10 @@
-"""The HTTP service: ``[service]``."""
+"""The HTTP service of ``dupwatch serve``: ``[service]``."""
 
 from consumer.config.setting_types import Section, Text
 
 
 class ServiceSection(Section):
-    """Who may use the service, and where it is written down what they change."""
+    """Who may use the HTTP service, and where their changes are recorded."""
 
     tokens: Text | None = None
     """The file with the hashes of tokens, which dupwatch tokens edits."""

@@ -1,0 +1,154 @@
+"""The certificate that a server shows, loaded again when its files change.
+
+Loading into a context that is in use would race with handshakes, and would leave a certificate without its key behind
+if the new files do not fit each other. So each pair gets a context of its own. The server keeps its first one, whose
+callback hands a connection to that of the newest pair; OpenSSL calls it in every handshake, whether the client names a
+server or not.
+"""
+
+import logging
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from consumer.model.errors import ConfigError
+from consumer.tls.validity import validities
+
+log = logging.getLogger("dupwatch")
+
+CHECK_S: Final = 1.0
+"""How often the files are looked at, at most: new ones are shown to clients that connect this much later."""
+
+
+class CertificateFiles(NamedTuple):
+    """PEM files of a certificate with its chain, and of its key; without ``key`` it is in the same file.
+
+    ``section`` of the configuration has them as ``tls_certificate`` and ``tls_key``.
+    """
+
+    section: str
+    certificate: str
+    key: str | None
+
+
+class CertificateLoaded(NamedTuple):
+    """A certificate is shown from now on; the first of its chain to expire does so at ``ends``."""
+
+    ends: datetime
+
+
+class CertificateKept(NamedTuple):
+    """The files cannot be used, so the certificate before is shown still; reported at every attempt."""
+
+    why: str
+
+
+class _Loaded(NamedTuple):
+    """A context with a certificate, until when it is valid, and what the files were when they were read."""
+
+    context: ssl.SSLContext
+    ends: datetime
+    signature: tuple[object, ...]
+
+
+class ServedCertificate:
+    """The certificate that a server shows; ``context`` is what the server serves with, in any number of threads.
+
+    The files are looked at in handshakes, at most every ``CHECK_S``. If they cannot be used, for example because only
+    one of the two is new yet, the certificate before is shown until they can. ``report`` gets the occurrences of this
+    module, from the thread of the handshake. Raises ``ConfigError`` if the files cannot be used at the start.
+    """
+
+    def __init__(
+        self,
+        files: CertificateFiles,
+        report: Callable[[object], None],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._files = files
+        self._report = report
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._checked_s = clock_s()
+        self._why: str | None = None
+        self._loaded = _load(files)
+        self.context = self._loaded.context
+        self.context.sni_callback = self._hand_over
+        self._report(CertificateLoaded(self._loaded.ends))
+
+    def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._current()
+
+    def _current(self) -> ssl.SSLContext:
+        with self._lock:
+            now_s = self._clock_s()
+            if now_s - self._checked_s >= CHECK_S:
+                self._checked_s = now_s
+                self._check()
+            return self._loaded.context
+
+    def _check(self) -> None:
+        """Look at the files, and load them if they have changed, or could not be used the last time."""
+        try:
+            if self._why is None and self._loaded.signature == _signature(self._files):
+                return
+            self._loaded = _load(self._files)
+        except OSError as error:
+            self._keep(str(_unusable(self._files, error)))
+        except ConfigError as error:
+            self._keep(str(error))
+        else:
+            self._why = None
+            self._report(CertificateLoaded(self._loaded.ends))
+            log.info(
+                "Loaded the certificate %s, valid until %s", self._files.certificate, self._loaded.ends.isoformat()
+            )
+
+    def _keep(self, why: str) -> None:
+        self._report(CertificateKept(why))
+        if why != self._why:
+            log.warning("%s. The certificate before is shown, which is valid until %s", why, self._loaded.ends)
+        self._why = why
+
+
+def _load(files: CertificateFiles) -> _Loaded:
+    """Load a certificate and its key. Raises ``ConfigError``."""
+    try:
+        # Before they are read: what changes meanwhile is read again.
+        signature = _signature(files)
+        context = _context(files)
+        ends = min(validity.ends for validity in validities(Path(files.certificate).read_bytes()))
+    except (OSError, ValueError) as error:
+        raise _unusable(files, error) from error
+    return _Loaded(context, ends, signature)
+
+
+def _context(files: CertificateFiles) -> ssl.SSLContext:
+    def no_passphrase() -> str:
+        raise ConfigError(
+            f"{files.section}.tls_key: the key has a passphrase, which a service cannot ask for; use a key without one"
+        )
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(files.certificate, files.key, no_passphrase)
+    except OSError as error:
+        raise _unusable(files, error) from error
+    return context
+
+
+def _signature(files: CertificateFiles) -> tuple[object, ...]:
+    """Return what changes with the files, through any links that lead to them."""
+    found = [os.stat(path) for path in (files.certificate, files.key) if path is not None]  # noqa: PTH116  # as given
+    return tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
+
+
+def _unusable(files: CertificateFiles, error: Exception) -> ConfigError:
+    pair = f"{files.certificate} with {files.key}" if files.key else files.certificate
+    why = error.strerror or error if isinstance(error, OSError) else error
+    return ConfigError(f"{files.section}.tls_certificate: {pair} cannot be used: {why}")
