@@ -45,13 +45,16 @@ class Caller(NamedTuple):
     roles: frozenset[Role]
 
 
+RefusalReason = Literal["unknown", "expired", "revoked", "unchecked"]
+
+
 class Refusal(NamedTuple):
     """Why a secret is refused, and the name of its token if it has one.
 
     ``unchecked``: the token file has been unreadable for so long that what is remembered of it no longer counts.
     """
 
-    reason: Literal["unknown", "expired", "revoked", "unchecked"]
+    reason: RefusalReason
     name: str | None = None
 
 
