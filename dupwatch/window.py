@@ -14,7 +14,8 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine
 from consumer.judge import events
-from consumer.judge.detector import Detector, QueryResult
+from consumer.judge.detector import Detector
+from consumer.judge.judge import QueryResult
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
@@ -120,11 +121,7 @@ class Window:
         asked = [texts] if isinstance(texts, (str, Article)) else list(texts)
         with self._used():
             valid = [self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each) for each in asked]
-            return [
-                _check_of(version.record, self._detector.query(version))
-                for part in _batches(valid)
-                for version in self._versions(part)
-            ]
+            return [check for part in _batches(valid) for check in self._check(part)]
 
     def judge(self, articles: Article | Iterable[Article]) -> list[Verdict]:
         """Judge articles in their order, and store them; return a verdict on each.
@@ -173,6 +170,11 @@ class Window:
             if self._closed:
                 raise Error("this window is closed; open another one")
             yield
+
+    def _check(self, articles: Sequence[model.Article]) -> list[Check]:
+        asked = self._versions(articles)
+        found = self._detector.query(asked)
+        return [_check_of(version.record, result) for version, result in zip(asked, found, strict=True)]
 
     def _judge(self, articles: Sequence[model.Article]) -> list[Verdict]:
         arrived = self._versions(articles)

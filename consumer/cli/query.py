@@ -18,8 +18,9 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
-from consumer.judge.detector import Detector, QueryResult
+from consumer.judge.detector import Detector
 from consumer.judge.events import rounded, version_name
+from consumer.judge.judge import QueryResult
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
@@ -73,7 +74,7 @@ def query(
             article = read_article(source, chosen)
             if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
-            _write(asking.about(article, 1))
+            _write(asking.about([article])[0])
         else:
             _answer_lines(asking, chosen, source)
 
@@ -87,12 +88,18 @@ class _Query:
     engine: Engine
     builder: VersionBuilder
 
-    def about(self, article: Article, line: int) -> dict[str, object]:
-        """Return what an article would duplicate."""
-        fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
-        version = self.builder.versions([article], [ArrivedAt(now_ms(), line)], fingerprints)[0]
-        found = self.detector.query(version)
-        return _answer(article.id, found, shared_passages(self.store, article.body, found.parts))
+    def about(self, articles: Sequence[Article]) -> list[dict[str, object]]:
+        """Return what each article would duplicate; they are looked up together."""
+        fingerprints = self.engine.fingerprint(
+            [article.body or "" for article in articles], [article.lang for article in articles]
+        )
+        arrived_ms = now_ms()
+        arrivals = [ArrivedAt(arrived_ms, place) for place in range(len(articles))]
+        found = self.detector.query(self.builder.versions(articles, arrivals, fingerprints))
+        return [
+            _answer(article.id, result, shared_passages(self.store, article.body, result.parts))
+            for article, result in zip(articles, found, strict=True)
+        ]
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
         """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
@@ -100,7 +107,7 @@ class _Query:
             raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
         stored = stored_article(self.store, config.store.url, article_id).stored
         record = msgspec.structs.replace(stored.record, time_ms=now_ms())
-        found = self.detector.query(Version(record, None))
+        (found,) = self.detector.query([Version(record, None)])
         others = self.store.read([match.record.reference for match in found.matches])
         pairs = zip(found.matches, others, strict=True)
         matches = [match for match, other in pairs if other is None or not_released(stored, other)]
@@ -139,17 +146,22 @@ def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     decode = file_decoder(config)
     for batch in FileSource(path, limits, Position()).batches():
+        answers: list[dict[str, object] | None] = []
+        articles: list[Article] = []
         for record in batch.records:
             faults.lines += 1
             try:
                 article = decode(record)
             except BadRecord as error:
-                yield faults.add(record.line, error.reason, error.detail)
+                answers.append(faults.add(record.line, error.reason, error.detail))
                 continue
             if article.body is None:
-                yield faults.add(record.line, "retraction", "a retraction has no text")
+                answers.append(faults.add(record.line, "retraction", "a retraction has no text"))
             else:
-                yield asking.about(article, record.line)
+                articles.append(article)
+                answers.append(None)
+        found = iter(asking.about(articles))
+        yield from (next(found) if answer is None else answer for answer in answers)
 
 
 def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:

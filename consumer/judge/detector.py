@@ -21,15 +21,15 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.judge.common_hashes import CommonHashes
-from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
-from consumer.judge.judge import Judge
+from consumer.judge.decision import Duplicate, Neighbour, State, decide
+from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
 from consumer.judge.part_search import PartSearch
@@ -41,27 +41,13 @@ from consumer.judge.situation import Decided, Situation, decisions_of
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.judge.versions import ArrivedAt, tombstone
-from consumer.model.verdict import Part, SeenBefore, VerdictEvent
+from consumer.model.verdict import VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 
 SETTLE_ROUNDS_MAX: Final = 1_000
 """How often a batch is decided again after a lost compare-and-set before it fails."""
-
-
-class QueryResult(NamedTuple):
-    """The kept versions that an article would be flagged for, best first.
-
-    ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
-    ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others.
-    """
-
-    matches: list[Neighbour]
-    truncated: bool
-    pending: bool
-    seen_before: SeenBefore | None = None
-    parts: tuple[Part, ...] = ()
 
 
 @dataclass(slots=True)
@@ -155,24 +141,37 @@ class Detector(Judge):
         self.tally.retractions += len(tombstones)
         return [answers[arrived.reference] for arrived in batch]
 
-    def query(self, version: Version) -> QueryResult:
-        """Return what this version would be flagged for. Stores nothing.
+    def query(self, versions: Sequence[Version]) -> list[QueryResult]:
+        """Return what each of these versions would be flagged for if it arrived alone. Stores nothing.
 
-        An article of a source that is never flagged has no matches. Raises the store's errors.
+        They are looked up together, so give no more at once than a batch has. An article of a source that is never
+        flagged has no matches. Several threads may ask at a time. Raises the store's errors.
         """
-        record = version.record
-        found = self.search.look_up([record], created={}, unstored={record.reference: Stored(record, None, None)})
-        states = {reference: state_of(stored) for reference, stored in found.stored.items()}
-        neighbours = found.neighbours[record.reference]
-        near = [other for other in neighbours if states[other.record.reference] is State.KEPT]
-        pending = any(states[other.record.reference] is State.PENDING for other in neighbours)
-        never = frozenset({record.reference} if self._never_flagged(record) else ())
-        decisions = decide([record], {record.reference: near}, states, never)
-        matches = [match for duplicate in decisions.duplicates for match in duplicate.matches]
-        said = self.seen_texts.said(self.seen_texts.recall([record]))
-        named = {match.record.reference for match in matches}
-        parts = self.part_search.find_unposted(record, named)
-        return QueryResult(matches, bool(found.truncated), pending, said.get(record.reference), parts)
+        attempt = self.attempt()
+        try:
+            return attempt.query_once(versions)
+        finally:
+            with self.lock:
+                self.tally.add(attempt.tally)
+
+    def query_once(self, versions: Sequence[Version]) -> list[QueryResult]:
+        """Query; what it costs is counted here."""
+        records = [version.record for version in versions]
+        with self.tally.looking_up():
+            found = self.search.look_up_unstored(records)
+        said = self.seen_texts.said_of_unstored(records)
+        matches = {record.reference: self._matches(record, found) for record in records}
+        parts = self.part_search.find_unposted(records, found.references())
+        return [
+            QueryResult(
+                matches[record.reference],
+                record.reference in found.truncated,
+                any(found.state(other) is State.PENDING for other in found.neighbours[record.reference]),
+                said.get(record.reference),
+                parts.get(record.reference, ()),
+            )
+            for record in records
+        ]
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
@@ -199,6 +198,15 @@ class Detector(Judge):
     @override
     def larger_plan(self) -> str | None:
         return larger_plan(self.settings.plan, self.settings.max_distance)
+
+    def _matches(self, record: Record, found: Neighbourhood) -> list[Neighbour]:
+        """Return the kept versions that a version which is not stored would be flagged for, best first."""
+        neighbours = found.neighbours[record.reference]
+        near = [other for other in neighbours if found.state(other) is State.KEPT]
+        states = {record.reference: State.PENDING} | {other.record.reference: State.KEPT for other in near}
+        never = frozenset({record.reference} if self._never_flagged(record) else ())
+        decisions = decide([record], {record.reference: near}, states, never)
+        return [match for duplicate in decisions.duplicates for match in duplicate.matches]
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         pending = [version for version in stored if version.verdict is None]
@@ -238,7 +246,7 @@ class Detector(Judge):
         self.store.add(records)
         with self.tally.looking_up():
             created = {version.record.reference: version for version in versions}
-            return self.search.look_up(records, created=created, unstored={})
+            return self.search.look_up(records, created=created)
 
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         """Decide and write until nothing fails; return the verdicts of the pending versions as stored.

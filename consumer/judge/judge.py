@@ -1,12 +1,27 @@
 """The port of the judge: what a pipeline needs of it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from consumer.judge.decision import Neighbour
 from consumer.judge.tally import Cost
 from consumer.judge.versions import ArrivedAt
-from consumer.model.verdict import VerdictEvent
+from consumer.model.verdict import Part, SeenBefore, VerdictEvent
 from storage.records import Tombstone, Version
+
+
+class QueryResult(NamedTuple):
+    """The kept versions that an article would be flagged for, best first.
+
+    ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
+    ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others.
+    """
+
+    matches: list[Neighbour]
+    truncated: bool
+    pending: bool
+    seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
 
 
 class Judge(Protocol):

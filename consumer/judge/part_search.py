@@ -85,9 +85,11 @@ class PartSearch:
         """
         return self._find(records, near, own_postings=1)
 
-    def find_unposted(self, record: Record, near: Collection[bytes]) -> tuple[Part, ...]:
-        """Return the same of a record that is not stored."""
-        return self._find([record], {record.reference: near}, own_postings=0).get(record.reference, ())
+    def find_unposted(
+        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]]
+    ) -> dict[bytes, tuple[Part, ...]]:
+        """Return the same of records that are not stored."""
+        return self._find(records, near, own_postings=0)
 
     def _find(
         self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int

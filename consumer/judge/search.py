@@ -73,6 +73,10 @@ class Neighbourhood(NamedTuple):
             for reference, others in self.neighbours.items()
         }
 
+    def state(self, neighbour: Neighbour) -> State:
+        """Return the state of a neighbour as it was read."""
+        return state_of(self.stored[neighbour.record.reference])
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -88,15 +92,39 @@ class Search:
     look_up_bytes_max: int = LOOK_UP_BYTES_MAX
     size: LookUpSize = field(default_factory=LookUpSize)
 
-    def look_up(
-        self, records: Sequence[Record], *, created: Mapping[bytes, Stored], unstored: Mapping[bytes, Stored]
-    ) -> Neighbourhood:
+    def look_up(self, records: Sequence[Record], *, created: Mapping[bytes, Stored]) -> Neighbourhood:
         """Find what is near each record.
 
         A record with candidates is read again, since a later version or a retraction may have ended it by now; others
-        are taken from ``created``, as they were when they were stored, or read if they are not there. Records in
-        ``unstored`` are never read. Raises ``StoreError`` where a record that is read is no longer stored.
+        are taken from ``created``, as they were when they were stored, or read if they are not there. Raises
+        ``StoreError`` where a record that is read is no longer stored.
         """
+        candidates = self._all_candidates(records)
+        references = {reference for of_record in candidates for reference in of_record.references}
+        alone = {
+            record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.references
+        }
+        taken = {reference: created[reference] for reference in alone & created.keys() - references}
+        references |= {record.reference for record in records} - taken.keys()
+        stored = self.cells.read(sorted(references)) | taken
+        return self._neighbourhood(records, candidates, stored, own=stored)
+
+    def look_up_unstored(self, records: Sequence[Record]) -> Neighbourhood:
+        """Find what is near each record as if it were not stored; it may be, and be near another one of them."""
+        candidates = self._all_candidates(records)
+        references = {reference for of_record in candidates for reference in of_record.references}
+        own = {record.reference: Stored(record, None, None) for record in records}
+        return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
+
+    def compare(self, version: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
+        """Return those that are near the version; add the similarity of each pair to ``similarities``."""
+        references = [other.record.reference for other in others]
+        compared = ComparisonBatch(others).compare(version, references, self.settings)
+        similarities += compared.similarities
+        return self._neighbours(compared)
+
+    def _all_candidates(self, records: Sequence[Record]) -> list[Candidates]:
+        """Return the candidates of each record, as many records at once as fit into ``look_up_bytes_max``."""
         candidates: list[Candidates] = []
         while len(candidates) < len(records):
             count = self.size.next(len(records) - len(candidates))
@@ -106,21 +134,7 @@ class Search:
             else:
                 self.size.fitted(count)
                 candidates += some
-        references = {reference for of_record in candidates for reference in of_record.references}
-        alone = {
-            record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.references
-        }
-        taken = {reference: created[reference] for reference in alone & created.keys() - references} | dict(unstored)
-        references |= {record.reference for record in records} - taken.keys()
-        stored = self.cells.read(sorted(references)) | taken
-        return self._neighbourhood(records, candidates, stored)
-
-    def compare(self, version: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
-        """Return those that are near the version; add the similarity of each pair to ``similarities``."""
-        references = [other.record.reference for other in others]
-        compared = ComparisonBatch(others).compare(version, references, self.settings)
-        similarities += compared.similarities
-        return self._neighbours(compared)
+        return candidates
 
     def _candidates(self, records: Sequence[Record]) -> list[Candidates] | None:
         """Return the candidates of each record, None if there are several and their rows are too big together."""
@@ -151,8 +165,13 @@ class Search:
         return dict(zip(codes, self.store.seek(codes, SOUGHT_POSTINGS_MAX), strict=True)) if codes else {}
 
     def _neighbourhood(
-        self, records: Sequence[Record], candidates: Sequence[Candidates], stored: Mapping[bytes, Stored]
+        self,
+        records: Sequence[Record],
+        candidates: Sequence[Candidates],
+        stored: Mapping[bytes, Stored],
+        own: Mapping[bytes, Stored],
     ) -> Neighbourhood:
+        """Compare each record, as ``own`` has it, with its candidates, as ``stored`` has them."""
         neighbours: dict[bytes, list[Neighbour]] = {}
         verifications: list[int] = []
         similarities: list[float] = []
@@ -161,9 +180,9 @@ class Search:
             [version for version in stored.values() if state_of(version) is not State.DUPLICATE]
         )
         for record, of_record in zip(records, candidates, strict=True):
-            if record.reference not in stored:
+            if record.reference not in own:
                 raise swept(record)
-            compared = matchable.compare(stored[record.reference], of_record.references, self.settings)
+            compared = matchable.compare(own[record.reference], of_record.references, self.settings)
             verifications.append(compared.others)
             similarities += compared.similarities
             neighbours[record.reference] = self._neighbours(compared)

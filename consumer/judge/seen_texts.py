@@ -69,6 +69,15 @@ class SeenTexts:
             said = self._said(self.recall([*batch, *claimed])) | said
         return said
 
+    def said_of_unstored(self, records: Sequence[Record]) -> dict[bytes, SeenBefore]:
+        """Return what a verdict would say of each of these versions if it arrived alone, by reference."""
+        recalled = self.recall(records)
+        said: dict[bytes, SeenBefore] = {}
+        for digest, of_text in recalled.records.items():
+            for record in of_text:
+                said |= self._said(recalled._replace(records={digest: [record]}))
+        return said
+
     def note(self, recalled: Recalled) -> None:
         """Remember that the texts of these versions were seen, all versions with one text at once."""
         seen = dict(recalled.seen)

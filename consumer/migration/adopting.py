@@ -198,7 +198,7 @@ class _Attempt:
         self.adopted.duplicates += len(records) - len(kept)
         if not records:
             return
-        near = self.detector.search.look_up(records, created={}, unstored={})
+        near = self.detector.search.look_up(records, created={})
         repeats = {
             record.reference: any(
                 neighbour.record.arrival < record.arrival for neighbour in near.neighbours[record.reference]

@@ -36,8 +36,7 @@ def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search:
         return list(versions)
     groups = [sorted(group, key=lambda record: record.arrival) for group in equal.values()]
     firsts = [group[0] for group in groups]
-    unstored = {record.reference: Stored(record, None, None) for record in firsts}
-    near = search.look_up(firsts, created={}, unstored=unstored)
+    near = search.look_up_unstored(firsts)
     out: set[bytes] = set()
     for first, group in zip(firsts, groups, strict=True):
         neighbours = [near.stored[neighbour.record.reference] for neighbour in near.neighbours[first.reference]]

@@ -21,7 +21,6 @@ from consumer.judge.verdict_cells import VerdictCells
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
-from storage.records import Stored
 
 ROUND_ARTICLES: Final = 256
 _FASTER: Final = 0.9
@@ -76,8 +75,7 @@ class MadeUpArticles:
             self._fingerprints(),
         )
         records = [version.record for version in versions]
-        unstored = {record.reference: Stored(record, None, None) for record in records}
-        self._search.look_up(records, created={}, unstored=unstored)
+        self._search.look_up_unstored(records)
         return self._tally.postings_read >= self._tally.row_reads
 
     def _fingerprints(self) -> Fingerprints:

@@ -20,7 +20,7 @@ class LooksUpFirst(Detector):
 
     def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
         records = [version.record for version in versions]
-        near = self.search.look_up(records, created={}, unstored={})
+        near = self.search.look_up(records, created={})
         self.store.add(records)
         return near
 

@@ -85,10 +85,10 @@ def test_more_candidates_than_the_limit_mark_the_verdict(store: Store) -> None:
     around = [fingerprint_version(CODE ^ mask, number) for number, mask in enumerate((0b111 << 13, 0b11 << 3, 0b1))]
     assert outcomes(judged(store, *around, settings=plain(1))) == ["unique"] * 3
     new = fingerprint_version(CODE, 9)
-    found, truncated, *_ = Detector(store, SETTINGS, lambda: TIME_MS).query(new)
+    ((found, truncated, *_),) = Detector(store, SETTINGS, lambda: TIME_MS).query([new])
     assert ([match.distance for match in found], truncated) == ([1, 2, 3], False)
     limited = replace(SETTINGS, verifications_max=2)
-    found, truncated, *_ = Detector(store, limited, lambda: TIME_MS).query(new)
+    ((found, truncated, *_),) = Detector(store, limited, lambda: TIME_MS).query([new])
     assert ([match.distance for match in found], truncated) == ([1, 2], True)
     verdict = judged(store, new, settings=limited)[0]
     assert verdict.truncated

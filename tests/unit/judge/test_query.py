@@ -1,17 +1,19 @@
 """Queries: they answer what a verdict would, and store nothing."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
 import msgspec
 
-from consumer.judge.detector import Detector, QueryResult
+from consumer.judge.detector import Detector
 from consumer.judge.events import version_name
+from consumer.judge.judge import QueryResult
 from consumer.judge.settings import SourceRule
 from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
+from storage.postings import Row
 from storage.records import Stored, Tombstone, Version
 from tests.builders import TIME_MS
 from tests.chaos.mixed_feed import mixed_feed
@@ -34,7 +36,7 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
     for arrived in unseen(store):
         if isinstance(arrived, Version):
             before = store.stats()
-            matches, truncated, *_ = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
+            ((matches, truncated, *_),) = Detector(store, SETTINGS, lambda: TIME_MS).query([arrived])
             assert not truncated
             assert store.stats() == before
             assert store.read([arrived.record.reference]) == [None]
@@ -59,9 +61,9 @@ def test_a_query_passes_over_what_is_pending() -> None:
     store.add([first.record])
     copy = Version(msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32), None)
     detector = Detector(store, SETTINGS, lambda: TIME_MS)
-    assert detector.query(copy) == QueryResult([], truncated=False, pending=True)
+    assert detector.query([copy]) == [QueryResult([], truncated=False, pending=True)]
     detector.judge([first])
-    found = detector.query(copy)
+    (found,) = detector.query([copy])
     assert ([match.record.id for match in found.matches], found.pending) == ([first.record.id], False)
 
 
@@ -73,5 +75,35 @@ def test_a_query_for_a_source_that_is_never_flagged_finds_nothing() -> None:
     detector = Detector(store, settings, lambda: TIME_MS)
     detector.judge([first])
     record = msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32)
-    assert detector.query(Version(msgspec.structs.replace(record, source="other"), None))[0]
-    assert detector.query(Version(msgspec.structs.replace(record, source="wire"), None)).matches == []
+    versions = [Version(msgspec.structs.replace(record, source=name), None) for name in ("other", "wire")]
+    flagged, never = (detector.query([version])[0] for version in versions)
+    assert (len(flagged.matches), never.matches) == (1, [])
+
+
+def test_those_of_one_query_are_answered_as_if_each_were_alone() -> None:
+    """Among them some that are stored, and near others of the query: what is stored counts, not that it was asked."""
+    feed = [arrived for arrived in mixed_feed(300, "together") if isinstance(arrived, Version)]
+    store = MemoryStore()
+    judge = Detector(store, SETTINGS, count(TIME_MS).__next__)
+    for version in feed[: len(feed) // 2]:
+        judge.judge([version])
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    alone = [detector.query([version])[0] for version in feed]
+    assert detector.query(feed) == alone
+    assert sum(bool(result.matches) for result in alone) > 50
+
+
+def test_a_query_looks_up_all_of_its_articles_at_once() -> None:
+    """However many they are."""
+
+    class CountingStore(MemoryStore):
+        look_ups = 0
+
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+            self.look_ups += 1
+            return super().look_up(keys, bytes_max)
+
+    store = CountingStore()
+    versions = [version_of(f"{number}", new_text(random.Random(number)), number) for number in range(40)]
+    Detector(store, SETTINGS, lambda: TIME_MS).query(versions)
+    assert store.look_ups == 1

@@ -253,8 +253,8 @@ def test_a_query_says_it_too_and_remembers_nothing() -> None:
     judge = detector(store)
     judge.judge([version("a", 0)])
     before = list(store.scan_seen())
-    assert judge.query(version("b", 8)).seen_before == said(0, 0, 1)
-    assert judge.query(version("c", 8, b"new")).seen_before is None
+    found = judge.query([version("b", 8), version("c", 8, b"new"), version("d", 8)])
+    assert [each.seen_before for each in found] == [said(0, 0, 1), None, said(0, 0, 1)]
     assert list(store.scan_seen()) == before
 
 

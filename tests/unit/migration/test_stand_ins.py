@@ -166,8 +166,8 @@ def test_what_is_found_is_spread_over_the_window() -> None:
     store = MemoryStore(clock=lambda: TIME_MS)
     filled(store, before, posts, batch=300)
     for post in posts[::97]:
-        query = Detector(store, NOW, lambda: TIME_MS).query(
-            version(NOW, 5_000, time_ms=post.record.time_ms + WINDOW_MS - PART_MS)
+        (query,) = Detector(store, NOW, lambda: TIME_MS).query(
+            [version(NOW, 5_000, time_ms=post.record.time_ms + WINDOW_MS - PART_MS)]
         )
         assert len(query.matches) >= STAND_INS_MIN
 
