@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from consumer.text.redaction import without_arguments
 
 NAMES: Final = (
-    "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
+    "run", "serve", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
     "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
     "tokens", "config",
 )  # fmt: skip

@@ -6,9 +6,10 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.cli.render import plain
-from consumer.cli.stored_article import History, how_it_ended, moment
 from consumer.judge.comparison import Comparison
 from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.store_tools.explanation import gap_ms
+from consumer.store_tools.history import History, how_it_ended, moment
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
 from storage.records import Stored
@@ -41,11 +42,6 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
     for holds, name, details in rows:
         table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, plain(details))
     return table
-
-
-def gap_ms(a: Stored, b: Stored) -> int:
-    """Return the time between two arrivals, in milliseconds."""
-    return abs(a.record.time_ms - b.record.time_ms)
 
 
 def _both(a: str, b: str) -> str:

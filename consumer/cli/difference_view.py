@@ -49,21 +49,6 @@ def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
         )
 
 
-def plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
-    """Return every change in full, for JSON: its places and the text of each side."""
-    return [
-        {
-            "at_a": stretch.at_a,
-            "a": stretch.a,
-            "at_b": stretch.at_b,
-            "b": stretch.b,
-            "compared": stretch.kind == "changed",
-        }
-        for stretch in stretches
-        if stretch.kind != "equal"
-    ]
-
-
 def _marked(text: str, before: str, after: str) -> str:
     if not text:
         return ""

@@ -49,7 +49,7 @@ app = typer.Typer(
         "5  the store failed\n\n"
         "6  the output cannot be written\n\n"
         "7  too many records of a file or a stream cannot be judged\n\n"
-        "130, 143  stopped by a signal, after the work in progress; a run over topics, demo and top exit with 0"
+        "130, 143  stopped by a signal, after the work in progress; a run over topics, serve, demo and top exit with 0"
     ),
 )
 

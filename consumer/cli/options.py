@@ -15,7 +15,6 @@ from consumer.telemetry import logs
 from consumer.text.redaction import without_arguments
 from storage.hbase.kind import HBASE
 from storage.kinds import described_forms, lasting_examples
-from storage.records import id_hash
 
 ConfigOption = Annotated[
     Path | None,
@@ -58,6 +57,10 @@ WorkersOption = Annotated[
         "--workers", help="Threads that compute fingerprints, or processes without dupwatch-core; 0 (default): none."
     ),
 ]
+VersionOption = Annotated[
+    str | None,
+    typer.Option(help="Version to show, as in events; default: the latest.", metavar="HEX"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
@@ -75,14 +78,6 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
     chosen = load_config(config, overrides)
     logs.set_up(chosen.log.format, chosen.log.level)
     return chosen
-
-
-def id_hash_of(article_id: str) -> bytes:
-    """Return the hash of an id from the command line. Raises ``ConfigError`` if the id is not UTF-8."""
-    try:
-        return id_hash(article_id)
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"invalid id {article_id!r}: not UTF-8") from error
 
 
 def _parsed(setting: str) -> dict[str, Any]:

@@ -9,10 +9,9 @@ import msgspec
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured, id_hash_of
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.passages_view import plain_passages
 from consumer.cli.results import results, write_json
-from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
@@ -27,6 +26,7 @@ from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
+from consumer.store_tools.history import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.shared_passages import SharedWith, shared_passages
 from consumer.wiring.common_hashes import common_hashes

@@ -9,16 +9,16 @@ import typer
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured, id_hash_of
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.cli.show import print_article, print_link
-from consumer.cli.stored_article import History, StoredArticle
 from consumer.config.config import Config
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
+from consumer.store_tools.history import History, StoredArticle, id_hash_of
 from consumer.store_tools.inspection import Link, chain
 from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, planned, releasable

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, configured
 from consumer.cli.passages_view import plain_passages, print_passages
 from consumer.cli.results import results, write_json
-from consumer.cli.stored_article import History, StoredArticle, VersionOption, arrival_of, how_it_ended, stored_article
 from consumer.judge.events import shared_keywords, version_name
 from consumer.model.verdict import Released, decode_verdict
+from consumer.store_tools.history import History, StoredArticle, arrival_of, how_it_ended, stored_article
 from consumer.store_tools.inspection import Link, chain
 from consumer.store_tools.shared_passages import passages_of
 from consumer.text.timestamps import rfc3339

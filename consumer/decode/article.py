@@ -84,10 +84,10 @@ def decode(
     return Article(
         id=article_id,
         body=body.text,
-        title=_text(record, fields.title, limits.title_chars_max) or body.title,
-        source=_text(record, fields.source, limits.source_chars_max),
-        url=_text(record, fields.url, limits.url_chars_max),
-        lang=_text(record, fields.lang, limits.lang_chars_max),
+        title=_text(record, fields.title, "title_chars_max", limits) or body.title,
+        source=_text(record, fields.source, "source_chars_max", limits),
+        url=_text(record, fields.url, "url_chars_max", limits),
+        lang=_text(record, fields.lang, "lang_chars_max", limits),
         published_at=published_at,
         time_fault=time_fault,
         extracted=body.extracted,
@@ -106,7 +106,9 @@ def _check_depth(record: object, depth_max: int) -> None:
         ]
         if not level:
             return
-    raise BadRecord(Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {depth_max}")
+    raise BadRecord(
+        Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {depth_max}", "depth_max"
+    )
 
 
 def field_at(record: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
@@ -150,7 +152,9 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
     if not value:
         raise BadRecord(Reason.EMPTY_ID, f"{what} is an empty string")
     if len(value.encode()) > bytes_max:
-        raise BadRecord(Reason.ID_TOO_LONG, f"{what} has more UTF-8 bytes than id_bytes_max = {bytes_max}")
+        raise BadRecord(
+            Reason.ID_TOO_LONG, f"{what} has more UTF-8 bytes than id_bytes_max = {bytes_max}", "id_bytes_max"
+        )
     _check_nul(value, what)
 
 
@@ -198,7 +202,9 @@ def _read(
 
 def _check_length(text: str, what: str, setting: str, chars_max: int) -> None:
     if len(text) > chars_max:
-        raise BadRecord(Reason.BODY_TOO_LONG, f"{what} has {len(text)} characters, more than {setting} = {chars_max}")
+        raise BadRecord(
+            Reason.BODY_TOO_LONG, f"{what} has {len(text)} characters, more than {setting} = {chars_max}", setting
+        )
 
 
 def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
@@ -209,23 +215,26 @@ def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
         raise BadRecord(
             Reason.FOLDED_TOO_LONG,
             f"{path} has {folded} characters after folding, more than folded_chars_max = {limits.folded_chars_max}",
+            "folded_chars_max",
         )
     if folded > FOLDED_FREE_CHARS and folded > limits.fold_growth_max * len(text):
         raise BadRecord(
             Reason.FOLDED_TOO_LONG,
             f"{path} grows from {len(text)} to {folded} characters by folding, by more than the factor"
             f" fold_growth_max = {limits.fold_growth_max}",
+            "fold_growth_max",
         )
 
 
-def _text(record: dict[str, Any], path: str, chars_max: int) -> str:
+def _text(record: dict[str, Any], path: str, limit: str, limits: DecodeLimits) -> str:
     value = _find(record, path)
     if value is _ABSENT or value is None:
         return ""
     if not isinstance(value, str):
         raise BadRecord(Reason.FIELD_WRONG_TYPE, f"{path} is {_kind(value)}, not a string")
+    chars_max = getattr(limits, limit)
     if len(value) > chars_max:
-        raise BadRecord(Reason.FIELD_TOO_LONG, f"{path} has {len(value)} characters, more than {chars_max}")
+        raise BadRecord(Reason.FIELD_TOO_LONG, f"{path} has {len(value)} characters, more than {chars_max}", limit)
     _check_nul(value, path)
     return value
 

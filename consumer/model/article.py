@@ -95,10 +95,12 @@ class Article(msgspec.Struct, frozen=True):
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
     """Return the fault of a record over the limit; the stage that sees it first rejects it."""
     return BadRecord(
-        Reason.RECORD_TOO_LONG, f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}"
+        Reason.RECORD_TOO_LONG,
+        f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}",
+        "record_bytes_max",
     )
 
 
 def too_many_values(values_max: int) -> BadRecord:
     """Return the fault of a record that would become too many values, in any format."""
-    return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}")
+    return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}", "values_max")

@@ -27,12 +27,16 @@ class DupwatchError(Exception):
 
 
 class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is at fault
-    """A record cannot be judged. ``reason`` is one of ``article.Reason``, ``detail`` is for a person."""
+    """A record cannot be judged. ``reason`` is one of ``article.Reason``, ``detail`` is for a person.
 
-    def __init__(self, reason: str, detail: str) -> None:
+    ``limit`` names the limit of ``DecodeLimits`` that was exceeded, "" where it was none.
+    """
+
+    def __init__(self, reason: str, detail: str, limit: str = "") -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+        self.limit = limit
 
 
 class Abandoned(DupwatchError):  # noqa: N818  # named for the batch: nothing failed

@@ -1,8 +1,12 @@
 """Chooses what computes fingerprints: the compiled engine where it is installed and fits, else the one in Python."""
 
+from collections.abc import Sequence
+from threading import Lock
 from typing import Final, Literal, NamedTuple
 
-from consumer.fingerprint import Engine, Fingerprinter, Lexicon, Scheme
+from typing_extensions import override
+
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Lexicon, Scheme
 from consumer.fingerprint.compiled import CompiledFingerprinter, core_version, why_not
 from consumer.model.errors import ConfigError
 
@@ -41,3 +45,21 @@ def built_engine(name: EngineName, scheme: Scheme, lexicon: Lexicon, *, sketched
     if name == COMPILED:
         return CompiledFingerprinter(scheme, lexicon, sketched=sketched, parts=parts)
     return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts)
+
+
+class InTurns(Engine):
+    """An engine that one thread at a time uses; the one in Python is not made for several."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = Lock()
+
+    @property
+    @override
+    def scheme(self) -> Scheme:
+        return self._engine.scheme
+
+    @override
+    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+        with self._lock:
+            return self._engine.fingerprint(texts, languages)

@@ -1,12 +1,53 @@
 """The HTTP service of ``dupwatch serve``: ``[service]``."""
 
-from consumer.config.setting_types import Section, Text
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from consumer.config.setting_types import Count, Seconds, Section, Text
 
 
 class ServiceSection(Section):
-    """Who may use the HTTP service, and where their changes are recorded."""
+    """Where ``dupwatch serve`` listens, and how much it takes on."""
 
+    listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8750"
+    """HOST:PORT of the service; only addresses of this machine's loopback interface are allowed."""
     tokens: Text | None = None
     """The file with the hashes of tokens, which dupwatch tokens edits."""
     audit: Text | None = None
     """The file to which a line is appended for each change of state."""
+    names: tuple[Text, ...] = ()
+    """Names of this machine under which it answers; addresses and localhost it always does."""
+    threads: Annotated[int, Field(ge=1, le=64)] = 2
+    """Threads that judge and read the store."""
+    requests_max: Count = 64
+    """Requests that are worked on or wait for a thread; further ones get 503."""
+    connections_max: Annotated[int, Field(ge=1, le=100_000)] = 2_048
+    """Open connections; for a further one the connection that has been idle for longest is closed."""
+    articles_max: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+    """Articles of one request."""
+    body_bytes_max: Count = 16 * 1024 * 1024
+    """Bytes of a request's body."""
+    received_bytes_max: Count = 128 * 1024 * 1024
+    """Bytes of all bodies in memory; where they exceed it, the request that has been arriving for longest gets 503."""
+    receive_s: Seconds = 10.0
+    """How long the head of a request may take to arrive, and then its body."""
+    answer_s: Seconds = 30.0
+    """How long a request may wait for a thread and for the store before it gets 503."""
+    store_s: Seconds = 5.0
+    """How long one call of a store behind a network may take."""
+    drain_s: Seconds = 20.0
+    """How long requests may take to end after SIGTERM."""
+
+    @model_validator(mode="after")
+    def _limits_fit(self) -> "ServiceSection":
+        if self.connections_max <= self.requests_max:
+            raise ValueError(
+                f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"
+            )
+        if self.received_bytes_max < self.body_bytes_max:
+            raise ValueError(
+                f"received_bytes_max is {self.received_bytes_max}; it has to be at least body_bytes_max, "
+                f"{self.body_bytes_max}"
+            )
+        return self

@@ -5,8 +5,17 @@ occurrence that some part reports, or, for the cost of judging, a field of ``con
 module's ``TALLIED`` names.
 """
 
-from consumer.telemetry.metrics.metrics import GROUPS, SOURCES_MAX, Bounds, Metrics
+from consumer.telemetry.metrics.metrics import GROUPS, SOURCES_MAX, Bounds, Metrics, MetricSet, ServiceMetrics
 from consumer.telemetry.metrics.outages import RequestFailed
 from consumer.telemetry.metrics.run import Build
 
-__all__ = ["GROUPS", "SOURCES_MAX", "Bounds", "Build", "Metrics", "RequestFailed"]
+__all__ = [
+    "GROUPS",
+    "SOURCES_MAX",
+    "Bounds",
+    "Build",
+    "MetricSet",
+    "Metrics",
+    "RequestFailed",
+    "ServiceMetrics",
+]

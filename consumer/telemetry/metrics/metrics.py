@@ -1,7 +1,7 @@
-"""All metrics of a run, in a registry of their own."""
+"""All metrics of a run, or of the service, in a registry of their own."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -9,7 +9,18 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from consumer.judge.tally import Tally
 from consumer.model.hooks import Hooks, Listener
 from consumer.model.limits import ReadLimits
-from consumer.telemetry.metrics import batches, certificates, drift, judging, outages, run, store, topics, verdicts
+from consumer.telemetry.metrics import (
+    batches,
+    certificates,
+    drift,
+    judging,
+    outages,
+    requests,
+    run,
+    store,
+    topics,
+    verdicts,
+)
 from consumer.telemetry.metrics.instruments import Instruments, Series
 from consumer.telemetry.metrics.measure import Group, Measure
 from consumer.telemetry.source_names import SourceNames
@@ -26,6 +37,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     outages.GROUP,
     run.GROUP,
     certificates.GROUP,
+    requests.GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -43,23 +55,20 @@ class Bounds(NamedTuple):
     workers: int = 0
 
 
-class Metrics:
-    """All metrics of one run. ``clock`` gives seconds since 1970."""
+class MetricSet:
+    """Metrics in a registry of their own: what ``listeners`` count, and those of the process.
 
-    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+    ``tallied`` names the fields of a detector's tally that are shown.
+    """
+
+    def __init__(
+        self, listeners: Callable[[Instruments], Sequence[Listener]], tallied: Mapping[str, Measure] = TALLIED
+    ) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self._instruments = instruments = Instruments(self.registry)
-        self._listeners: tuple[Listener, ...] = (
-            verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
-            drift.DriftMetrics(instruments),
-            batches.BatchMetrics(instruments, clock, bounds.read),
-            topics.TopicMetrics(instruments),
-            store.StoreMetrics(instruments),
-            outages.OutageMetrics(instruments),
-            run.RunMetrics(instruments, clock, bounds.workers),
-            certificates.CertificateMetrics(instruments),
-        )
+        self._instruments = Instruments(self.registry)
+        self._listeners = listeners(self._instruments)
+        self._tallied = tallied
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
@@ -74,7 +83,40 @@ class Metrics:
         """Show the counts of this tally too; called once."""
 
         def read() -> dict[Measure, float | Series]:
-            counts = {measure: getattr(tally, field) for field, measure in TALLIED.items()}
+            counts = {measure: getattr(tally, field) for field, measure in self._tallied.items()}
             return {measure: {(): count} if measure.bounds else count for measure, count in counts.items()}
 
         self._instruments.read(read)
+
+
+class Metrics(MetricSet):
+    """All metrics of one run. ``clock`` gives seconds since 1970."""
+
+    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+        super().__init__(
+            lambda instruments: (
+                verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
+                drift.DriftMetrics(instruments),
+                batches.BatchMetrics(instruments, clock, bounds.read),
+                topics.TopicMetrics(instruments),
+                store.StoreMetrics(instruments),
+                outages.OutageMetrics(instruments),
+                run.RunMetrics(instruments, clock, bounds.workers),
+                certificates.CertificateMetrics(instruments),
+            )
+        )
+
+
+class ServiceMetrics(MetricSet):
+    """All metrics of the service, which answers requests and reads no feed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            lambda instruments: (
+                requests.RequestMetrics(instruments),
+                store.StoreMetrics(instruments),
+                outages.OutageMetrics(instruments),
+                run.OwnMemory(instruments),
+            ),
+            judging.TALLIED,
+        )

@@ -70,13 +70,23 @@ class Build(NamedTuple):
     engine: str = ""
 
 
+class OwnMemory:
+    """Shows the memory of the process; there is nothing to listen to."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        instruments.gauge(OWN_MEMORY).set_function(own_memory_bytes)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Listen to nothing."""
+
+
 class RunMetrics:
     """Shows the progress of a run's threads."""
 
     def __init__(self, instruments: Instruments, clock: Callable[[], float], workers: int) -> None:
         self._clock = clock
         instruments.gauge(WORKERS).set(workers)
-        instruments.gauge(OWN_MEMORY).set_function(own_memory_bytes)
+        OwnMemory(instruments)
         self._busy = instruments.gauge(BUSY)
         self._last_processed = instruments.gauge(LAST_PROCESSED)
         heartbeats = instruments.gauge(HEARTBEAT)

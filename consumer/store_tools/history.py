@@ -1,23 +1,16 @@
-"""Articles that a command names by id, with their history in the store."""
+"""Articles that are named by id, with their history in the store."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
-
-from consumer.cli.options import id_hash_of
 from consumer.judge.events import version_name
 from consumer.model.errors import ConfigError
 from consumer.store_tools.inspection import latest
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
-from storage.records import Arrival, Stored, Tombstone
+from storage.records import Arrival, Stored, Tombstone, id_hash
 
 History = Sequence[Stored | Tombstone]
-VersionOption = Annotated[
-    str | None,
-    typer.Option(help="Version to show, as in events; default: the latest.", metavar="HEX"),
-]
 
 
 class StoredArticle(NamedTuple):
@@ -68,3 +61,11 @@ def how_it_ended(version: Stored, history: History) -> str | None:
 def moment(time_ms: int, sequence: int, other_ms: int) -> str:
     """Return a time; if it equals the other one, as in one run over a file, add the record's place in the feed."""
     return f"{rfc3339(time_ms)}{f' (record {sequence} of the feed)' if time_ms == other_ms else ''}"
+
+
+def id_hash_of(article_id: str) -> bytes:
+    """Return the hash of an id that a person gave. Raises ``ConfigError`` if the id is not UTF-8."""
+    try:
+        return id_hash(article_id)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"invalid id {article_id!r}: not UTF-8") from error

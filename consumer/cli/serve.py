@@ -1,0 +1,54 @@
+"""``dupwatch serve``: answer over HTTP what articles would repeat."""
+
+import logging
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Final
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.config.time_limits import ENDING_S
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.telemetry import logs
+from consumer.telemetry.watchdog import enforce
+from consumer.text.install_advice import install_command
+
+log = logging.getLogger("dupwatch")
+
+_PACKAGES: Final = frozenset({"fastapi", "starlette", "uvicorn"})
+
+
+def serve(store: StoreOption = None, config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Answer over HTTP what articles would repeat, and what the store knows of them, until SIGTERM or SIGINT.
+
+    It stores no articles; consumers may judge into the same store, and any number of services may read it. Where it
+    listens is service.listen; docs/http_api.md has the requests.
+    """
+    service = _service()
+    chosen = configured(config, settings, store__url=store)
+    logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
+    stopping = Stopping(interrupts=False)
+    with stopping.listening(), service.prepared_service(chosen, Hooks(), stopping) as ready:
+        enforce(stopping, ready.stop, chosen.service.drain_s + ENDING_S)
+        if logs.tells_people():
+            render.console(stderr=True).print(f"Serving {render.plain(chosen.store.url)} at {ready.url}")
+        else:
+            log.info(
+                "Serving",
+                extra={"version": metadata.version("dupwatch"), "store": chosen.store.url, "url": ready.url},
+            )
+        ready.run()
+
+
+def _service() -> ModuleType:
+    """Import what builds the service. Raises ``ConfigError`` where the packages of the extra are not installed."""
+    try:
+        return import_module("consumer.wiring.service")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _PACKAGES:
+            raise
+        raise ConfigError(
+            f"dupwatch serve needs {error.name}, which is not installed. Install it with:\n{install_command('serve')}"
+        ) from error

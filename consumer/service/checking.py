@@ -1,0 +1,208 @@
+"""Checks: what articles would repeat if they arrived now. Nothing is stored."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from consumer.decode.article import FieldMap, decode
+from consumer.decode.json_value import parse_json
+from consumer.judge import events
+from consumer.judge.decision import Neighbour
+from consumer.judge.judge import QueryResult
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article, Reason
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
+from consumer.model.verdict import MATCHES_MAX
+from consumer.service.judging import Judging
+from consumer.service.messages import (
+    ArticleToCheck,
+    CheckAnswer,
+    CheckMatch,
+    CheckRequest,
+    CheckResult,
+    DuplicateCheck,
+    FailedCheck,
+    UniqueCheck,
+)
+from consumer.service.problems import (
+    INVALID_ARTICLE,
+    INVALID_REQUEST,
+    ArticleFault,
+    Fault,
+    Limit,
+    ProblemError,
+    type_of,
+)
+from consumer.telemetry.metrics.requests import CheckOutcome, LimitMet, LimitName, TextsChecked
+from consumer.text.timestamps import rfc3339
+from storage.records import Record
+
+BATCH: Final = 256
+"""Articles that are looked up together, as many as a run judges together."""
+_ARTICLES: Final = CheckRequest.__struct_fields__[0]
+_FIELDS: Final = FieldMap()
+_KNOWN: Final = frozenset(ArticleToCheck.__struct_fields__)
+
+Report = Callable[[object], None]
+
+
+class Checks:
+    """Answers requests for checks; each of them in one thread, any number at a time."""
+
+    def __init__(self, articles_max: int, report: Report) -> None:
+        self._articles_max = articles_max
+        self._report = report
+
+    def answer(self, judging: Judging, body: bytes) -> bytes:
+        """Return the answer to a request with this body, as JSON.
+
+        Raises ``ProblemError`` where the request is not valid, or none of its articles is, and the store's errors.
+        """
+        given = self._articles(body, judging.limits)
+        decoded = [_decoded(each, judging) for each in given]
+        faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
+        for fault in faults:
+            if fault.problem.limit is not None:
+                self._report(LimitMet(fault.problem.limit.name))
+        if len(faults) == len(decoded):
+            self._report(TextsChecked("error", len(faults)))
+            raise ProblemError(
+                INVALID_ARTICLE,
+                f"No article can be checked. The first: {faults[0].problem.detail}.",
+                limit=faults[0].problem.limit,
+                reason=faults[0].problem.reason,
+                articles=tuple(faults),
+            )
+        valid = [each for each in decoded if isinstance(each, Article)]
+        found = iter([result for part in _batches(valid) for result in _checked(judging, part)])
+        results = tuple(
+            FailedCheck(_id_of(item), each) if isinstance(each, Fault) else _result(_id_of(item), *next(found))
+            for item, each in zip(given, decoded, strict=True)
+        )
+        for outcome, count in Counter(_outcome(result) for result in results).items():
+            self._report(TextsChecked(outcome, count))
+        return msgspec.json.encode(CheckAnswer(results))
+
+    def _articles(self, body: bytes, limits: DecodeLimits) -> list[object]:
+        try:
+            request = parse_json(body, limits.values_max)
+        except BadRecord as error:
+            raise ProblemError(
+                INVALID_REQUEST,
+                f"The body cannot be read: {error.detail}.",
+                reason=error.reason,
+                limit=limit_of(error, limits),
+            ) from error
+        articles = request.get(_ARTICLES) if isinstance(request, dict) else None
+        if not isinstance(articles, list) or not articles or len(cast("dict[str, Any]", request)) > 1:
+            raise ProblemError(
+                INVALID_REQUEST, f'Send an object with "{_ARTICLES}", a list of at least one article, and nothing else.'
+            )
+        if len(articles) > self._articles_max:
+            raise ProblemError(
+                INVALID_REQUEST,
+                f"The request has {len(articles)} articles. Send at most {self._articles_max} at a time.",
+                limit=Limit("articles_max", self._articles_max),
+            )
+        return articles
+
+
+def limit_of(error: BadRecord, limits: DecodeLimits) -> Limit | None:
+    """Return the limit that a record has met, None where it is something else that is wrong with it."""
+    return Limit(cast("LimitName", error.limit), getattr(limits, error.limit)) if error.limit else None
+
+
+def _decoded(item: object, judging: Judging) -> Article | Fault:
+    """Decode an article, or say why it cannot be."""
+    try:
+        return _article(item, judging)
+    except BadRecord as error:
+        limit = limit_of(error, judging.limits)
+        return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, error.detail, limit)
+
+
+def _article(item: object, judging: Judging) -> Article:
+    """Decode an article as a feed's are, with the same limits and reasons; only the id may be left out."""
+    given: Any = item
+    is_object = isinstance(item, dict)
+    if is_object and given.get("body") is None:
+        raise BadRecord(Reason.MISSING_BODY, "the article has no body")
+    key = uuid.uuid4().hex if is_object and given.get("id") is None else None
+    article = decode(b"", _FIELDS, judging.limits, judging.body_format, key, lambda _: item)
+    unknown = sorted(given.keys() - _KNOWN)
+    if unknown:
+        raise BadRecord(
+            Reason.FIELD_WRONG_TYPE,
+            f"{unknown[0]!r:.80} is no field of an article; the fields are {', '.join(sorted(_KNOWN))}",
+        )
+    return article
+
+
+def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
+    fingerprints = judging.engine.fingerprint(
+        [article.body or "" for article in articles], [article.lang for article in articles]
+    )
+    arrived_ms = judging.clock()
+    arrivals = [ArrivedAt(arrived_ms, place) for place in range(len(articles))]
+    versions = judging.builder.versions(articles, arrivals, fingerprints)
+    found = judging.query(versions)
+    return zip((version.record for version in versions), found, strict=True)
+
+
+def _result(article_id: str | None, record: Record, found: QueryResult) -> CheckResult:
+    if not found.matches:
+        return UniqueCheck(
+            id=article_id,
+            truncated=found.truncated,
+            pending=found.pending,
+            seen_before=found.seen_before,
+            parts=found.parts,
+        )
+    return DuplicateCheck(
+        id=article_id,
+        truncated=found.truncated,
+        pending=found.pending,
+        seen_before=found.seen_before,
+        parts=found.parts,
+        matches=tuple(_match(record, match) for match in found.matches[:MATCHES_MAX]),
+        matches_found=len(found.matches),
+    )
+
+
+def _match(record: Record, match: Neighbour) -> CheckMatch:
+    other = match.record
+    return CheckMatch(
+        id=other.id,
+        version=events.version_name(other.reference),
+        title=other.title,
+        url=other.url,
+        arrived_at=rfc3339(other.time_ms),
+        distance=match.distance,
+        similarity=events.rounded(match.similarity),
+        shared_keywords=events.shared_keywords(record, other),
+        # Only kept versions match, and the chain of a kept one is itself.
+        cluster=other.id,
+    )
+
+
+def _id_of(item: object) -> str | None:
+    """Return the id as the client wrote it, None where it wrote none that could be one."""
+    given: Any = item
+    article_id = given.get("id") if isinstance(item, dict) else None
+    if isinstance(article_id, int) and not isinstance(article_id, bool):
+        return str(article_id)
+    return article_id if isinstance(article_id, str) else None
+
+
+def _outcome(result: CheckResult) -> CheckOutcome:
+    if isinstance(result, FailedCheck):
+        return "error"
+    return "duplicate" if isinstance(result, DuplicateCheck) else "unique"
+
+
+def _batches(articles: Sequence[Article]) -> Iterator[Sequence[Article]]:
+    return (articles[start : start + BATCH] for start in range(0, len(articles), BATCH))

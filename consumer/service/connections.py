@@ -1,0 +1,168 @@
+"""Limits connections: how many are open, how large the head of a request is, and how long it may take to arrive.
+
+uvicorn limits none of that: it closes idle connections only once they had a request, and what it refuses gets plain
+text. A client that opens connections and sends nothing must not keep out others, so for a new one the connection is
+closed that has been without a request for longest.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import h11
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from consumer.pages.connections import HEAD_BYTES_MAX
+from consumer.service.problems import HEAD_TOO_LARGE, MALFORMED, TOO_SLOW, Limit, ProblemError, response_of
+from consumer.service.request_ids import request_id
+from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet, LimitName
+
+_TOO_LARGE: Final = 431
+
+
+class Connections:
+    """The open connections, at most ``connections_max``; a head may take ``receive_s``. Used by one event loop.
+
+    Limits that are met, and how many connections are open, go to ``report``.
+    """
+
+    def __init__(self, connections_max: int, receive_s: float, report: Callable[[object], None]) -> None:
+        self.receive_s = receive_s
+        self._most = connections_max
+        self._report = report
+        # In the order in which their last request ended, or they were opened, since dictionaries keep it.
+        self._open: dict[Connection, None] = {}
+
+    def protocol(self, *arguments: Any, **options: Any) -> "Connection":  # noqa: ANN401  # as uvicorn gives them
+        """Make the protocol of a new connection."""
+        return Connection(self, *arguments, **options)
+
+    def enter(self, connection: "Connection") -> None:
+        """Note a new connection; close another one where there are too many."""
+        if len(self._open) >= self._most:
+            self.met("connections_max")
+            # There is one: fewer requests are worked on at once.
+            next(each for each in self._open if not each.is_needed).abort()
+        self._open[connection] = None
+        self._report(ConnectionsChanged(len(self._open)))
+
+    def moved_on(self, connection: "Connection") -> None:
+        """Note that a connection is of use: others are closed before it."""
+        if connection in self._open:
+            del self._open[connection]
+            self._open[connection] = None
+
+    def leave(self, connection: "Connection") -> None:
+        """Note that a connection is closed."""
+        if self._open.pop(connection, 0) is None:
+            self._report(ConnectionsChanged(len(self._open)))
+
+    def met(self, name: LimitName) -> None:
+        """Count a limit that was met."""
+        self._report(LimitMet(name))
+
+
+class Connection(H11Protocol):
+    """One connection: what uvicorn does with it, and the limits."""
+
+    def __init__(self, connections: Connections, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as above
+        super().__init__(*arguments, **options)
+        self._connections = connections
+        self._head_due: asyncio.TimerHandle | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether its request is being worked on."""
+        return self._has_request and self.scope["state"].get("connection_is_needed", False)
+
+    @property
+    def _has_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._connections.enter(self)
+        self._expect_head()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect_head()
+
+    @override
+    def on_response_complete(self) -> None:
+        self._connections.moved_on(self)
+        super().on_response_complete()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._connections.leave(self)
+        super().connection_lost(exc)
+
+    @override
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        if self.transport.get_write_buffer_size():
+            # The client does not read its answer, and would keep it in memory.
+            self.transport.abort()
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, or has too large a head; called while that error is handled."""
+        error = sys.exception()
+        if getattr(error, "error_status_hint", 0) == _TOO_LARGE:
+            self._connections.met("head_bytes_max")
+            self._refuse(
+                ProblemError(
+                    HEAD_TOO_LARGE,
+                    f"The head of the request has more than {HEAD_BYTES_MAX} bytes. Send shorter headers.",
+                    limit=Limit("head_bytes_max", HEAD_BYTES_MAX),
+                )
+            )
+        else:
+            self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {error or msg}."))
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._connections.leave(self)
+        self.transport.abort()
+
+    def _expect_head(self) -> None:
+        """Give the client its time for the head of a request, from the first byte; a new connection at once."""
+        if self._has_request or self.transport.is_closing():
+            self._stop_waiting()
+        elif self._head_due is None:
+            self._head_due = self.loop.call_later(self._connections.receive_s, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._head_due is not None:
+            self._head_due.cancel()
+            self._head_due = None
+
+    def _too_slow(self) -> None:
+        seconds = self._connections.receive_s
+        self._connections.met("receive_s")
+        self._refuse(
+            ProblemError(
+                TOO_SLOW,
+                f"No request arrived within {seconds:g} s. Send it again, without pauses.",
+                limit=Limit("receive_s", seconds),
+            )
+        )
+
+    def _refuse(self, error: ProblemError) -> None:
+        """Answer without the application, and close the connection."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            response = response_of(error, request_id(None))
+            headers = [*response.raw_headers, (b"connection", b"close")]
+            for event in (
+                h11.Response(status_code=response.status_code, headers=headers),
+                h11.Data(data=bytes(response.body)),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

@@ -1,0 +1,79 @@
+"""Where requests get what they are answered with: nothing before the service is loaded, or while the store is away."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from consumer.model.errors import StoreMismatch
+from consumer.service.judging import Judging
+from consumer.service.problems import STARTING, STORE, retry_later
+from consumer.service.receiving import Receiving
+from consumer.service.workers import RETRY_S, Workers
+from consumer.telemetry.health import Health
+from storage.errors import StoreError
+
+log = logging.getLogger("dupwatch")
+
+STORE_RETRY_S = 5
+"""When a client should try again while the store is away."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Desk:
+    """What all routes share: the loaded service, its threads, the bodies that arrive, and its health."""
+
+    def __init__(self, workers: Workers, receiving: Receiving, health: Health) -> None:
+        self.receiving = receiving
+        self._workers = workers
+        self._health = health
+        self._judging: Judging | None = None
+        self._lock = threading.Lock()
+        self._is_away = False
+
+    def open(self, judging: Judging) -> None:
+        """Answer from now on with this."""
+        self._judging = judging
+
+    def why_not_ready(self) -> list[str]:
+        """Return why requests cannot be answered; nothing if they can."""
+        starting = ["run: starting"] if self._judging is None else []
+        return starting + self._health.why_not_ready()
+
+    async def ask(self, request: Request, work: Callable[[Judging], _Answer]) -> _Answer:
+        """Run ``work`` in a thread and return its result.
+
+        Raises ``ProblemError`` where the service is not loaded, has no thread, or its store does not answer.
+        """
+        judging = self._judging
+        if judging is None:
+            raise retry_later(
+                STARTING, "Dictionary and store are being opened. Try again after the seconds in Retry-After.", RETRY_S
+            )
+        # While it is worked on, its connection is not closed in favour of another one.
+        request.state.connection_is_needed = True
+        return await self._workers.call(lambda: self._answered(judging, work))
+
+    def _answered(self, judging: Judging, work: Callable[[Judging], _Answer]) -> _Answer:
+        try:
+            answer = work(judging)
+        except (StoreError, StoreMismatch) as error:
+            self._note(str(error))
+            raise retry_later(
+                STORE, "The store does not answer. Try again after the seconds in Retry-After.", STORE_RETRY_S
+            ) from error
+        self._note(None)
+        return answer
+
+    def _note(self, why: str | None) -> None:
+        """Log where it changes whether the store answers. What asks it all the time says so to ``Health``."""
+        with self._lock:
+            changes = self._is_away != (why is not None)
+            self._is_away = why is not None
+            if changes and why is not None:
+                log.warning("The store does not answer: %s", why)
+            elif changes:
+                log.warning("The store answers again.")

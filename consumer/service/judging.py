@@ -1,0 +1,30 @@
+"""What the service answers with, once it is loaded: the store, and what is needed to ask it about articles."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from consumer.fingerprint import Engine, Lexicon
+from consumer.judge.judge import QueryResult
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import VersionBuilder
+from consumer.model.article import BodyFormat, ExtractorName
+from consumer.model.limits import DecodeLimits
+from storage.interface import Store
+from storage.records import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970."""
+
+    store: Store
+    store_url: str
+    settings: JudgeSettings
+    lexicon: Lexicon
+    limits: DecodeLimits
+    body_format: BodyFormat | ExtractorName
+    engine: Engine
+    builder: VersionBuilder
+    query: Callable[[Sequence[Version]], list[QueryResult]]
+    clock: Callable[[], int]
+    is_remote: bool

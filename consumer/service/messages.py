@@ -1,0 +1,143 @@
+"""What requests and answers contain, but for problems. The OpenAPI document is made of these types."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from consumer.model.verdict import MATCHES_MAX, Part, SeenBefore, Verdict
+from consumer.service.problems import Fault
+
+ARTICLES_MAX = 1_000
+
+
+class ArticleToCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An article, or a text alone: only ``body`` is required.
+
+    It is not compared with stored versions of its own ``id``. ``source`` selects the rules for sources, ``lang`` is a
+    language tag (BCP 47).
+    """
+
+    body: str
+    id: str | None = None
+    title: str | None = None
+    source: str | None = None
+    url: str | None = None
+    lang: str | None = None
+
+
+class CheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The articles to check, up to 1,000."""
+
+    articles: Annotated[tuple[ArticleToCheck, ...], msgspec.Meta(min_length=1, max_length=ARTICLES_MAX)]
+
+
+class CheckMatch(msgspec.Struct, frozen=True):
+    """A kept article that would be repeated, and what shows it.
+
+    ``version`` names it in events; ``distance`` is in bits, ``similarity`` from 0 to 1, null where the store judges by
+    fingerprints alone. ``shared_keywords`` begin with the heaviest. ``url`` and ``title`` are "" where none is stored.
+    ``cluster`` is the story: the kept article at which the chain of ``duplicate_of`` ends.
+    """
+
+    id: str
+    version: str
+    title: str
+    url: str
+    arrived_at: str
+    distance: int
+    similarity: float | None
+    shared_keywords: tuple[str, ...]
+    cluster: str
+
+
+_Truncated = Annotated[bool, msgspec.Meta(description="A limit cut the search short.")]
+_Pending = Annotated[bool, msgspec.Meta(description="A near article is being judged: the answer may change.")]
+
+
+class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="outcome", tag="unique"):
+    """The article would repeat nothing.
+
+    ``seen_before`` is there where the same text came earlier than the window, ``parts`` where it shares a long stretch
+    with articles that are not near.
+    """
+
+    id: str | None
+    truncated: _Truncated
+    pending: _Pending
+    seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
+
+
+class DuplicateCheck(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="outcome", tag="duplicate"
+):
+    """The article would be flagged. The best match comes first; ``matches_found`` counts those left out, too."""
+
+    id: str | None
+    matches: Annotated[tuple[CheckMatch, ...], msgspec.Meta(max_length=MATCHES_MAX)]
+    matches_found: int
+    truncated: _Truncated
+    pending: _Pending
+    seen_before: SeenBefore | None = None
+    parts: tuple[Part, ...] = ()
+
+
+class FailedCheck(msgspec.Struct, frozen=True, tag_field="outcome", tag="error"):
+    """The article cannot be checked; the others of the request are."""
+
+    id: str | None
+    problem: Fault
+
+
+CheckResult = UniqueCheck | DuplicateCheck | FailedCheck
+
+
+class CheckAnswer(msgspec.Struct, frozen=True):
+    """A result for each article, in the order of the request."""
+
+    results: tuple[CheckResult, ...]
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of an article, or its retraction, which has no other fields than these and ``arrived_at``.
+
+    ``ends_at`` is when a later version or a retraction replaced it, null while it is in force. ``verdict`` is null
+    while it is pending.
+    """
+
+    kind: Literal["version", "retraction"]
+    version: str
+    arrived_at: str
+    ends_at: str | None = None
+    title: str = ""
+    source: str = ""
+    url: str = ""
+    lang: str = ""
+    verdict: Verdict | None = None
+
+
+class ChainLink(msgspec.Struct, frozen=True):
+    """A version in the chain from the latest version to the kept one at its end; ``outcome`` null while pending."""
+
+    id: str
+    version: str
+    title: str
+    url: str
+    arrived_at: str
+    outcome: Literal["unique", "duplicate"] | None
+
+
+class ArticleAnswer(msgspec.Struct, frozen=True):
+    """All that is stored of an article, in order of arrival, and what its latest version goes back to."""
+
+    id: str
+    retracted: bool
+    history: tuple[HistoryEntry, ...]
+    chain: tuple[ChainLink, ...]
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    """Whether requests can be answered, and why not."""
+
+    ready: bool
+    reasons: tuple[str, ...]

@@ -1,0 +1,95 @@
+"""The OpenAPI document: the routes as FastAPI has them, with the types and examples that describe them."""
+
+from typing import Any, Final
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from consumer.service import problems
+from consumer.service.messages import ArticleAnswer, CheckAnswer, CheckRequest, Readiness
+from consumer.service.problems import CONTENT_TYPE, Kind, Problem, type_of
+from consumer.service.stats import StatsAnswer
+
+_REFERENCE: Final = "#/components/schemas/{name}"
+_DESCRIPTION: Final = """Tells whether an article is nearly the same as one that came before.
+
+Errors are problem details (RFC 9457): `type` says which problem it is, `detail` what to do."""
+_MATCH: Final = {
+    "id": "wire-1",
+    "version": "0f7c9d1b6c1e4d0a8b9be1b0a4a5d2c3",
+    "title": "Terminal opens",
+    "url": "",
+    "arrived_at": "2026-11-23T09:00:00.000Z",
+    "distance": 4,
+    "similarity": 0.83,
+    "shared_keywords": ["ferry", "terminal"],
+    "cluster": "wire-1",
+}
+CHECK_EXAMPLE: Final = {
+    "articles": [
+        {"body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor."},
+        {"id": "blog-8", "title": "Markets", "body": "Shares fell on Tuesday.", "lang": "en"},
+    ]
+}
+CHECKED_EXAMPLE: Final = {
+    "results": [
+        {
+            "outcome": "duplicate",
+            "id": None,
+            "truncated": False,
+            "pending": False,
+            "matches": [_MATCH],
+            "matches_found": 1,
+        },
+        {"outcome": "unique", "id": "blog-8", "truncated": False, "pending": False},
+    ]
+}
+_EXPLANATION: Final = {
+    "type": "object",
+    "description": "What `dupwatch explain --json` writes: every condition with its figures, and the difference.",
+    "required": ["near"],
+    "properties": {"near": {"type": "boolean"}},
+}
+
+
+def json_answer(type_name: str, description: str, example: object = None) -> dict[int | str, dict[str, Any]]:
+    """Return what describes an answer of this type."""
+    content: dict[str, Any] = {"schema": {"$ref": _REFERENCE.format(name=type_name)}}
+    if example is not None:
+        content["example"] = example
+    return {200: {"description": description, "content": {"application/json": content}}}
+
+
+def explanation_answer() -> dict[int | str, dict[str, Any]]:
+    """Return what describes an explanation, whose members follow the conditions of the judge."""
+    return {200: {"description": "Every condition.", "content": {"application/json": {"schema": _EXPLANATION}}}}
+
+
+def problem_answers(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+    """Return what describes the problems of a route, by status."""
+    return {
+        status: {
+            "description": ", or ".join(kind.title for kind in kinds if kind.status == status),
+            "content": {CONTENT_TYPE: {"schema": {"$ref": _REFERENCE.format(name=Problem.__name__)}}},
+        }
+        for status in sorted({kind.status for kind in kinds})
+    }
+
+
+def check_body() -> dict[str, Any]:
+    """Return what describes the body of a check."""
+    schema = {"$ref": _REFERENCE.format(name=CheckRequest.__name__)}
+    content = {"application/json": {"schema": schema, "example": CHECK_EXAMPLE}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the document of an application."""
+    made = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
+    types = (CheckRequest, CheckAnswer, ArticleAnswer, StatsAnswer, Readiness, Problem)
+    _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    problem = components[Problem.__name__]
+    problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]
+    made["components"] = {"schemas": dict(sorted(components.items()))}
+    return made

@@ -1,0 +1,60 @@
+"""The open routes, which need no thread and no store: probes, metrics, and the OpenAPI document."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter
+from prometheus_client.exposition import choose_encoder
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from consumer.service.desk import Desk
+from consumer.service.messages import Readiness
+from consumer.telemetry.metrics import MetricSet
+
+
+def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
+    """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
+    router = APIRouter()
+    # Scrapes share nothing with the threads that judge, and several at once would only wait for each other.
+    scraping = asyncio.Lock()
+    documents: list[bytes] = []
+
+    @router.get("/healthz", summary="Whether the process answers", response_class=PlainTextResponse)
+    async def healthz() -> Response:
+        """Say ok."""
+        return PlainTextResponse("ok\n")
+
+    @router.get(
+        "/readyz",
+        summary="Whether requests can be answered",
+        responses={
+            status: {
+                "description": description,
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}},
+            }
+            for status, description in ((200, "They can."), (503, "Not now."))
+        },
+    )
+    async def readyz() -> Response:
+        """Say whether the dictionary is loaded and the store answers."""
+        reasons = tuple(desk.why_not_ready())
+        answer = msgspec.json.encode(Readiness(not reasons, reasons))
+        return Response(answer, 503 if reasons else 200, media_type="application/json")
+
+    @router.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)
+    async def scraped(request: Request) -> Response:
+        """Return all metrics."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        async with scraping:
+            return Response(await asyncio.to_thread(encode, metrics.registry), media_type=content_type)
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def openapi(request: Request) -> Response:
+        app: Any = request.app
+        if not documents:
+            documents.append(msgspec.json.encode(app.openapi()))
+        return Response(documents[0], media_type="application/json")
+
+    return router

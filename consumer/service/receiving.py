@@ -1,0 +1,126 @@
+"""Receives the bodies of requests: not too long ones, not for too long, and not too many bytes at once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from starlette.requests import Request
+
+from consumer.service.problems import BUSY, MEDIA_TYPE, TOO_LARGE, TOO_SLOW, Limit, ProblemError, retry_later
+from consumer.service.workers import RETRY_S
+from consumer.telemetry.metrics.requests import LimitMet, LimitName
+
+JSON: Final = "application/json"
+
+
+class _Body:
+    """A body that is in memory; ``timeout`` ends the wait for the rest of it."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self.bytes = 0
+        self.timeout = timeout
+        self.was_cut = False
+
+
+class Receiving:
+    """Limits a body to ``body_bytes_max`` and ``receive_s``, and all together to ``received_bytes_max``.
+
+    Where there would be more, the one that has been arriving for longest gives way: a slow client must not keep out
+    the others. Used by one event loop. Limits that are met go to ``report``.
+    """
+
+    def __init__(
+        self, body_bytes_max: int, received_bytes_max: int, receive_s: float, report: Callable[[object], None]
+    ) -> None:
+        self._body_bytes_max = body_bytes_max
+        self._received_bytes_max = received_bytes_max
+        self._receive_s = receive_s
+        self._report = report
+        self._bytes = 0
+        # In order of entry, since dictionaries keep it.
+        self._arriving: dict[_Body, None] = {}
+
+    @asynccontextmanager
+    async def received(self, request: Request) -> AsyncIterator[bytes]:
+        """Receive the body of a request; it counts until the context is left.
+
+        Raises ``ProblemError``, and ``ClientDisconnect`` where the client leaves.
+        """
+        _check_type(request)
+        declared = request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > self._body_bytes_max:
+            raise self._too_large()
+        body = _Body(asyncio.timeout(self._receive_s))
+        try:
+            yield await self._read(request, body)
+        finally:
+            self._bytes -= body.bytes
+
+    async def _read(self, request: Request, body: _Body) -> bytes:
+        data = bytearray()
+        try:
+            async with body.timeout:
+                self._arriving[body] = None
+                async for chunk in request.stream():
+                    body.bytes += len(chunk)
+                    self._bytes += len(chunk)
+                    if body.bytes > self._body_bytes_max:
+                        raise self._too_large()
+                    data += chunk
+                    self._make_room(body)
+        except TimeoutError as error:
+            raise (self._no_room() if body.was_cut else self._too_slow()) from error
+        finally:
+            self._arriving.pop(body, None)
+        return bytes(data)
+
+    def _make_room(self, newest: _Body) -> None:
+        """Cut those that have been arriving for longest, until the others fit."""
+        while self._bytes > self._received_bytes_max:
+            slowest = next(iter(self._arriving))
+            if slowest is newest:
+                raise self._no_room()
+            del self._arriving[slowest]
+            self._bytes -= slowest.bytes
+            slowest.bytes = 0
+            slowest.was_cut = True
+            slowest.timeout.reschedule(asyncio.get_running_loop().time())
+
+    def _too_large(self) -> ProblemError:
+        limit = self._met("body_bytes_max", self._body_bytes_max)
+        return ProblemError(
+            TOO_LARGE,
+            f"The body has more than {self._body_bytes_max} bytes. Send fewer articles at a time.",
+            limit=limit,
+        )
+
+    def _too_slow(self) -> ProblemError:
+        limit = self._met("receive_s", self._receive_s)
+        return ProblemError(
+            TOO_SLOW,
+            f"The body did not arrive within {self._receive_s:g} s. Send it again, without pauses.",
+            limit=limit,
+        )
+
+    def _no_room(self) -> ProblemError:
+        limit = self._met("received_bytes_max", self._received_bytes_max)
+        return retry_later(
+            BUSY,
+            "Too many bytes of requests are in memory. Try again after the seconds in Retry-After.",
+            RETRY_S,
+            limit,
+        )
+
+    def _met(self, name: LimitName, value: float) -> Limit:
+        self._report(LimitMet(name))
+        return Limit(name, value)
+
+
+def _check_type(request: Request) -> None:
+    """Refuse what is not JSON. A page of another site can send only other types without asking the browser first."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != JSON:
+        raise ProblemError(MEDIA_TYPE, f"Send the body as JSON, with the header Content-Type: {JSON}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ProblemError(MEDIA_TYPE, "Send the body uncompressed, without the header Content-Encoding.")

@@ -1,0 +1,14 @@
+"""Ids of requests, in answers, problems and logs: the client's own where it is sane."""
+
+import re
+import uuid
+from typing import Final
+
+HEADER: Final = "x-request-id"
+CHARS_MAX: Final = 128
+_SANE: Final = re.compile(rf"[!-~]{{1,{CHARS_MAX}}}", re.ASCII)
+
+
+def request_id(sent: str | None) -> str:
+    """Return what the client sent if it is visible ASCII and not too long, otherwise a new id."""
+    return sent if sent is not None and _SANE.fullmatch(sent) else uuid.uuid4().hex

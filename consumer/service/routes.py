@@ -1,0 +1,102 @@
+"""The routes: what each takes, who may ask, and what answers."""
+
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from consumer.model.errors import ConfigError
+from consumer.service import problems
+from consumer.service.access import allowed
+from consumer.service.articles import article_answer, article_id_in
+from consumer.service.checking import Checks
+from consumer.service.desk import Desk
+from consumer.service.judging import Judging
+from consumer.service.openapi import CHECKED_EXAMPLE, check_body, explanation_answer, json_answer, problem_answers
+from consumer.service.problems import UNKNOWN_ARTICLE, ProblemError
+from consumer.service.stats import FreshStats, counted
+from consumer.store_tools.explanation import explained, plain, stored_side
+
+_ALWAYS: Final = (problems.UNKNOWN_HOST, problems.STARTING, problems.BUSY, problems.STORE)
+_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
+_OF_CHECKS: Final = (
+    problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST, problems.INVALID_ARTICLE,
+    *_ALWAYS,
+)  # fmt: skip
+_READER: Final = [Depends(allowed("reader"))]
+_VERSION_CHARS_MAX: Final = 64
+
+IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
+Version = Annotated[
+    str | None,
+    Query(description="The version, as in events; by default the latest.", max_length=_VERSION_CHARS_MAX),
+]
+
+
+def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
+    """Return the routes that read; none of them stores anything."""
+    router = APIRouter(prefix="/v1", dependencies=_READER)
+    stats = FreshStats()
+
+    @router.post(
+        "/check",
+        summary="What articles would repeat",
+        responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECKED_EXAMPLE)
+        | problem_answers(*_OF_CHECKS),
+        openapi_extra=check_body(),
+    )
+    async def check(request: Request) -> Response:
+        """Say what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
+        async with desk.receiving.received(request) as body:
+            return _json(await desk.ask(request, lambda judging: checks.answer(judging, body)))
+
+    @router.get(
+        "/articles/{id}",
+        summary="An article",
+        responses=json_answer("ArticleAnswer", "All that is stored of it.") | problem_answers(*_OF_ARTICLES),
+    )
+    async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
+        """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
+        article_id = article_id_in(id)
+        return _json(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
+
+    @router.get(
+        "/articles/{id}/explain/{other}",
+        summary="Why two articles are near-duplicates, or why not",
+        responses=explanation_answer() | problem_answers(*_OF_ARTICLES),
+    )
+    async def explain(
+        request: Request,
+        id: IdInPath,  # noqa: A002  # as in the path
+        other: IdInPath,
+        version: Version = None,
+        other_version: Version = None,
+    ) -> Response:
+        """Compare two stored articles, and show every condition with its figures and how the texts differ."""
+        a, b = (article_id_in(id), version), (article_id_in(other), other_version)
+        return _json(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
+
+    @router.get(
+        "/stats",
+        summary="What the store holds",
+        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*_ALWAYS),
+    )
+    async def store_stats(request: Request) -> Response:
+        """Return what the store holds. It is counted every ten seconds at most, a large store less often."""
+        return _json(await stats.answer(lambda: desk.ask(request, counted)))
+
+    return router
+
+
+def _explanation(judging: Judging, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
+    try:
+        side_a, side_b = (stored_side(judging.store, judging.store_url, *named) for named in (a, b))
+    except ConfigError as error:
+        raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
+    return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))
+
+
+def _json(data: bytes) -> Response:
+    return Response(data, media_type="application/json")

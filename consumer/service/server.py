@@ -1,0 +1,76 @@
+"""Serves an ASGI application with uvicorn on a socket of this machine, until it is stopped."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+from typing_extensions import override
+
+from consumer.model.errors import ConfigError
+from consumer.pages.access import HOST, Address, is_loopback, parse_address
+from consumer.pages.connections import HEAD_BYTES_MAX
+from consumer.service.connections import Connections
+
+IDLE_S: Final = 30
+"""How long a connection stays open between two requests, and how long a client may take to read an answer."""
+_BACKLOG: Final = 512
+"""Connections that the kernel queues while others are accepted."""
+
+
+def listening_socket(listen: str) -> socket.socket:
+    """Listen on an address of this machine. Raises ``ConfigError`` where it cannot, or where others could connect."""
+    address = parse_address(listen)
+    if not is_loopback(address):
+        raise ConfigError(
+            f"service.listen = {listen} lets other machines read articles: listen on {HOST}:{address.port}, and let a "
+            "proxy that checks who asks forward requests"
+        )
+    try:
+        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {address.host}:{address.port}: {error.strerror or error}; set another address in "
+            "service.listen"
+        ) from error
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the URL of what is served on a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{Address(host, port).host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to the command. ``drain_s`` is the time that requests have to end."""
+
+    def __init__(self, app: ASGIApp, connections: Connections, drain_s: float) -> None:
+        # uvicorn calls it as it calls the class of a protocol.
+        protocol = cast("type", connections.protocol)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=IDLE_S,
+                timeout_graceful_shutdown=max(1, round(drain_s)),
+                h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+            )
+        )
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        """Stop accepting connections, and end once current requests are answered. Any thread may call it."""
+        self.should_exit = True

@@ -1,0 +1,71 @@
+"""Runs what blocks, judging and the store, in a bounded number of threads, so that the event loop never waits."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from consumer.service.problems import BUSY, STORE, Limit, retry_later
+from consumer.telemetry.metrics.requests import LimitMet
+
+RETRY_S: Final = 1
+"""When a client should try again."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Workers:
+    """At most ``requests_max`` calls are worked on or wait for one of the ``threads``.
+
+    A call that has not ended after ``answer_s`` is given up; its thread and its place are free once it ends. Limits
+    that are met go to ``report``.
+    """
+
+    def __init__(self, threads: int, requests_max: int, answer_s: float, report: Callable[[object], None]) -> None:
+        self._pool = ThreadPoolExecutor(threads, "answer")
+        self._most = requests_max
+        self._answer_s = answer_s
+        self._report = report
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    async def call(self, work: Callable[[], _Answer]) -> _Answer:
+        """Run ``work`` in a thread, and return its result or raise its error.
+
+        Raises ``ProblemError`` where there is no place, or no result in time.
+        """
+        with self._lock:
+            if self._taken >= self._most:
+                self._report(LimitMet("requests_max"))
+                raise retry_later(
+                    BUSY,
+                    f"{self._most} requests are being answered. Try again after the seconds in Retry-After.",
+                    RETRY_S,
+                    Limit("requests_max", self._most),
+                )
+            self._taken += 1
+        future = self._pool.submit(work)
+        future.add_done_callback(self._leave)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._answer_s)
+        except TimeoutError as error:
+            if future.done() and not future.cancelled():
+                # It is the error of the work itself.
+                raise
+            self._report(LimitMet("answer_s"))
+            raise retry_later(
+                STORE,
+                f"There was no answer within {self._answer_s:g} s. Try again after the seconds in Retry-After, "
+                "with fewer articles if you sent many.",
+                RETRY_S,
+                Limit("answer_s", self._answer_s),
+            ) from error
+
+    def close(self) -> None:
+        """Take on nothing more, and wait for what is being worked on."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _leave(self, _: "Future[_Answer]") -> None:
+        with self._lock:
+            self._taken -= 1

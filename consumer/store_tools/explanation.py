@@ -1,0 +1,119 @@
+"""Why two articles are near-duplicates, or why not: every condition with its figures, and how the texts differ."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from consumer.fingerprint import Fingerprinter, Lexicon, facts_count
+from consumer.judge.comparison import Comparison, compare
+from consumer.judge.events import shared_keywords, version_name
+from consumer.judge.settings import JudgeSettings
+from consumer.store_tools.history import History, stored_article
+from consumer.text.diff import Stretch, difference
+from consumer.text.timestamps import rfc3339
+from storage.interface import Store
+from storage.records import Stored
+
+
+class Side(NamedTuple):
+    """One of the two articles, its text None where the store keeps none. An article of a file has no history."""
+
+    stored: Stored
+    body: str | None
+    history: History
+
+
+class Facts(NamedTuple):
+    """The facts that only one of the two articles has, and those that both have."""
+
+    only_a: list[str]
+    only_b: list[str]
+    both: list[str]
+
+
+class Explanation(NamedTuple):
+    """Everything that is shown about a pair. ``other_settings`` are given settings that differ from the store's."""
+
+    a: Side
+    b: Side
+    comparison: Comparison
+    judged_by: JudgeSettings
+    other_settings: list[str]
+    facts: Facts | None
+    difference: list[Stretch] | None
+
+
+def stored_side(store: Store, url: str, article_id: str, version: str | None = None) -> Side:
+    """Return the named version of a stored article, or the latest. Raises ``ConfigError`` where there is none."""
+    stored, history = stored_article(store, url, article_id, version)
+    return Side(stored, store.bodies([stored.record.reference])[0], history)
+
+
+def explained(
+    a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon, other_settings: Sequence[str] = ()
+) -> Explanation:
+    """Compare two articles, their facts where these count, and their texts where both are there."""
+    comparison = compare(a.stored, [b.stored], judged_by)[0]
+    facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
+    differing = None if a.body is None or b.body is None else difference(a.body, b.body)
+    return Explanation(a, b, comparison, judged_by, list(other_settings), facts, differing)
+
+
+def plain(explanation: Explanation) -> dict[str, object]:
+    """Return everything as plain values, for JSON."""
+    a, b, comparison = explanation.a, explanation.b, explanation.comparison
+    facts, stretches = explanation.facts, explanation.difference
+    return {
+        "near": comparison.near,
+        **msgspec.to_builtins(comparison),
+        "shared_keywords": shared_keywords(a.stored.record, b.stored.record),
+        "facts_a": facts_count(a.stored.record.facts),
+        "facts_b": facts_count(b.stored.record.facts),
+        "facts": None if facts is None else facts._asdict(),
+        "apart_ms": gap_ms(a.stored, b.stored),
+        "window_ms": explanation.judged_by.window_ms,
+        "other_settings": explanation.other_settings,
+        "a": _plain_side(a),
+        "b": _plain_side(b),
+        "difference": None if stretches is None else _plain_changes(stretches),
+    }
+
+
+def gap_ms(a: Stored, b: Stored) -> int:
+    """Return the time between two arrivals, in milliseconds."""
+    return abs(a.record.time_ms - b.record.time_ms)
+
+
+def _plain_side(side: Side) -> dict[str, object]:
+    ends_at = side.stored.ends_at
+    return {
+        "id": side.stored.record.id,
+        "version": version_name(side.stored.record.reference),
+        "arrived_at": rfc3339(side.stored.record.time_ms),
+        "ends_at": None if ends_at is None else rfc3339(ends_at.time_ms),
+    }
+
+
+def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
+    """Return every change in full: its places and the text of each side."""
+    return [
+        {
+            "at_a": stretch.at_a,
+            "a": stretch.a,
+            "at_b": stretch.at_b,
+            "b": stretch.b,
+            "compared": stretch.kind == "changed",
+        }
+        for stretch in stretches
+        if stretch.kind != "equal"
+    ]
+
+
+def _facts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon) -> Facts | None:
+    """Return the facts of both; None if a text is missing, since records hold only hashes of facts."""
+    if a.body is None or b.body is None:
+        return None
+    reference = Fingerprinter(judged_by.scheme, lexicon)
+    facts_a, facts_b = reference.facts(a.body), reference.facts(b.body)
+    return Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
