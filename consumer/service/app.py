@@ -16,9 +16,10 @@ from consumer.service.desk import Desk
 from consumer.service.front import Front
 from consumer.service.openapi import document
 from consumer.service.probes import open_routes
-from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND, ProblemError, response_of
+from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND, ProblemError, defect, response_of
 from consumer.service.routes import reading_routes
 from consumer.telemetry.metrics import MetricSet
+from consumer.telemetry.metrics.requests import LimitMet
 
 _NOT_ALLOWED: Final = 405
 
@@ -33,31 +34,45 @@ def build_app(desk: Desk, checks: Checks, metrics: MetricSet, access: Access, ho
     app.include_router(open_routes(desk, metrics))
     app.include_router(reading_routes(desk, checks))
     app.openapi = lambda: document(app)  # type: ignore[method-assign]  # as FastAPI's documentation says
-    app.add_exception_handler(ProblemError, _problem)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    problems = _Problems(hooks)
+    app.add_exception_handler(ProblemError, problems.answered)
+    app.add_exception_handler(HTTPException, problems.of_router)
+    app.add_exception_handler(RequestValidationError, problems.of_parameters)
+    app.add_exception_handler(Exception, problems.of_defect)
     return Front(app, access, hooks)
 
 
-def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ProblemError)  # noqa: S101  # it is registered for that class
-    return response_of(error, request.state.request_id)
+class _Problems:
+    """Answers with problems, and counts the limits that they name."""
 
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
 
-def _http_error(request: Request, error: Exception) -> Response:
-    """Answer what the router refuses: an unknown path, or a method that the path does not have."""
-    assert isinstance(error, HTTPException)  # noqa: S101  # as above
-    if error.status_code == _NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "")
-        refused = ProblemError(METHOD, f"This path answers {allowed}.", headers={"Allow": allowed})
-    else:
-        refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all.")
-    return _problem(request, refused)
+    def answered(self, request: Request, error: Exception) -> Response:
+        """Answer what a route has raised."""
+        assert isinstance(error, ProblemError)  # noqa: S101  # it is registered for that class
+        if error.limit is not None:
+            self._hooks.report(LimitMet(error.limit.name))
+        return response_of(error, request.state.request_id)
 
+    def of_router(self, request: Request, error: Exception) -> Response:
+        """Answer what the router refuses: an unknown path, or a method that the path does not have."""
+        assert isinstance(error, HTTPException)  # noqa: S101  # as above
+        if error.status_code == _NOT_ALLOWED:
+            allowed = (error.headers or {}).get("Allow", "")
+            refused = ProblemError(METHOD, f"This path answers {allowed}.", headers={"Allow": allowed})
+        else:
+            refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all.")
+        return self.answered(request, refused)
 
-def _invalid(request: Request, error: Exception) -> Response:
-    """Answer where a parameter of the query is not valid; its value is not repeated."""
-    assert isinstance(error, RequestValidationError)  # noqa: S101  # as above
-    first = error.errors()[0]
-    name = ".".join(map(str, first["loc"]))
-    return _problem(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))
+    def of_defect(self, request: Request, error: Exception) -> Response:
+        """Answer what nobody expected, without its text; it is raised again and logged by what is around."""
+        del error
+        return self.answered(request, defect())
+
+    def of_parameters(self, request: Request, error: Exception) -> Response:
+        """Answer where a parameter of the query is not valid; its value is not repeated."""
+        assert isinstance(error, RequestValidationError)  # noqa: S101  # as above
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        return self.answered(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))

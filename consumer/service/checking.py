@@ -65,7 +65,8 @@ class Checks:
         given = self._articles(body, judging.limits)
         decoded = [_decoded(each, judging) for each in given]
         faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
-        for fault in faults:
+        # The limit of the first is counted with the problem that names it.
+        for fault in faults[len(faults) == len(decoded) :]:
             if fault.problem.limit is not None:
                 self._report(LimitMet(fault.problem.limit.name))
         if len(faults) == len(decoded):

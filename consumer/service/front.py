@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
-from consumer.service.problems import DEFECT, UNKNOWN_HOST, ProblemError, response_of
+from consumer.service.problems import UNKNOWN_HOST, ProblemError, defect, response_of
 from consumer.service.request_ids import HEADER, request_id
 from consumer.telemetry.metrics.requests import Method, RequestBegan, RequestEnded, Route
 
@@ -61,8 +61,7 @@ class Front:
         except Exception:
             log.exception("A request failed", extra={"request_id": named})
             if status == CLIENT_LEFT:
-                error = ProblemError(DEFECT, "The service failed; its log says more under this request_id.")
-                await response_of(error, named)(scope, receive, observed)
+                await response_of(defect(), named)(scope, receive, observed)
         finally:
             self._end(scope, headers, named, status, began_ns, time.perf_counter() - began_s)
 

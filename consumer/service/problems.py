@@ -128,6 +128,11 @@ def retry_later(kind: Kind, detail: str, after_s: int, limit: Limit | None = Non
     return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
 
 
+def defect() -> ProblemError:
+    """Return the problem of an error that nobody expected."""
+    return ProblemError(DEFECT, "The service failed; its log says more under this request_id.")
+
+
 def response_of(error: ProblemError, request_id: str) -> Response:
     """Return the answer for a problem."""
     body = msgspec.json.encode(error.problem(request_id))

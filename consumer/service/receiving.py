@@ -1,7 +1,7 @@
 """Receives the bodies of requests: not too long ones, not for too long, and not too many bytes at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -9,9 +9,10 @@ from starlette.requests import Request
 
 from consumer.service.problems import BUSY, MEDIA_TYPE, TOO_LARGE, TOO_SLOW, Limit, ProblemError, retry_later
 from consumer.service.workers import RETRY_S
-from consumer.telemetry.metrics.requests import LimitMet, LimitName
 
 JSON: Final = "application/json"
+_LAST: Final = {"Connection": "close"}
+"""The rest of a body that is given up is not waited for."""
 
 
 class _Body:
@@ -27,16 +28,13 @@ class Receiving:
     """Limits a body to ``body_bytes_max`` and ``receive_s``, and all together to ``received_bytes_max``.
 
     Where there would be more, the one that has been arriving for longest gives way: a slow client must not keep out
-    the others. Used by one event loop. Limits that are met go to ``report``.
+    the others. Used by one event loop.
     """
 
-    def __init__(
-        self, body_bytes_max: int, received_bytes_max: int, receive_s: float, report: Callable[[object], None]
-    ) -> None:
+    def __init__(self, body_bytes_max: int, received_bytes_max: int, receive_s: float) -> None:
         self._body_bytes_max = body_bytes_max
         self._received_bytes_max = received_bytes_max
         self._receive_s = receive_s
-        self._report = report
         self._bytes = 0
         # In order of entry, since dictionaries keep it.
         self._arriving: dict[_Body, None] = {}
@@ -88,33 +86,20 @@ class Receiving:
             slowest.timeout.reschedule(asyncio.get_running_loop().time())
 
     def _too_large(self) -> ProblemError:
-        limit = self._met("body_bytes_max", self._body_bytes_max)
-        return ProblemError(
-            TOO_LARGE,
-            f"The body has more than {self._body_bytes_max} bytes. Send fewer articles at a time.",
-            limit=limit,
-        )
+        most = self._body_bytes_max
+        detail = f"The body has more than {most} bytes. Send fewer articles at a time."
+        return ProblemError(TOO_LARGE, detail, limit=Limit("body_bytes_max", most))
 
     def _too_slow(self) -> ProblemError:
-        limit = self._met("receive_s", self._receive_s)
-        return ProblemError(
-            TOO_SLOW,
-            f"The body did not arrive within {self._receive_s:g} s. Send it again, without pauses.",
-            limit=limit,
-        )
+        seconds = self._receive_s
+        detail = f"The body did not arrive within {seconds:g} s. Send it again, without pauses."
+        return ProblemError(TOO_SLOW, detail, limit=Limit("receive_s", seconds), headers=_LAST)
 
     def _no_room(self) -> ProblemError:
-        limit = self._met("received_bytes_max", self._received_bytes_max)
-        return retry_later(
-            BUSY,
-            "Too many bytes of requests are in memory. Try again after the seconds in Retry-After.",
-            RETRY_S,
-            limit,
-        )
-
-    def _met(self, name: LimitName, value: float) -> Limit:
-        self._report(LimitMet(name))
-        return Limit(name, value)
+        detail = "Too many bytes of requests are in memory. Try again after the seconds in Retry-After."
+        refused = retry_later(BUSY, detail, RETRY_S, Limit("received_bytes_max", self._received_bytes_max))
+        refused.headers |= _LAST
+        return refused
 
 
 def _check_type(request: Request) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from consumer.service.problems import BUSY, STORE, Limit, retry_later
-from consumer.telemetry.metrics.requests import LimitMet
 
 RETRY_S: Final = 1
 """When a client should try again."""
@@ -18,15 +17,13 @@ _Answer = TypeVar("_Answer")
 class Workers:
     """At most ``requests_max`` calls are worked on or wait for one of the ``threads``.
 
-    A call that has not ended after ``answer_s`` is given up; its thread and its place are free once it ends. Limits
-    that are met go to ``report``.
+    A call that has not ended after ``answer_s`` is given up; its thread and its place are free once it ends.
     """
 
-    def __init__(self, threads: int, requests_max: int, answer_s: float, report: Callable[[object], None]) -> None:
+    def __init__(self, threads: int, requests_max: int, answer_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, "answer")
         self._most = requests_max
         self._answer_s = answer_s
-        self._report = report
         self._lock = threading.Lock()
         self._taken = 0
 
@@ -37,7 +34,6 @@ class Workers:
         """
         with self._lock:
             if self._taken >= self._most:
-                self._report(LimitMet("requests_max"))
                 raise retry_later(
                     BUSY,
                     f"{self._most} requests are being answered. Try again after the seconds in Retry-After.",
@@ -53,7 +49,6 @@ class Workers:
             if future.done() and not future.cancelled():
                 # It is the error of the work itself.
                 raise
-            self._report(LimitMet("answer_s"))
             raise retry_later(
                 STORE,
                 f"There was no answer within {self._answer_s:g} s. Try again after the seconds in Retry-After, "

@@ -35,8 +35,8 @@ class Service:
         self._metrics, self._health = ServiceMetrics(), Health(grouped=False)
         for listener in (self._metrics, self._health):
             listener.listen(hooks)
-        self._workers = Workers(section.threads, section.requests_max, section.answer_s, hooks.report)
-        receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s, hooks.report)
+        self._workers = Workers(section.threads, section.requests_max, section.answer_s)
+        receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, self._health)
         checks = Checks(section.articles_max, hooks.report)
         app = build_app(self._desk, checks, self._metrics, Access(names=section.names), hooks)

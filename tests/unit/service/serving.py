@@ -60,7 +60,7 @@ class Client:
 
     def get(self, path: str, **headers: str) -> Answer:
         """Ask for a path."""
-        return self.ask("GET", path, **headers)
+        return self.ask("GET", path, None, **headers)
 
     def check(self, *articles: object, **headers: str) -> Answer:
         """Check articles."""
@@ -84,7 +84,7 @@ class Client:
         return self.metric(f'dupwatch_limits_met_total{{limit="{name}"}}')
 
 
-def judging_of(window: dupwatch.Window, store: Store | None = None, **limits: int) -> Judging:
+def judging_of(window: dupwatch.Window, store: Store | None = None, limits: DecodeLimits = DecodeLimits()) -> Judging:  # noqa: B008  # immutable
     """What a service needs to answer with the settings of a window, and with its store or another one."""
     detector: Detector = window._detector
     asked = detector if store is None else Detector(store, detector.settings, now_ms, seen_ms=detector.seen_ms)
@@ -93,7 +93,7 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, **limits: in
         store_url="memory:",
         settings=detector.settings,
         lexicon=None,  # type: ignore[arg-type]  # only facts need it
-        limits=DecodeLimits(**limits),
+        limits=limits,
         body_format="text",
         engine=window._engine,
         builder=window._builder,
@@ -106,11 +106,10 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, **limits: in
 @contextmanager
 def served(
     judging: Judging | Callable[[], Judging],
-    hooks: Hooks | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
     """Serve it until the context is left."""
-    hooks = hooks or Hooks()
+    hooks = Hooks()
 
     def load() -> Loaded:
         return Loaded(judging() if callable(judging) else judging, BUILD, Tally())
