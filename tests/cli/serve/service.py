@@ -1,0 +1,53 @@
+"""Runs ``dupwatch serve`` as its users do, on a free port of this machine."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.local.ports import free_ports
+from tests.cli.command import start, wait_for
+from tests.unit.service.serving import WAIT_S, Client
+
+
+class Process(Client):
+    """The process, its standard error, and what asks it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
+        super().__init__(f"http://127.0.0.1:{port}")
+        self.process = process
+        self.log = log
+
+    def wait_ready(self) -> None:
+        """Wait until requests are answered."""
+        wait_for(lambda: self.process.poll() is not None or self._is_ready(), WAIT_S)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal, and return the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(WAIT_S)
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.get("/readyz").status == 200
+        except OSError:
+            return False
+
+
+@contextmanager
+def serving(store: str, folder: Path, *more: str) -> Iterator[Process]:
+    """Serve a store; kill the process at the end if it still runs."""
+    (port,) = free_ports(1)
+    log = folder / "serve.log"
+    with log.open("wb") as err:
+        process = start(
+            "serve", "--store", store, "--set", f"service.listen=127.0.0.1:{port}", "--set", "log.format=json", *more,
+            stderr=err,
+        )  # fmt: skip
+        try:
+            yield Process(process, log, port)
+        finally:
+            process.kill()
+            process.wait(WAIT_S)
