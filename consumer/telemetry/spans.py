@@ -1,6 +1,6 @@
 """A span for each batch, by OpenTelemetry's semantic conventions for messaging (1.27 and later, in development).
 
-Imported only if tracing is enabled: this is the only module that knows OpenTelemetry.
+Imported only if tracing is enabled: this and ``request_spans`` are the only modules that know OpenTelemetry.
 """
 
 import logging
@@ -33,6 +33,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import StageBegan, StageEnded
+from consumer.telemetry.request_spans import RequestSpans
 from consumer.telemetry.trace_context import TraceContext, contexts
 
 log = logging.getLogger("dupwatch")
@@ -149,7 +150,7 @@ class BatchSpans:
 class Tracing:
     """Makes and sends spans, on its own threads: a run never waits for a collector.
 
-    ``spans`` listens to the run. OpenTelemetry's own variables (``OTEL_...``) set sampling, resource, headers,
+    ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set sampling, resource, headers,
     certificates, limits and timeouts.
     """
 
@@ -159,7 +160,9 @@ class Tracing:
         # Without its own exit hook, which would wait for an unreachable collector.
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False, span_limits=limits)
         self._provider.add_span_processor(BatchSpanProcessor(_LoggingExporter(exporter)))
-        self.spans = BatchSpans(self._provider.get_tracer("dupwatch", version), group, links_max)
+        tracer = self._provider.get_tracer("dupwatch", version)
+        self.spans = BatchSpans(tracer, group, links_max)
+        self.requests = RequestSpans(tracer)
 
     def close(self, wait_s: float) -> None:
         """Send the remaining spans for at most ``wait_s``; spans not accepted by then are lost."""

@@ -34,6 +34,7 @@ def traced(section: TracingSection, group: str, hooks: Hooks) -> Iterator[None]:
     tracing = spans.tracing_to(section.endpoint, group, metadata.version("dupwatch"), section.links_max)
     try:
         tracing.spans.listen(hooks)
+        tracing.requests.listen(hooks)
         yield
     finally:
         tracing.close(section.close_s)

@@ -11,9 +11,10 @@ from deploy.grafana.feed import FEED
 from deploy.grafana.layout import RUNBOOKS, dashboard_json
 from deploy.grafana.panels import Dashboard
 from deploy.grafana.pipeline import PIPELINE
+from deploy.grafana.service import SERVICE
 from deploy.grafana.store import STORE
 
-DASHBOARDS: Final = (FEED, PIPELINE, STORE)
+DASHBOARDS: Final = (FEED, PIPELINE, SERVICE, STORE)
 FOLDER: Final = Path(__file__).with_name("dashboards")
 
 

@@ -28,7 +28,7 @@ def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, 
         "timezone": "browser",
         "time": {"from": "now-3h", "to": "now"},
         "refresh": "30s",
-        "templating": {"list": _variables(runbooks)},
+        "templating": {"list": _variables(runbooks, dashboard.listed_by)},
         "annotations": {"list": [_alerts()]},
         "links": [
             {"type": "dashboards", "title": "dupwatch", "tags": [_TAG], "keepTime": True, "includeVars": True,
@@ -179,12 +179,12 @@ def _transformations(panel: Panel) -> list[dict[str, Any]]:
     ]
 
 
-def _variables(runbooks: str) -> list[dict[str, Any]]:
+def _variables(runbooks: str, listed_by: str) -> list[dict[str, Any]]:
     return [
         {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0,
          "current": {}, "refresh": 1, "regex": "", "multi": False, "includeAll": False, "options": []},
-        _labels("job", "Job", "label_values(dupwatch_workers, job)"),
-        _labels("instance", "Consumer", 'label_values(dupwatch_workers{job=~"$job"}, instance)'),
+        _labels("job", "Job", f"label_values({listed_by}, job)"),
+        _labels("instance", "Consumer", f'label_values({listed_by}{{job=~"$job"}}, instance)'),
         {"name": "runbooks", "label": "Runbooks at", "type": "textbox", "query": runbooks, "hide": 0,
          "current": {"text": runbooks, "value": runbooks}, "options": []},
     ]  # fmt: skip

@@ -56,12 +56,16 @@ class Row(NamedTuple):
 
 
 class Dashboard(NamedTuple):
-    """One dashboard. ``name`` is the name of its file and the end of its uid."""
+    """One dashboard. ``name`` is the name of its file and the end of its uid.
+
+    ``listed_by`` is a metric that every process has that may be chosen.
+    """
 
     name: str
     title: str
     about: str
     rows: tuple[Row, ...]
+    listed_by: str = "dupwatch_workers"
 
 
 def stat(

@@ -46,7 +46,7 @@ SAYS_IT_ITSELF = {("doctor",)}
 """Its findings are its results, a configuration that is wrong among them."""
 BROKERS_FIRST = {("replay",), ("migrate",)}
 """They look at their store when brokers have answered."""
-UNTIL_STOPPED = {("demo",), ("top",)}
+UNTIL_STOPPED = {("demo",), ("serve",), ("top",)}
 """They work without arguments, until they are stopped."""
 PRINTS_NOTHING = {("run",), ("backfill",), ("demo",), ("idf", "build")}
 """On standard output, given as in the table."""

@@ -62,6 +62,7 @@ COMMANDS = {
         "demo",
         "backfill",
         "replay",
+        "serve",
         "migrate",
         "doctor",
         "top",

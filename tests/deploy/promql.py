@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from consumer.judge.tally import Tally
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Build, Metrics, ServiceMetrics
 
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _BRACED: Final = re.compile(r"\{[^{}]*\}")
@@ -70,8 +70,10 @@ def chosen(expr: str) -> str:
 
 
 def metrics_of_a_consumer() -> set[str]:
-    """The names of all samples that a consumer's page can have: from the class, not from a page."""
-    metrics = Metrics()
-    metrics.show_build(Build("0", "scheme", "plan"))
-    metrics.watch(Tally())
-    return {family.name + suffix for family in metrics.registry.collect() for suffix in _SUFFIXES[family.type]}
+    """The names of all samples that a consumer or a service can show: from the classes, not from a page."""
+    names = set()
+    for metrics in (Metrics(), ServiceMetrics()):
+        metrics.show_build(Build("0", "scheme", "plan"))
+        metrics.watch(Tally())
+        names |= {family.name + suffix for family in metrics.registry.collect() for suffix in _SUFFIXES[family.type]}
+    return names

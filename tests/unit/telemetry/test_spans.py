@@ -20,6 +20,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Position, RawBatch, RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import EnteredStage, StageEnded, timed
+from consumer.telemetry.metrics.requests import RequestEnded
+from consumer.telemetry.request_spans import RequestSpans
 from consumer.telemetry.spans import BatchSpans, Tracing, tracing_to
 from storage.memory import MemoryStore
 from tests.unit.pipeline.fakes import Ends, line, pipeline
@@ -295,7 +297,9 @@ def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.Monk
 def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     """Nothing that OpenTelemetry leaves behind delays the exit, even if tracing is not closed."""
     work = (
-        "import sys; from consumer.telemetry.spans import tracing_to\n"
+        "import sys; from consumer.telemetry.metrics.requests import RequestEnded
+from consumer.telemetry.request_spans import RequestSpans
+from consumer.telemetry.spans import tracing_to\n"
         "from consumer.model.hooks import Hooks\n"
         "from consumer.model.record import Position, RawBatch\n"
         "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
@@ -345,3 +349,26 @@ def test_that_spans_are_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> N
         tracing.close(20)
     assert caplog.records[-1].message == "The collector accepts spans again"
     assert len(exporter.get_finished_spans()) == 1
+
+
+def test_a_request_is_a_span_in_the_trace_of_its_client() -> None:
+    """With route and status, and neither path nor texts; a client that sends none begins a trace."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    hooks = Hooks(RequestSpans(provider.get_tracer("test")))
+    parent = f"00-{TRACE}-00f067aa0ba902b7-01"
+    hooks.report(RequestEnded("/v1/check", "POST", 200, 5_000, 0.5, "one", parent))
+    hooks.report(RequestEnded("/v1/stats", "GET", 503, 5_000, 0.5, "two", None))
+    answered, failed = exporter.get_finished_spans()
+    assert (answered.name, answered.kind) == ("POST /v1/check", SpanKind.SERVER)
+    assert answered.attributes == {
+        "http.request.method": "POST",
+        "http.route": "/v1/check",
+        "http.response.status_code": 200,
+        "dupwatch.request_id": "one",
+    }
+    assert (answered.start_time, answered.end_time) == (5_000, 500_005_000)
+    assert answered.parent is not None
+    assert f"{answered.parent.trace_id:x}" == TRACE.lstrip("0")
+    assert (failed.parent, failed.status.status_code) == (None, StatusCode.ERROR)
