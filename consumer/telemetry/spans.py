@@ -150,8 +150,8 @@ class BatchSpans:
 class Tracing:
     """Makes and sends spans, on its own threads: a run never waits for a collector.
 
-    ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set sampling, resource, headers,
-    certificates, limits and timeouts.
+    ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set
+    sampling, resource, headers, certificates, limits and timeouts.
     """
 
     def __init__(self, exporter: SpanExporter, group: str, version: str, links_max: int) -> None:

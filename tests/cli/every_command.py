@@ -43,7 +43,7 @@ EVERY: Final[dict[Name, Entry]] = {
         writes=((6, ("--source", "{feed}", "--sink", "{path}")),),
         from_stdin=("--source", "-"),
     ),
-    ("serve",): Entry(("--store", "memory:", "--set", "service.listen=127.0.0.1:0")),
+    ("serve",): Entry(("--store", "memory:", "--set", "service.listen=127.0.0.1:0"), works=False),
     ("backfill",): Entry(
         ("{feed}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state"),
         reads=((3, ("{path}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state")),),

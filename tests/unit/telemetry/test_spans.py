@@ -297,9 +297,7 @@ def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.Monk
 def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     """Nothing that OpenTelemetry leaves behind delays the exit, even if tracing is not closed."""
     work = (
-        "import sys; from consumer.telemetry.metrics.requests import RequestEnded
-from consumer.telemetry.request_spans import RequestSpans
-from consumer.telemetry.spans import tracing_to\n"
+        "import sys; from consumer.telemetry.spans import tracing_to\n"
         "from consumer.model.hooks import Hooks\n"
         "from consumer.model.record import Position, RawBatch\n"
         "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
