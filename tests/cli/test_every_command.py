@@ -166,6 +166,9 @@ def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:
     elif name in SAYS_IT_ITSELF:
         assert ended.code == 4
         assert str(files.folder / "text").encode() in ended.out
+    elif name == ("serve",):
+        # A service writes lines of a log, and nothing else.
+        assert (ended.code, f"{files.folder / 'text'} is a file" in ended.err) == (4, True)
     else:
         assert "Kafka, during" not in ended.err
         refused(files, ended, 4, f"{files.folder / 'text'} is a file")

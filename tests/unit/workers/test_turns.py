@@ -1,0 +1,42 @@
+"""An engine that several threads share: one of them at a time computes."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from consumer.workers.engines import InTurns
+
+THREADS = 4
+
+
+class Crowded:
+    """Notes how many threads are in it at once; each waits for the others for a moment."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._inside = 0
+        self._together = threading.Barrier(THREADS)
+        self._lock = threading.Lock()
+
+    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Any:  # noqa: ANN401  # no engine's
+        """Compute nothing."""
+        with self._lock:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+        try:
+            # They meet where nobody keeps them apart; otherwise nobody comes.
+            self._together.wait(0.2)
+        except threading.BrokenBarrierError:
+            pass
+        with self._lock:
+            self._inside -= 1
+
+
+def test_threads_take_turns() -> None:
+    """However many ask at the same time."""
+    crowded = Crowded()
+    engine = InTurns(crowded)  # type: ignore[arg-type]  # it has all that is used
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda text: engine.fingerprint([text], [""]), "abcd"))
+    assert crowded.most == 1
