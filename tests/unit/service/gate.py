@@ -15,7 +15,7 @@ class Gate:
         self._open = threading.Event()
         self._open.set()
         self._changed = threading.Condition()
-        self._waiting = 0
+        self.waiting = 0
         self.is_away = False
 
     def around(self, store: Store) -> Store:
@@ -33,7 +33,7 @@ class Gate:
     def wait_for(self, calls: int) -> None:
         """Wait until so many calls are held up."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self._waiting == calls, WAIT_S), self._waiting
+            assert self._changed.wait_for(lambda: self.waiting == calls, WAIT_S), self.waiting
 
     def _pass(self) -> None:
         if self.is_away:
@@ -46,5 +46,5 @@ class Gate:
 
     def _note(self, more: int) -> None:
         with self._changed:
-            self._waiting += more
+            self.waiting += more
             self._changed.notify_all()

@@ -325,3 +325,15 @@ def test_what_is_in_hand_is_answered_before_the_service_ends(window: dupwatch.Wi
         assert working.result(WAIT_S).status == 200
         with pytest.raises(OSError, match="refused"):
             client.connect()
+
+
+def test_the_service_ends_after_the_last_call_of_its_store(window: dupwatch.Window) -> None:
+    """Also after one whose request was given up: the store is closed next."""
+    gate = Gate()
+    with served(judging_of(window, gate.around(window._store)), answer_s=SOON_S) as client:
+        wait_until_ready(client)
+        gate.close()
+        assert client.check({"body": "x"}).status == 503
+        gate.wait_for(1)
+        threading.Timer(SOON_S, gate.open).start()
+    assert gate.waiting == 0
