@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from consumer.workers.engines import InTurns
@@ -24,11 +25,9 @@ class Crowded:
         with self._lock:
             self._inside += 1
             self.most = max(self.most, self._inside)
-        try:
-            # They meet where nobody keeps them apart; otherwise nobody comes.
+        # They meet where nobody keeps them apart; otherwise nobody comes.
+        with suppress(threading.BrokenBarrierError):
             self._together.wait(0.2)
-        except threading.BrokenBarrierError:
-            pass
         with self._lock:
             self._inside -= 1
 
