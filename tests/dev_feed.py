@@ -11,6 +11,9 @@ FOLDER_VARIABLE = "DEV_DATA"
 REQUIRED_VARIABLE = "REQUIRE_DEV_DATA"
 _REPOSITORY = Path(__file__).resolve().parent.parent
 _FEED = "articles-dev.jsonl.gz"
+_PARTS = 8
+EVERY_PART = (0, *(pytest.param(part, marks=pytest.mark.load) for part in range(1, _PARTS)))
+"""The parts of the feed, for tests that compare two programs article by article: one at every change, all at times."""
 
 
 def dev_data_dir() -> Path:
@@ -33,6 +36,11 @@ def dev_articles() -> list[dict[str, str]]:
     """Read the articles of the development feed, in feed order."""
     with gzip.open(dev_data_dir() / _FEED, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def dev_part(part: int) -> list[dict[str, str]]:
+    """Read an eighth of the development feed, spread over all of it."""
+    return dev_articles()[part::_PARTS]
 
 
 def dev_pairs() -> list[tuple[str, str, float, float]]:

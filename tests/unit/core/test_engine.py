@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, SketchLayout
 from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.workers.word_files import load_lexicon
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_part
 from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, known, written
 
 ANY_TEXT = (
@@ -42,14 +42,13 @@ def test_equal_on_written_texts(scheme: Scheme) -> None:
     assert_same(scheme, texts, [LANGUAGES[number % len(LANGUAGES)] for number in range(len(texts))])
 
 
+@pytest.mark.parametrize("part", EVERY_PART)
 @pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "multiply-xor-utf16-128/1"])
-def test_equal_on_the_development_feed(name: str) -> None:
-    """All real articles, with the languages that they declare."""
-    articles = dev_articles()
-    for start in range(0, len(articles), 500):
-        part = articles[start : start + 500]
-        bodies = [article["body"] for article in part]
-        assert_same(Scheme(name, facts=True), bodies, [article.get("lang", "") for article in part])
+def test_equal_on_the_development_feed(name: str, part: int) -> None:
+    """Real articles, with the languages that they declare."""
+    articles = dev_part(part)
+    bodies = [article["body"] for article in articles]
+    assert_same(Scheme(name, facts=True), bodies, [article.get("lang", "") for article in articles])
 
 
 @settings(max_examples=300, deadline=None)

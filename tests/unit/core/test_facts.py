@@ -15,7 +15,7 @@ from consumer.fingerprint.facts import _MONTHS, facts_of, pack_facts
 from consumer.fingerprint.keywords import RustTokenizer
 from consumer.fingerprint.normalise import normalise, without_surrogates
 from consumer.workers.word_files import load_lexicon
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_part
 
 FIGURES = (
     *("0", "1", "12", "31", "123", "1234", "2026", "20261", "1,234", "1,234,567.80", "12.5", "٣", "²", "１"),
@@ -154,10 +154,11 @@ def lexicon() -> Lexicon:
     return load_lexicon()
 
 
-def test_articles_have_pythons_facts(lexicon: Lexicon) -> None:
-    """All of the development feed, with the words that jieba finds."""
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_articles_have_pythons_facts(part: int, lexicon: Lexicon) -> None:
+    """The development feed, with the words that jieba finds."""
     tokenizer = RustTokenizer()
-    for article in dev_articles():
+    for article in dev_part(part):
         text, compared = article["body"], normalise(article["body"])
         words = list(tokenizer.count(compared))
         known = lexicon.idf.keys() & words

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from consumer.fingerprint.features import Features
 from consumer.fingerprint.kinds import kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.normalise import normalise
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_part
 
 LIMITS = some.none() | some.integers(0, 40)
 RUN_CHARACTERS = "ab字é²½٣3_ ,\u0301\u0597\u0651\u093f\u0966\u0e34\u0e50\u17b7\u1780\n𠮷"
@@ -72,9 +72,10 @@ def test_runs_are_pythons(text: str, runs_max: int | None) -> None:
     assert tuple(core.runs(text, runs_max)) == runs(text, runs_max)
 
 
-def test_runs_of_articles_are_pythons() -> None:
-    """All of the development feed."""
-    for article in dev_articles():
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_runs_of_articles_are_pythons(part: int) -> None:
+    """The development feed."""
+    for article in dev_part(part):
         text = normalise(article["body"])
         assert tuple(core.runs(text, 32)) == runs(text, 32)
 

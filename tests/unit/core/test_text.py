@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from consumer.fingerprint.normalise import INVISIBLE, _marks, normalise, without_surrogates
 from consumer.fingerprint.simplified import JAPANESE_SHARE, ChineseTables, is_japanese
 from consumer.workers.word_files import load_lexicon
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_part
 
 CODE_POINTS = range(sys.maxunicode + 1)
 SURROGATES = range(0xD800, 0xE000)
@@ -189,9 +189,10 @@ def test_halves_of_surrogate_pairs() -> None:
         assert core.normalise(text) == normalise(text)
 
 
-def test_the_development_feed_is_normalised_alike() -> None:
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_the_development_feed_is_normalised_alike(part: int) -> None:
     """As it is, decomposed, and in capitals."""
-    for article in dev_articles():
+    for article in dev_part(part):
         for text in (article["title"], article["body"]):
             assert core.normalise(text) == normalise(text)
         for text in (unicodedata.normalize("NFD", article["body"]), article["body"].upper()):
@@ -307,16 +308,17 @@ def test_the_border_of_japanese(kana: str, han: str) -> None:
             assert (core.fold(text) == text) == is_japanese(text)
 
 
-def test_the_development_feed_is_folded_alike() -> None:
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_the_development_feed_is_folded_alike(part: int) -> None:
     """As it is, and with its simplified characters as traditional ones."""
     changed = 0
-    for number, article in enumerate(dev_articles()):
+    for number, article in enumerate(dev_part(part)):
         text = normalise(article["body"])
         for written in (text, text.translate(TO_TRADITIONAL)) if number % 8 == 0 else (text,):
             expected = folded(written)
             changed += expected != written
             assert core.fold(written) == expected
-    assert changed > 100
+    assert changed > 20
 
 
 def test_a_hostile_text_is_folded_in_linear_time() -> None:

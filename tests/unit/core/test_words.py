@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from consumer.fingerprint import CUT_WHOLE, JiebaTokenizer, Lexicon, OwnWord, RustTokenizer, Tokenizer, normalise
 from consumer.fingerprint.keywords import with_frequencies
 from consumer.workers.word_files import _jieba_folder, _jieba_hasher, load_lexicon
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_articles, dev_part
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
@@ -189,9 +189,12 @@ def test_random_ideographs_are_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_t
         assert_cut_alike(text[:40_000], jieba_tokenizer)
 
 
-def test_development_feed_is_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer) -> None:
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_development_feed_is_cut_alike(
+    part: int, jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer
+) -> None:
     """Real articles in Chinese, English and Japanese, without exception."""
-    for number, article in enumerate(dev_articles()):
+    for number, article in enumerate(dev_part(part)):
         text = normalise(article["body"])
         assert_cut_alike(text, rust_tokenizer if number % 24 else jieba_tokenizer)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.fingerprint import JiebaTokenizer, RustTokenizer, keywords, normalise
-from tests.dev_feed import dev_articles
+from tests.dev_feed import EVERY_PART, dev_part
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
@@ -71,12 +71,12 @@ def test_random_ideographs_are_cut_alike(rust_tokenizer: RustTokenizer, jieba_to
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.load) for part in range(1, 8))])
+@pytest.mark.parametrize("part", EVERY_PART)
 def test_development_feed_is_cut_alike(
     part: int, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer
 ) -> None:
-    """Real articles in Chinese, English and Japanese have the same words, without exception: an eighth of them each."""
-    for article in dev_articles()[part::8]:
+    """Real articles in Chinese, English and Japanese have the same words, without exception."""
+    for article in dev_part(part):
         text = normalise(article["body"])
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text), article["id"]
 
