@@ -21,7 +21,7 @@ def print_passages(shared: SharedWith) -> None:
         console().print(
             Text.assemble(
                 (f"{len(passage.text):,} characters from {passage.at:,} on: ", "dim"),
-                abridged(passage.text, PASSAGE_CHARS_SHOWN_MAX),
+                abridged(passage.text.strip(), PASSAGE_CHARS_SHOWN_MAX),
             )
         )
     more = len(shared.passages) - PASSAGES_SHOWN_MAX
