@@ -69,7 +69,7 @@ def chosen(expr: str) -> str:
     return expr
 
 
-def metrics_of_a_consumer() -> set[str]:
+def metrics_shown() -> set[str]:
     """The names of all samples that a consumer or a service can show: from the classes, not from a page."""
     names = set()
     for metrics in (Metrics(), ServiceMetrics()):

@@ -9,7 +9,7 @@ import yaml
 
 from deploy.grafana.build import DASHBOARDS, main, text_of
 from deploy.grafana.layout import COLUMNS
-from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_of_a_consumer
+from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_shown
 from tests.deploy.watching import GRAFANA, RUNBOOKS, dashboards, panels, queries, records
 
 _UNITS = {"short", "s", "bytes", "percentunit", "suffix:/s"}
@@ -32,7 +32,7 @@ def test_runbooks_can_be_elsewhere(tmp_path: Path) -> None:
 
 def test_dashboards_name_metrics_that_a_consumer_has() -> None:
     """What panels and annotations name is a consumer's or Prometheus' own: nothing that was renamed or is gone."""
-    known = metrics_of_a_consumer() | OF_PROMETHEUS | {record["record"] for record in records()}
+    known = metrics_shown() | OF_PROMETHEUS | {record["record"] for record in records()}
     for query in queries():
         assert metrics_named(query.expr), query
         assert metrics_named(query.expr) <= known, query
@@ -44,7 +44,7 @@ def test_dashboards_name_metrics_that_a_consumer_has() -> None:
 def test_every_metric_of_ours_is_shown_somewhere() -> None:
     """Every metric is on a panel; a metric that nobody looks at is not needed."""
     named = {name for query in queries() for name in metrics_named(query.expr)}
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in metrics_of_a_consumer()}
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in metrics_shown()}
     ours = {name for name in families if name.startswith("dupwatch_")}
     assert ours == {re.sub(r"_(bucket|sum|count)$", "", name) for name in named if name.startswith("dupwatch_")}
 

@@ -1,15 +1,17 @@
 """A real Prometheus scrapes a real consumer: every panel and every alert has data."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import text
+from tests.cli.serve.service import Process, serving
 from tests.deploy.prometheus import Prometheus, prometheus
-from tests.deploy.promql import chosen, metrics_of_a_consumer, selectors, without_thresholds
+from tests.deploy.promql import chosen, metrics_shown, selectors, without_thresholds
 from tests.deploy.watching import alerts, dashboards, queries, records
-from tests.kafka.running import Running, running
+from tests.kafka.running import running
 from tests.kafka.topics import make_topics, send, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -35,16 +37,22 @@ def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str
     topics = make_topics(kafka_address)
     # A flood is seen where its copies come in more than one batch, and pages where bodies are pages.
     few = ("--set", "source.batch_records_max=64", "--set", "source.body_format=article")
+    store = f"lmdb:{tmp_path / 'store'}"
     with (
-        running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *few) as consumer,
-        prometheus(tmp_path / "prometheus", f"127.0.0.1:{consumer.port}") as server,
+        running(topics, store, tmp_path, *few) as consumer,
+        serving(store, tmp_path, *few) as service,
+        prometheus(
+            tmp_path / "prometheus", f"127.0.0.1:{consumer.port}", service.url.removeprefix("http://")
+        ) as server,
     ):
         consumer.wait_ready()
+        service.wait_ready()
         # A rate is between two looks: the first has to come before the feed.
-        server.wait(lambda: server.query("sum(dupwatch_articles_total)"))
+        server.wait(lambda: server.query("sum(dupwatch_articles_total)") and server.query("dupwatch_connections"))
         count = send(topics, feed())
+        ask(service)
         wait_for_count(topics, ("verdicts", "dead-letters"), count)
-        check_names(server, consumer)
+        check_names(server, lambda: consumer.page("/metrics")[1] + service.get("/metrics").data.decode())
         check_panels(server)
         check_annotations(server)
         check_alerts(server)
@@ -69,7 +77,11 @@ def wait_for_data(server: Prometheus, exprs: dict[str, str]) -> None:
 def check_panels(server: Prometheus) -> None:
     """Each query is valid and has numbers, and its series have the labels that they are called by."""
     asked = queries()
-    wait_for_data(server, {f"{query.name} {number}": chosen(query.expr) for number, query in enumerate(asked)})
+    # Nothing is served over HTTPS here, so that no certificate has an end.
+    exprs = [chosen(query.expr).replace(" > 0)", " > bool 0)") for query in asked]
+    wait_for_data(
+        server, {f"{query.name} {number}": expr for number, (query, expr) in enumerate(zip(asked, exprs, strict=True))}
+    )
     for query in asked:
         labels = set(_LEGEND.findall(query.legend))
         for series in server.query(chosen(query.expr)):
@@ -106,13 +118,20 @@ def check_rules(server: Prometheus) -> None:
     assert all(alert["annotations"]["runbook_url"] == "docs/runbooks/dead-letters.md" for alert in firing)
 
 
-def check_names(server: Prometheus, consumer: Running) -> None:
-    """What the class is said to have is what the page has: all other tests of names go by the class."""
-    names = metrics_of_a_consumer()
+def ask(service: Process) -> None:
+    """Something of everything: articles that are answered, one that is unknown, and a request beyond a limit."""
+    assert service.check({"body": text(0)}).status == 200
+    assert service.get("/v1/articles/unknown").status == 404
+    assert service.check(*[{"body": "x"}] * 1_001).status == 422
+
+
+def check_names(server: Prometheus, pages: Callable[[], str]) -> None:
+    """What the classes are said to have is what the pages have: all other tests of names go by the classes."""
+    names = metrics_shown()
     ours = {name for name in names if name.startswith("dupwatch_")}
 
     def shown() -> set[str]:
-        lines = consumer.page("/metrics")[1].splitlines()
+        lines = pages().splitlines()
         return {re.split(r"[ {]", line)[0] for line in lines if line and not line.startswith("#")}
 
     # The lag is told some seconds after the partitions came.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_of_a_consumer
+from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_shown
 from tests.deploy.tools import program
 from tests.deploy.watching import PROMETHEUS, RULE_TESTS, RULES, alerts, groups, records
 
@@ -66,7 +66,7 @@ def test_every_alert_says_what_it_is_and_what_to_do_first() -> None:
 def test_rules_name_metrics_that_a_consumer_has() -> None:
     """Whatever a rule names is a consumer's, Prometheus' own, or recorded by another rule."""
     recorded = {record["record"] for record in records()}
-    known = metrics_of_a_consumer() | OF_PROMETHEUS | recorded
+    known = metrics_shown() | OF_PROMETHEUS | recorded
     for group in groups():
         for rule in group["rules"]:
             assert metrics_named(rule["expr"]) <= known, rule

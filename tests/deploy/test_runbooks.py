@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.config.config import Config
-from tests.deploy.promql import metrics_of_a_consumer
+from tests.deploy.promql import metrics_shown
 from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
 from tests.documented_commands import commands_of, what_is_unknown
 
@@ -55,7 +55,7 @@ def test_commands_and_options_are_there(page: str) -> None:
 
 def test_metrics_settings_and_links_are_there(page: str) -> None:
     """Metrics, settings and links in runbooks exist."""
-    assert set(_OURS.findall(page)) <= metrics_of_a_consumer() | {"dupwatch_compared_similarity_ratio"}
+    assert set(_OURS.findall(page)) <= metrics_shown() | {"dupwatch_compared_similarity_ratio"}
     for setting in _SETTING.findall(page):
         found: object = Config().model_dump()
         for name in setting.split("."):

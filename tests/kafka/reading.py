@@ -30,7 +30,8 @@ from consumer.sources.rebalances import Rebalanced
 
 GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
-WAIT_S = 25.0
+WAIT_S = 60.0
+"""A broker that is started again takes 20 s beside other tests."""
 
 
 def until(what: Callable[[], bool], wait_s: float = WAIT_S) -> None:

@@ -23,6 +23,7 @@ from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
 from consumer.sinks.transactions import SinkReconnected, TransactionalOutbox
 from storage.clock import now_ms
+from tests.kafka.reading import WAIT_S
 
 GROUP = "readers"
 AHEAD_MS_MAX = 300_000
@@ -198,7 +199,7 @@ def end_of(address: str, topic: str) -> int:
     """The offset of the next message of a topic's only partition, including messages of open transactions."""
     asking = Consumer({"bootstrap.servers": address, "group.id": "nobody", "isolation.level": "read_uncommitted"})
     try:
-        _, end = asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+        _, end = asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=WAIT_S)
     finally:
         asking.close()
     return int(end)
@@ -238,7 +239,7 @@ class Member:
 
     def committed(self) -> int:
         """The offset where the group continues, as the brokers have it; negative if nothing was committed."""
-        (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=20)
+        (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=WAIT_S)
         offset: int = place.offset
         return offset
 
