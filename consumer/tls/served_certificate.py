@@ -9,20 +9,15 @@ server or not.
 import logging
 import os
 import ssl
-import threading
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from consumer.model.errors import ConfigError
 from consumer.tls.validity import validities
 
 log = logging.getLogger("dupwatch")
-
-CHECK_S: Final = 1.0
-"""How often the files are looked at, at most: new ones are shown to clients that connect this much later."""
 
 
 class CertificateFiles(NamedTuple):
@@ -59,22 +54,14 @@ class _Loaded(NamedTuple):
 class ServedCertificate:
     """The certificate that a server shows; ``context`` is what the server serves with, in any number of threads.
 
-    The files are looked at in handshakes, at most every ``CHECK_S``. If they cannot be used, for example because only
-    one of the two is new yet, the certificate before is shown until they can. ``report`` gets the occurrences of this
-    module, from the thread of the handshake. Raises ``ConfigError`` if the files cannot be used at the start.
+    One thread has to ``look`` at the files, about every second; handshakes wait for no file system. If the files cannot
+    be used, for example because only one of the two is new yet, the certificate before is shown until they can.
+    ``report`` gets the occurrences of this module. Raises ``ConfigError`` if the files cannot be used at the start.
     """
 
-    def __init__(
-        self,
-        files: CertificateFiles,
-        report: Callable[[object], None],
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, files: CertificateFiles, report: Callable[[object], None]) -> None:
         self._files = files
         self._report = report
-        self._clock_s = clock_s
-        self._lock = threading.Lock()
-        self._checked_s = clock_s()
         self._why: str | None = None
         self._loaded = _load(files)
         self.context = self._loaded.context
@@ -82,17 +69,9 @@ class ServedCertificate:
         self._report(CertificateLoaded(self._loaded.ends))
 
     def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = self._current()
+        connection.context = self._loaded.context
 
-    def _current(self) -> ssl.SSLContext:
-        with self._lock:
-            now_s = self._clock_s()
-            if now_s - self._checked_s >= CHECK_S:
-                self._checked_s = now_s
-                self._check()
-            return self._loaded.context
-
-    def _check(self) -> None:
+    def look(self) -> None:
         """Look at the files, and load them if they have changed, or could not be used the last time."""
         try:
             if self._why is None and self._loaded.signature == _signature(self._files):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import metadata
-from ssl import SSLContext
 from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.following import Following
 from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
 from consumer.pages.latest_flags import LatestFlags
@@ -44,11 +44,11 @@ def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
 
 
 class Front(NamedTuple):
-    """Where pages are served, who may see them, and the TLS context if they are served over HTTPS."""
+    """Where pages are served, who may see them, and the certificate if they are served over HTTPS."""
 
     address: Address
     access: Access
-    tls: SSLContext | None
+    certificate: ServedCertificate | None
 
 
 def front_of(config: Config, report: Callable[[object], None]) -> Front | None:
@@ -64,7 +64,7 @@ def front_of(config: Config, report: Callable[[object], None]) -> Front | None:
     if section.tls_certificate is None:
         return Front(address, access, None)
     files = CertificateFiles("http", section.tls_certificate, section.tls_key)
-    return Front(address, access, ServedCertificate(files, report).context)
+    return Front(address, access, ServedCertificate(files, report))
 
 
 def served(
@@ -77,7 +77,11 @@ def served(
     front = front_of(config, report)
     if front is None:
         return None
-    server = PageServer(front.address, pages, lambda: report(RequestFailed()), front.access, front.tls)
+    tls = None
+    if front.certificate is not None:
+        tls = front.certificate.context
+        resources.enter_context(Following("certificate", front.certificate.look))
+    server = PageServer(front.address, pages, lambda: report(RequestFailed()), front.access, tls)
     resources.callback(server.close)
     return server.url
 

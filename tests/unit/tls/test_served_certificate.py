@@ -5,7 +5,6 @@ import logging
 import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -20,59 +19,23 @@ from consumer.model.errors import ConfigError
 from consumer.pages.access import HOST, Address
 from consumer.pages.page import PLAIN, Page, Response
 from consumer.pages.server import PageServer
-from consumer.tls.served_certificate import (
-    CHECK_S,
-    CertificateFiles,
-    CertificateKept,
-    CertificateLoaded,
-    ServedCertificate,
-)
+from consumer.tls.served_certificate import CertificateFiles, CertificateKept, CertificateLoaded, ServedCertificate
+from tests.unit.tls.pair import Pair
 
 DEADLINE_S = 60
 
 
-class Pair:
-    """Certificate and key as files, as a tool that renews them leaves them."""
-
-    def __init__(self, folder: Path, days: int = 2) -> None:
-        folder.mkdir(parents=True)
-        self.certificate, self.key = folder / "tls.crt", folder / "tls.key"
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        options = [
-            "-subj",
-            "/CN=localhost",
-            "-days",
-            str(days),
-            "-out",
-            str(self.certificate),
-            "-keyout",
-            str(self.key),
-        ]
-        subprocess.run([*command, *options], check=True, capture_output=True)
-
-    @property
-    def der(self) -> bytes:
-        """The certificate as a client gets it."""
-        return ssl.PEM_cert_to_DER_cert(self.certificate.read_text())
-
-    def take(self, other: "Pair") -> None:
-        """Become another pair."""
-        shutil.copyfile(other.certificate, self.certificate)
-        shutil.copyfile(other.key, self.key)
-
-
 class Served:
-    """A certificate that is served, with a clock that the test turns."""
+    """A certificate that is served, whose files the test has looked at."""
 
     def __init__(self, pair: Pair) -> None:
         self.reported: list[object] = []
-        self.seconds = 0.0
         files = CertificateFiles("http", str(pair.certificate), str(pair.key))
-        self.certificate = ServedCertificate(files, self.reported.append, lambda: self.seconds)
+        self.certificate = ServedCertificate(files, self.reported.append)
 
-    def shown(self, name: str | None = None, after_s: float = CHECK_S) -> bytes:
-        """What a client gets that connects so much later, and names this server."""
-        self.seconds += after_s
+    def shown(self, name: str | None = None) -> bytes:
+        """What a client gets after the next look, and names this server."""
+        self.certificate.look()
         server, client = socket.socketpair()
         failures: list[BaseException] = []
 
@@ -140,12 +103,14 @@ def test_until_when_it_is_valid(pair: Pair, new: Pair) -> None:
         assert abs(found - now - timedelta(days=days)) < timedelta(minutes=10)
 
 
-def test_the_files_are_looked_at_once_a_second(pair: Pair, new: Pair) -> None:
-    """Handshakes in between cost no look."""
+def test_handshakes_do_not_look_at_the_files(pair: Pair, new: Pair) -> None:
+    """They would wait where the file system hangs; a new certificate is shown from the next look on."""
     served, old = Served(pair), pair.der
     pair.take(new)
-    assert served.shown(after_s=CHECK_S / 2) == old
-    assert served.shown(after_s=CHECK_S / 2) == new.der
+    with answering(served.certificate) as address:
+        assert fetched(address) == old
+        served.certificate.look()
+        assert fetched(address) == new.der
 
 
 def test_half_of_a_pair(pair: Pair, new: Pair, caplog: pytest.LogCaptureFixture) -> None:
@@ -198,13 +163,13 @@ def test_a_secret_of_kubernetes(tmp_path: Path) -> None:
     for name in ("tls.crt", "tls.key"):
         (tmp_path / name).symlink_to(f"data/{name}")
     reported: list[object] = []
-    seconds = 0.0
     files = CertificateFiles("http", str(tmp_path / "tls.crt"), str(tmp_path / "tls.key"))
-    with answering(ServedCertificate(files, reported.append, lambda: seconds)) as address:
+    certificate = ServedCertificate(files, reported.append)
+    with answering(certificate) as address:
         assert fetched(address) == old.der
         (tmp_path / "next").symlink_to("v2")
         (tmp_path / "next").replace(tmp_path / "data")
-        seconds += CHECK_S
+        certificate.look()
         assert fetched(address) == new.der
 
 
@@ -231,8 +196,8 @@ def test_the_pages_show_a_new_certificate(pair: Pair, new: Pair) -> None:
         except BaseException as error:  # noqa: BLE001  # shown by the test
             failures.append(error)
 
-    seconds = 0.0
-    with answering(ServedCertificate(files, lambda _: None, lambda: seconds)) as address:
+    certificate = ServedCertificate(files, lambda _: None)
+    with answering(certificate) as address:
         threads = [threading.Thread(target=connect, args=(address,)) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -243,7 +208,7 @@ def test_the_pages_show_a_new_certificate(pair: Pair, new: Pair) -> None:
                         break
                     stop.wait(0.01)
                 pair.take(new)
-                seconds += CHECK_S
+                certificate.look()
         finally:
             stop.set()
             for thread in threads:
@@ -266,7 +231,7 @@ def test_a_server_of_asyncio_shows_a_new_certificate(pair: Pair, new: Pair) -> N
             address = Address(*server.sockets[0].getsockname()[:2])
             found = [await asyncio.to_thread(fetched, address)]
             pair.take(new)
-            served.seconds += CHECK_S
+            served.certificate.look()
             return [*found, await asyncio.to_thread(fetched, address)]
 
     assert asyncio.run(serve()) == [old, new.der]

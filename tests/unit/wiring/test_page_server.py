@@ -3,32 +3,21 @@
 import shutil
 import socket
 import ssl
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from prometheus_client import CollectorRegistry
 
 from consumer.config.loading import load_config
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics import Metrics
-from consumer.tls import served_certificate
 from consumer.tls.validity import validities
 from consumer.wiring.page_server import served
+from tests.cli.command import wait_for
+from tests.unit.tls.pair import Pair
 
 TIMEOUT_S = 60
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate that signs itself, and its key."""
-    folder.mkdir()
-    paths = folder / "tls.crt", folder / "tls.key"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    options = ["-subj", "/CN=localhost", "-days", "3", "-out", str(paths[0]), "-keyout", str(paths[1])]
-    subprocess.run([*command, *options], check=True, capture_output=True)
-    return paths
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float:
@@ -38,12 +27,10 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float:
     return found
 
 
-def test_the_certificate_is_in_the_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_certificate_is_in_the_metrics(tmp_path: Path) -> None:
     """When it expires, and that a new one cannot be used; the pages are served all the while."""
-    monkeypatch.setattr(served_certificate, "CHECK_S", 0.0)
-    crt, key = certificate(tmp_path / "served")
-    other, other_key = certificate(tmp_path / "other")
-    pages = {"listen": "127.0.0.1:0", "tls_certificate": str(crt), "tls_key": str(key)}
+    pair, other = Pair(tmp_path / "served"), Pair(tmp_path / "other", days=30)
+    pages = {"listen": "127.0.0.1:0", "tls_certificate": str(pair.certificate), "tls_key": str(pair.key)}
     metrics = Metrics()
     registry, hooks = metrics.registry, Hooks(metrics)
 
@@ -57,15 +44,15 @@ def test_the_certificate_is_in_the_metrics(tmp_path: Path, monkeypatch: pytest.M
         assert expiry() == 0
         url = served(load_config(None, {"http": pages}), resources, {}, hooks.report)
         assert url is not None
-        assert expiry() == validities(crt.read_bytes())[0].ends.timestamp()
+        assert expiry() == validities(pair.certificate.read_bytes())[0].ends.timestamp()
         before = shown(url)
-        assert before == ssl.PEM_cert_to_DER_cert(crt.read_text())
-        shutil.copyfile(other, crt)
+        assert before == pair.der
+        shutil.copyfile(other.certificate, pair.certificate)
+        wait_for(lambda: failures() >= 1, TIMEOUT_S)
         assert shown(url) == before
-        assert failures() >= 1
-        shutil.copyfile(other_key, key)
-        assert shown(url) == ssl.PEM_cert_to_DER_cert(other.read_text())
-        assert expiry() == validities(other.read_bytes())[0].ends.timestamp()
+        shutil.copyfile(other.key, pair.key)
+        wait_for(lambda: shown(url) == other.der, TIMEOUT_S)
+        assert expiry() == validities(other.certificate.read_bytes())[0].ends.timestamp()
 
 
 def shown(url: str) -> bytes:
