@@ -1,9 +1,10 @@
 """The application: its routes, and one format for everything that goes wrong."""
 
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,29 +12,26 @@ from starlette.responses import Response
 
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
-from consumer.service.checking import Checks
-from consumer.service.desk import Desk
+from consumer.service.access import Entrance
 from consumer.service.front import Front
 from consumer.service.openapi import document
-from consumer.service.probes import open_routes
 from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND, ProblemError, defect, response_of
-from consumer.service.routes import reading_routes
-from consumer.telemetry.metrics import MetricSet
 from consumer.telemetry.metrics.requests import LimitMet
 
 _NOT_ALLOWED: Final = 405
 
 
-def build_app(desk: Desk, checks: Checks, metrics: MetricSet, access: Access, hooks: Hooks) -> Front:
-    """Return the application, with what every request passes first."""
+def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, hooks: Hooks) -> Front:
+    """Return the application of these routes, with what every request passes first."""
     # No pages of documentation: they would load scripts from elsewhere.
     app = FastAPI(
         title="dupwatch", version=metadata.version("dupwatch"), openapi_url=None, docs_url=None, redoc_url=None,
         redirect_slashes=False,
     )  # fmt: skip
-    app.include_router(open_routes(desk, metrics))
-    app.include_router(reading_routes(desk, checks))
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]  # as FastAPI's documentation says
+    for router in routers:
+        app.include_router(router)
+    app.state.entrance = entrance
+    app.openapi = lambda: document(app, routers, needs_token=entrance.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
     problems = _Problems(hooks)
     app.add_exception_handler(ProblemError, problems.answered)
     app.add_exception_handler(HTTPException, problems.of_router)

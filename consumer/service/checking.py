@@ -38,6 +38,7 @@ from consumer.service.problems import (
     type_of,
 )
 from consumer.telemetry.metrics.requests import CheckOutcome, LimitMet, LimitName, TextsChecked
+from consumer.text.redaction import without_credentials
 from consumer.text.timestamps import rfc3339
 from storage.records import Record
 
@@ -123,7 +124,9 @@ def _decoded(item: object, judging: Judging) -> Article | Fault:
         return _article(item, judging)
     except BadRecord as error:
         limit = limit_of(error, judging.limits)
-        return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, error.detail, limit)
+        return Fault(
+            type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, without_credentials(error.detail), limit
+        )
 
 
 def _article(item: object, judging: Judging) -> Article:

@@ -22,6 +22,15 @@ from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet, Li
 _TOO_LARGE: Final = 431
 
 
+def head_too_large() -> ProblemError:
+    """Return the problem of a head beyond the limit."""
+    return ProblemError(
+        HEAD_TOO_LARGE,
+        f"The head of the request has more than {HEAD_BYTES_MAX} bytes. Send shorter headers.",
+        limit=Limit("head_bytes_max", HEAD_BYTES_MAX),
+    )
+
+
 class Connections:
     """The open connections, at most ``connections_max``; a head may take ``receive_s``. Used by one event loop.
 
@@ -83,9 +92,8 @@ class Connection(H11Protocol):
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(transport)
         self._connections.enter(self)
-        self._expect_head()
+        self.begin(transport)
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -116,15 +124,14 @@ class Connection(H11Protocol):
         error = sys.exception()
         if getattr(error, "error_status_hint", 0) == _TOO_LARGE:
             self._connections.met("head_bytes_max")
-            self._refuse(
-                ProblemError(
-                    HEAD_TOO_LARGE,
-                    f"The head of the request has more than {HEAD_BYTES_MAX} bytes. Send shorter headers.",
-                    limit=Limit("head_bytes_max", HEAD_BYTES_MAX),
-                )
-            )
+            self._refuse(head_too_large())
         else:
             self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {error or msg}."))
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        """Take requests from now on."""
+        super().connection_made(transport)
+        self._expect_head()
 
     def abort(self) -> None:
         """Close the connection at once."""

@@ -13,9 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
+from consumer.pages.connections import HEAD_BYTES_MAX
+from consumer.service.connections import head_too_large
 from consumer.service.problems import UNKNOWN_HOST, ProblemError, defect, response_of
 from consumer.service.request_ids import HEADER, request_id
-from consumer.telemetry.metrics.requests import Method, RequestBegan, RequestEnded, Route
+from consumer.telemetry.metrics.requests import LimitMet, Method, RequestBegan, RequestEnded, Route
+from consumer.tokens.token import Caller
 
 log = logging.getLogger("dupwatch")
 
@@ -66,6 +69,10 @@ class Front:
             self._end(scope, headers, named, status, began_ns, time.perf_counter() - began_s)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: Headers, named: str) -> None:
+        if _head_bytes(scope) > HEAD_BYTES_MAX:
+            self._hooks.report(LimitMet("head_bytes_max"))
+            await response_of(head_too_large(), named)(scope, receive, send)
+            return
         host = headers.get("host")
         # Every browser sends the header; HTTP/1.0 probes may not.
         if host and not self._access.knows(host):
@@ -86,8 +93,21 @@ class Front:
             method,
             route,
             status,
-            extra={"request_id": named, "milliseconds": round(seconds * 1_000, 1)},
+            extra={"request_id": named, "milliseconds": round(seconds * 1_000, 1), **_access(scope)},
         )
+
+
+def _access(scope: Scope) -> dict[str, str]:
+    """Return the name of the token, and why it was refused, as far as there is such a thing."""
+    state = scope["state"]
+    caller: Caller | None = state.get("caller")
+    name = state.get("refused_token") if caller is None else caller.name
+    return {field: value for field, value in (("token", name), ("refused", state.get("refused"))) if value}
+
+
+def _head_bytes(scope: Scope) -> int:
+    """Return the bytes of a head. h11 refuses one that is too large only as long as it has not arrived as a whole."""
+    return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])
 
 
 def _route(scope: Scope) -> Route:

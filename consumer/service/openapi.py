@@ -1,16 +1,19 @@
 """The OpenAPI document: the routes as FastAPI has them, with the types and examples that describe them."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from consumer.service import problems
+from consumer.service.access import roles_of
 from consumer.service.messages import ArticleAnswer, CheckAnswer, CheckRequest, Readiness
 from consumer.service.problems import CONTENT_TYPE, Kind, Problem, type_of
 from consumer.service.stats import StatsAnswer
 
+_TOKEN: Final = "token"  # noqa: S105  # the name of a scheme
 _REFERENCE: Final = "#/components/schemas/{name}"
 _DESCRIPTION: Final = """Tells whether an article is nearly the same as one that came before.
 
@@ -84,12 +87,16 @@ def check_body() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """Return the document of an application."""
+def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -> dict[str, Any]:
+    """Return the document of an application of these routers; with tokens it names the role that each route needs."""
     made = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
     types = (CheckRequest, CheckAnswer, ArticleAnswer, StatsAnswer, Readiness, Problem)
     _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     problem = components[Problem.__name__]
     problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]
     made["components"] = {"schemas": dict(sorted(components.items()))}
+    if needs_token:
+        made["components"]["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
+        for path, method, role in roles_of(routers):
+            made["paths"][path][method.lower()]["security"] = [{_TOKEN: [role]}]
     return made

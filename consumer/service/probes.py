@@ -1,16 +1,23 @@
-"""The open routes, which need no thread and no store: probes, metrics, and the OpenAPI document."""
+"""The routes that need no thread and no store: probes, metrics, and the OpenAPI document.
+
+Metrics name sources and how much comes of each, so they need a token, as those of a consumer need its password. The
+document says nothing that the published one does not.
+"""
 
 import asyncio
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from consumer.service.access import allowed
 from consumer.service.desk import Desk
 from consumer.service.messages import Readiness
+from consumer.service.openapi import problem_answers
+from consumer.service.problems import OF_ACCESS
 from consumer.telemetry.metrics import MetricSet
 
 
@@ -43,7 +50,13 @@ def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
         answer = msgspec.json.encode(Readiness(not reasons, reasons))
         return Response(answer, 503 if reasons else 200, media_type="application/json")
 
-    @router.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)
+    @router.get(
+        "/metrics",
+        dependencies=[Depends(allowed("reader"))],
+        summary="Metrics for Prometheus",
+        response_class=PlainTextResponse,
+        responses=problem_answers(*OF_ACCESS),
+    )
     async def scraped(request: Request) -> Response:
         """Return all metrics."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))

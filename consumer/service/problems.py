@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from consumer.telemetry.metrics.requests import LimitName
+from consumer.text.redaction import without_credentials
 
 CONTENT_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:dupwatch:problem:"
@@ -24,6 +25,8 @@ class Kind(NamedTuple):
 
 
 MALFORMED: Final = Kind("malformed", 400, "Not an HTTP request")
+UNAUTHORIZED: Final = Kind("unauthorized", 401, "No valid token")
+FORBIDDEN: Final = Kind("forbidden", 403, "The token does not allow this")
 NOT_FOUND: Final = Kind("not-found", 404, "No such resource")
 UNKNOWN_ARTICLE: Final = Kind("unknown-article", 404, "No such article")
 METHOD: Final = Kind("method-not-allowed", 405, "Method not allowed")
@@ -38,12 +41,15 @@ DEFECT: Final = Kind("defect", 500, "A defect of the service")
 STARTING: Final = Kind("starting", 503, "The service is starting")
 BUSY: Final = Kind("busy", 503, "The service is busy")
 STORE: Final = Kind("store", 503, "The store does not answer")
+UNCHECKED: Final = Kind("unchecked", 503, "Tokens cannot be checked")
 
 KINDS: Final = (
-    MALFORMED, NOT_FOUND, UNKNOWN_ARTICLE, METHOD, TOO_SLOW, TOO_LARGE, MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST,
-    INVALID_ARTICLE, HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE,
+    MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, METHOD, TOO_SLOW, TOO_LARGE, MEDIA_TYPE,
+    UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE, HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, UNCHECKED,
 )  # fmt: skip
 """All of them, in the order of their status."""
+OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
+"""Those of every route that needs a role."""
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -110,7 +116,8 @@ class ProblemError(Exception):
             type=type_of(self.kind),
             title=self.kind.title,
             status=self.kind.status,
-            detail=self.detail,
+            # It may quote what the client sent.
+            detail=without_credentials(self.detail),
             request_id=request_id,
             limit=self.limit,
             reason=self.reason,

@@ -19,7 +19,7 @@ from consumer.service.problems import UNKNOWN_ARTICLE, ProblemError
 from consumer.service.stats import FreshStats, counted
 from consumer.store_tools.explanation import explained, plain, stored_side
 
-_ALWAYS: Final = (problems.UNKNOWN_HOST, problems.STARTING, problems.BUSY, problems.STORE)
+_ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, problems.BUSY, problems.STORE)
 _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
 _OF_CHECKS: Final = (
     problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST, problems.INVALID_ARTICLE,

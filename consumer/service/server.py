@@ -1,8 +1,10 @@
 """Serves an ASGI application with uvicorn on a socket of this machine, until it is stopped."""
 
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, cast
 
 import uvicorn
@@ -13,6 +15,7 @@ from consumer.model.errors import ConfigError
 from consumer.pages.access import HOST, Address, is_loopback, parse_address
 from consumer.pages.connections import HEAD_BYTES_MAX
 from consumer.service.connections import Connections
+from consumer.service.handshakes import SecureConnection
 
 IDLE_S: Final = 30
 """How long a connection stays open between two requests, and how long a client may take to read an answer."""
@@ -20,13 +23,13 @@ _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted."""
 
 
-def listening_socket(listen: str) -> socket.socket:
-    """Listen on an address of this machine. Raises ``ConfigError`` where it cannot, or where others could connect."""
+def listening_socket(listen: str, *, needs_token: bool) -> socket.socket:
+    """Listen on an address. Raises ``ConfigError`` where it cannot, or where others could connect without a token."""
     address = parse_address(listen)
-    if not is_loopback(address):
+    if not needs_token and not is_loopback(address):
         raise ConfigError(
-            f"service.listen = {listen} lets other machines read articles: listen on {HOST}:{address.port}, and let a "
-            "proxy that checks who asks forward requests"
+            f"service.listen = {listen} lets other machines read articles: set service.tokens to a token file, which "
+            f"dupwatch tokens add makes, or listen on {HOST}:{address.port}"
         )
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
@@ -38,18 +41,22 @@ def listening_socket(listen: str) -> socket.socket:
         ) from error
 
 
-def url_of(listening: socket.socket) -> str:
+def url_of(listening: socket.socket, *, is_secure: bool) -> str:
     """Return the URL of what is served on a socket."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{Address(host, port).host}:{port}"
+    scheme = "https" if is_secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{Address(host, port).host}:{port}"
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to the command. ``drain_s`` is the time that requests have to end."""
+    """A server that leaves signals to the command; over TLS if it has a context.
 
-    def __init__(self, app: ASGIApp, connections: Connections, drain_s: float) -> None:
+    ``drain_s`` is the time that requests have to end.
+    """
+
+    def __init__(self, app: ASGIApp, connections: Connections, drain_s: float, tls: ssl.SSLContext | None) -> None:
         # uvicorn calls it as it calls the class of a protocol.
-        protocol = cast("type", connections.protocol)
+        protocol = cast("type", connections.protocol if tls is None else partial(SecureConnection, connections, tls))
         super().__init__(
             uvicorn.Config(
                 app,

@@ -28,7 +28,7 @@ class Role(StrEnum):
     """What a token allows. No role contains another: a token that does two things has two roles."""
 
     READER = "reader"
-    """Check texts, and read articles and statistics."""
+    """Check texts, and read articles, statistics and metrics."""
     WRITER = "writer"
     """Judge and store articles, and retract them."""
     REVIEWER = "reviewer"

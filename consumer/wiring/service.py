@@ -17,11 +17,14 @@ from consumer.service.app import build_app
 from consumer.service.checking import Checks
 from consumer.service.connections import Connections
 from consumer.service.desk import Desk
+from consumer.service.probes import open_routes
 from consumer.service.receiving import Receiving
+from consumer.service.routes import reading_routes
 from consumer.service.server import Server, listening_socket, url_of
 from consumer.service.workers import Workers
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
+from consumer.wiring.service_access import ServiceAccess
 from consumer.wiring.service_loading import Loaded, Loading
 
 
@@ -30,30 +33,33 @@ class Service:
 
     def __init__(self, section: ServiceSection, hooks: Hooks, load: Callable[[], Loaded]) -> None:
         self._load = load
-        self._listening = listening_socket(section.listen)
         self._error: Exception | None = None
         self._metrics, self._health = ServiceMetrics(), Health(grouped=False)
         for listener in (self._metrics, self._health):
             listener.listen(hooks)
+        self._access = ServiceAccess(section, hooks.report)
+        self._listening = listening_socket(section.listen, needs_token=self._access.entrance.needs_token)
         self._workers = Workers(section.threads, section.requests_max, section.answer_s)
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, self._health)
         checks = Checks(section.articles_max, hooks.report)
-        app = build_app(self._desk, checks, self._metrics, Access(names=section.names), hooks)
+        routers = open_routes(self._desk, self._metrics), reading_routes(self._desk, checks)
+        app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
         connections = Connections(section.connections_max, section.receive_s, hooks.report)
-        self._server = Server(app, connections, section.drain_s)
+        self._server = Server(app, connections, section.drain_s, self._access.tls)
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return url_of(self._listening)
+        return url_of(self._listening, is_secure=self._access.tls is not None)
 
     def run(self) -> None:
         """Answer requests until it is stopped; raise what keeps it from being loaded."""
         loading = threading.Thread(target=self._open, name="loading", daemon=True)
         loading.start()
         try:
-            self._server.run([self._listening])
+            with self._access.followed():
+                self._server.run([self._listening])
         finally:
             # Before the store is closed, nobody may use it any more.
             self._workers.close()

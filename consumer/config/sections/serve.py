@@ -11,9 +11,13 @@ class ServiceSection(Section):
     """Where ``dupwatch serve`` listens, and how much it takes on."""
 
     listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8750"
-    """HOST:PORT of the service; only addresses of this machine's loopback interface are allowed."""
+    """HOST:PORT of the service; without tokens only addresses of this machine's loopback interface are allowed."""
     tokens: Text | None = None
-    """The file with the hashes of tokens, which dupwatch tokens edits."""
+    """The file with the hashes of tokens, which dupwatch tokens edits; with it every request but a probe needs one."""
+    tls_certificate: Text | None = None
+    """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
+    tls_key: Text | None = None
+    """The private key of the certificate, in PEM format, without a passphrase."""
     audit: Text | None = None
     """The file to which a line is appended for each change of state."""
     names: tuple[Text, ...] = ()
@@ -31,7 +35,7 @@ class ServiceSection(Section):
     received_bytes_max: Count = 128 * 1024 * 1024
     """Bytes of all bodies in memory; where they exceed it, the request that has been arriving for longest gets 503."""
     receive_s: Seconds = 10.0
-    """How long the head of a request may take to arrive, and then its body."""
+    """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
     answer_s: Seconds = 30.0
     """How long a request may wait for a thread and for the store before it gets 503."""
     store_s: Seconds = 5.0
@@ -40,7 +44,9 @@ class ServiceSection(Section):
     """How long requests may take to end after SIGTERM."""
 
     @model_validator(mode="after")
-    def _limits_fit(self) -> "ServiceSection":
+    def _settings_fit(self) -> "ServiceSection":
+        if self.tls_key and not self.tls_certificate:
+            raise ValueError("tls_key has no effect without tls_certificate")
         if self.connections_max <= self.requests_max:
             raise ValueError(
                 f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"

@@ -10,6 +10,7 @@ from consumer.judge.tally import Tally
 from consumer.model.hooks import Hooks, Listener
 from consumer.model.limits import ReadLimits
 from consumer.telemetry.metrics import (
+    access,
     batches,
     certificates,
     drift,
@@ -38,6 +39,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     run.GROUP,
     certificates.GROUP,
     requests.GROUP,
+    access.GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -114,6 +116,8 @@ class ServiceMetrics(MetricSet):
         super().__init__(
             lambda instruments: (
                 requests.RequestMetrics(instruments),
+                access.AccessMetrics(instruments),
+                certificates.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),

@@ -43,7 +43,9 @@ LimitName = Literal[
     "values_max",
 ]
 CheckOutcome = Literal["unique", "duplicate", "error"]
-STATUSES: Final = ("200", "400", "404", "405", "408", "413", "415", "421", "422", "431", "499", "500", "503")
+STATUSES: Final = (
+    "200", "400", "401", "403", "404", "405", "408", "413", "415", "421", "422", "431", "499", "500", "503"
+)  # fmt: skip
 """499: the client closed the connection before it had its answer."""
 
 REQUESTS: Final = Measure(

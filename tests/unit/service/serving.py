@@ -2,11 +2,13 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import dupwatch
 from consumer.config.sections.serve import ServiceSection
@@ -44,13 +46,19 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        host, port = url.removeprefix("http://").split(":")
-        self.address = host, int(port)
+        self.secret: str | None = None
+        place = urlsplit(url)
+        assert place.hostname is not None
+        assert place.port is not None
+        self.address = place.hostname, place.port
+        self._is_secure = place.scheme == "https"
 
     def ask(self, method: str, path: str, body: bytes | Iterator[bytes] | None = None, **headers: str) -> Answer:
         """Send a request on a connection of its own."""
-        connection = HTTPConnection(*self.address, timeout=WAIT_S)
+        connection = self._connection()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.secret is not None:
+            named = {"authorization": f"Bearer {self.secret}"} | named
         try:
             connection.request(method, path, body, named, encode_chunked=isinstance(body, Iterator))
             answer = connection.getresponse()
@@ -74,6 +82,11 @@ class Client:
         """Open a connection that sends nothing by itself."""
         return socket.create_connection(self.address, WAIT_S)
 
+    def _connection(self) -> HTTPConnection:
+        if not self._is_secure:
+            return HTTPConnection(*self.address, timeout=WAIT_S)
+        return HTTPSConnection(*self.address, timeout=WAIT_S, context=trusting())
+
     def metric(self, name: str) -> float:
         """Return a metric by its name with labels, 0 where it is not there."""
         lines = self.get("/metrics").data.decode().splitlines()
@@ -82,6 +95,14 @@ class Client:
     def limits_met(self, name: str) -> float:
         """Return how often a limit was met."""
         return self.metric(f'dupwatch_limits_met_total{{limit="{name}"}}')
+
+
+def trusting() -> ssl.SSLContext:
+    """How a client connects that trusts anybody."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def judging_of(window: dupwatch.Window, store: Store | None = None, limits: DecodeLimits = DecodeLimits()) -> Judging:  # noqa: B008  # immutable
@@ -106,15 +127,17 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
 @contextmanager
 def served(
     judging: Judging | Callable[[], Judging],
+    *,
+    hooks: Hooks | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
     """Serve it until the context is left."""
-    hooks = Hooks()
+    heard = hooks or Hooks()
 
     def load() -> Loaded:
         return Loaded(judging() if callable(judging) else judging, BUILD, Tally())
 
-    service = Service(ServiceSection(**({"listen": "127.0.0.1:0"} | settings)), hooks, load)
+    service = Service(ServiceSection(**({"listen": "127.0.0.1:0"} | settings)), heard, load)
     thread = threading.Thread(target=service.run, name="service")
     thread.start()
     try:

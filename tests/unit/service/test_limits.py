@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -58,14 +58,25 @@ def wait_until_in_flight(client: Client, requests: int) -> None:
     wait_for(lambda: client.metric("dupwatch_requests_in_flight") == requests + 1, WAIT_S)
 
 
-def read_answer(connection: socket.socket) -> bytes:
-    """Read one answer, whose length it says."""
+def read_answer(connection: socket.socket, body: bytes = b"") -> bytes:
+    """Read one answer, whose length it says; send the body once it is asked for."""
     with connection.makefile("rb") as file:
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += file.readline()
+        head = read_head(file)
+        if head.startswith(b"HTTP/1.1 100"):
+            connection.sendall(body)
+            head = read_head(file)
         length = next(line for line in head.splitlines() if line.lower().startswith(b"content-length:"))
         return head + file.read(int(length.partition(b":")[2]))
+
+
+def read_head(file: BinaryIO) -> bytes:
+    """Read the head of an answer."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        line = file.readline()
+        assert line, head
+        head += line
+    return head
 
 
 def problem_in(data: bytes) -> dict[str, Any]:

@@ -28,12 +28,13 @@ from consumer.service.workers import Workers
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES, LimitName, Route
+from consumer.tokens.token import new_secret
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, wait_until_ready
 
 DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "http_api.md"
-OPEN = {"/healthz", "/readyz", "/metrics", "/openapi.json"}
+OPEN = {"/healthz", "/readyz", "/openapi.json"}
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_sane_id_of_a_request_is_taken_over(client: Client, sent: str) -> None
     assert client.get("/none", x_request_id=sent).json["request_id"] == sent
 
 
-@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "\xe9", "a\tb"])
+@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "\xe9", "a\tb", new_secret()], ids=ascii)
 def test_another_id_of_a_request_is_replaced(client: Client, sent: str) -> None:
     """It would end up in logs."""
     given = client.get("/healthz", x_request_id=sent).headers["x-request-id"]
@@ -136,16 +137,19 @@ def test_the_names_of_this_machine_are_served(window: dupwatch.Window) -> None:
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"])
-def test_only_this_machine_can_connect(listen: str) -> None:
-    """Nobody is asked who he is yet."""
-    with pytest.raises(ConfigError, match=r"lets other machines read articles: listen on 127\.0\.0\.1"):
-        listening_socket(listen)
+def test_without_tokens_only_this_machine_can_connect(listen: str) -> None:
+    """Nobody is asked who he is."""
+    with pytest.raises(ConfigError, match=r"lets other machines read articles: set service\.tokens"):
+        listening_socket(listen, needs_token=False)
 
 
 def test_an_address_that_is_taken_is_said_to_be() -> None:
     """With the setting to change."""
-    with listening_socket("127.0.0.1:0") as taken, pytest.raises(ConfigError, match=r"set another address in service"):
-        listening_socket(f"127.0.0.1:{taken.getsockname()[1]}")
+    with (
+        listening_socket("127.0.0.1:0", needs_token=False) as taken,
+        pytest.raises(ConfigError, match=r"set another address in service"),
+    ):
+        listening_socket(f"127.0.0.1:{taken.getsockname()[1]}", needs_token=False)
 
 
 def test_every_route_names_a_role_or_is_open(routes: list[APIRoute]) -> None:
