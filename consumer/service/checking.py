@@ -124,9 +124,8 @@ def _decoded(item: object, judging: Judging) -> Article | Fault:
         return _article(item, judging)
     except BadRecord as error:
         limit = limit_of(error, judging.limits)
-        return Fault(
-            type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, without_credentials(error.detail), limit
-        )
+        detail = without_credentials(error.detail)
+        return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, detail, limit)
 
 
 def _article(item: object, judging: Judging) -> Article:

@@ -67,10 +67,55 @@ _REQUESTS: Final = Row(
     ),
 )
 
+_ACCESS: Final = Row(
+    "Access",
+    (
+        Panel(
+            title="Refused secrets",
+            about="Requests whose secret was refused, by reason; the log has the names of tokens.",
+            queries=(
+                Query(
+                    "sum by (reason) (increase(dupwatch_secrets_refused_total{$of}[$__rate_interval])) > 0",
+                    "{{reason}}",
+                ),
+            ),
+            stacked=True,
+        ),
+        Panel(
+            title="Tokens",
+            about="In the file as it was read last, and attempts to read one that cannot be used.",
+            queries=(
+                Query("max by (instance) (dupwatch_tokens{$of})", "{{instance}}"),
+                Query(
+                    "sum by (instance) (increase(dupwatch_token_file_failures_total{$of}[$__rate_interval])) > 0",
+                    "{{instance}}: failures",
+                ),
+            ),
+            runbooks=("token-file-unreadable",),
+        ),
+        Panel(
+            title="Audit log",
+            about="Lines that were appended, and that could not be.",
+            queries=(
+                Query("sum(increase(dupwatch_changes_recorded_total{$of}[$__rate_interval]))", "recorded"),
+                Query("sum(increase(dupwatch_changes_unrecorded_total{$of}[$__rate_interval]))", "not recorded"),
+            ),
+        ),
+        Panel(
+            title="Certificate",
+            about="How long the certificate of the service is still valid. The line is the threshold of the alert.",
+            queries=(Query("(dupwatch_certificate_expiry_timestamp_seconds{$of} > 0) - time()", "{{instance}}"),),
+            unit="s",
+            steps=(Step(0, "red"), Step(7 * 86_400, "green")),
+            runbooks=("certificate-expires",),
+        ),
+    ),
+)
+
 SERVICE: Final = Dashboard(
     "service",
     "dupwatch: HTTP service",
-    "Requests, their duration, limits, and what checks answer.",
-    (_NOW, _REQUESTS),
+    "Requests, their duration, limits, what checks answer, and who is let in.",
+    (_NOW, _REQUESTS, _ACCESS),
     listed_by="dupwatch_requests_in_flight",
 )

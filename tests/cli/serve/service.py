@@ -14,8 +14,8 @@ from tests.unit.service.serving import WAIT_S, Client
 class Process(Client):
     """The process, its standard error, and what asks it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
-        super().__init__(f"http://127.0.0.1:{port}")
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, url: str) -> None:
+        super().__init__(url)
         self.process = process
         self.log = log
 
@@ -37,7 +37,7 @@ class Process(Client):
 
 
 @contextmanager
-def serving(store: str, folder: Path, *more: str) -> Iterator[Process]:
+def serving(store: str, folder: Path, *more: str, secure: bool = False) -> Iterator[Process]:
     """Serve a store; kill the process at the end if it still runs."""
     (port,) = free_ports(1)
     log = folder / "serve.log"
@@ -47,7 +47,7 @@ def serving(store: str, folder: Path, *more: str) -> Iterator[Process]:
             stderr=err,
         )  # fmt: skip
         try:
-            yield Process(process, log, port)
+            yield Process(process, log, f"{'https' if secure else 'http'}://127.0.0.1:{port}")
         finally:
             process.kill()
             process.wait(WAIT_S)

@@ -269,7 +269,7 @@ def test_the_document_describes_every_route_and_type(client: Client) -> None:
     named = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert named <= set(schemas)
     check = document["paths"]["/v1/check"]["post"]
-    assert set(check["responses"]) == {"200", "408", "413", "415", "421", "422", "503"}
+    assert set(check["responses"]) == {"200", "401", "403", "408", "413", "415", "421", "422", "503"}
     assert check["requestBody"]["content"]["application/json"]["example"]["articles"]
     assert set(schemas["Limit"]["properties"]["name"]["enum"]) == set(LimitName.__args__)  # type: ignore[attr-defined]
 
