@@ -88,7 +88,7 @@ def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, Role]]:
             if isinstance(route, APIRoute):
                 for each in route.dependant.dependencies:
                     if isinstance(each.call, Allowed):
-                        yield from ((route.path, method, each.call.role) for method in sorted(route.methods))
+                        yield from ((route.path, method, each.call.role) for method in sorted(route.methods or ()))
 
 
 def _secret_of(request: Request) -> str | None:

@@ -127,8 +127,8 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
 @contextmanager
 def served(
     judging: Judging | Callable[[], Judging],
-    *,
     hooks: Hooks | None = None,
+    /,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
     """Serve it until the context is left."""

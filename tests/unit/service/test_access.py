@@ -313,7 +313,7 @@ def test_no_secret_is_told(window: dupwatch.Window, token_file: Path, caplog: py
     told = []
     with (
         caplog.at_level(logging.DEBUG),
-        served(judging_of(window), hooks=hooks, tokens=str(token_file)) as client,
+        served(judging_of(window), hooks, tokens=str(token_file)) as client,
     ):
         wait_until_ready(client)
         for secret in (canary, valid):
