@@ -21,13 +21,12 @@ from consumer.model.verdict import decode_verdict
 from consumer.store_tools.history import History, StoredArticle, id_hash_of
 from consumer.store_tools.inspection import Link, chain
 from consumer.store_tools.released_record import NoWayBack
-from consumer.store_tools.releases import Attribution, planned, releasable
+from consumer.store_tools.releases import Attribution, is_last, planned, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import send_release, way_back
 from consumer.wiring.stores import completed_config, opened_store
 from storage.clock import now_ms
-from storage.interface import Store
 from storage.records import Stored
 
 
@@ -91,25 +90,20 @@ def _release(config: Config, flagged: Stored, attribution: Attribution, back: Ra
     reference = flagged.record.reference
     with opened_store(config) as opened:
         event = release_version(opened, reference, attribution, now_ms)
-        last = _is_last(opened, reference)
+        last = is_last(opened, reference)
     if not is_kafka(config.sink.url):
         return event
     record = back if isinstance(back, RawRecord) else None
     send_release(config, event, record if last else None)
     if record is not None:
         with opened_store(config, readonly=True) as opened:
-            stayed = last and _is_last(opened, reference)
+            stayed = last and is_last(opened, reference)
         if not stayed:
             _warn(
                 f"A newer version of {render.plain(flagged.record.id)} arrived during the release. Compare its last "
                 f"message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
             )
     return event
-
-
-def _is_last(store: Store, reference: bytes) -> bool:
-    found = store.read([reference])[0]
-    return found is not None and found.ends_at is None
 
 
 def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:

@@ -58,4 +58,4 @@ class DeadLetterPolicy:
         where = self.source if message is None else f"{message.topic}[{message.partition}]"
         position = LetterPosition(source=where, line=record.line, offset=record.start)
         letter = dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
-        return Rejection(record, letter)
+        return Rejection(record, letter, fault.limit)

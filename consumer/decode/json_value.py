@@ -17,12 +17,17 @@ _QUOTE: Final = ord('"')
 
 def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> object:
     """Parse JSON in UTF-8, with or without a byte order mark. Raises nothing but ``BadRecord``."""
+    check_values(data, values_max)
+    return _parse(data.removeprefix(BOM_UTF8))
+
+
+def check_values(data: bytes, values_max: int) -> None:
+    """Raise ``BadRecord`` if JSON has more values than that, before any of them is in memory."""
     # An empty object takes 3 bytes here and more than 64 in memory. Commas in strings are counted too, unless that
     # would exceed the limit.
     signs = data.count(b",") + data.count(b"[") + data.count(b"{")
     if signs >= values_max and _has_more_values(data, values_max):
         raise too_many_values(values_max)
-    return _parse(data.removeprefix(BOM_UTF8))
 
 
 def _has_more_values(data: bytes, values_max: int) -> bool:

@@ -7,6 +7,8 @@
     ├── Abandoned               one batch: nothing of it is committed, and the owner of its partitions reads it again
     │   └── OutcomeUnknown      the same, but the batch may have been committed: only the brokers know
     ├── NotBegun                the run was stopped before it began: nothing was read
+    ├── InboxFull               one request: there is no room for its records, and none was taken
+    ├── Unanswered              one request: whether its records were judged is not known
     └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing
         ├── ConfigError         2  an option or a setting is wrong
         ├── SourceError         3  the input cannot be read
@@ -45,6 +47,19 @@ class Abandoned(DupwatchError):  # noqa: N818  # named for the batch: nothing fa
 
 class NotBegun(DupwatchError):  # noqa: N818  # nothing failed
     """The run was asked to stop before it began."""
+
+
+class InboxFull(DupwatchError):  # noqa: N818  # named for what is full
+    """There is no room for the records of a request. ``limit`` names the setting, ``most`` is its value."""
+
+    def __init__(self, limit: str, most: int) -> None:
+        super().__init__(f"the inbox is full: {limit} is {most}")
+        self.limit = limit
+        self.most = most
+
+
+class Unanswered(DupwatchError):  # noqa: N818  # named for the request: nothing need have failed
+    """A run ended before it answered a request. Its records may have been judged; sent again, they get the answer."""
 
 
 class OutcomeUnknown(Abandoned):

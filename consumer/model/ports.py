@@ -36,10 +36,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that cannot be judged, and its dead letter."""
+    """A record that cannot be judged, and its dead letter; ``limit`` names the limit that it met, "" for none."""
 
     record: RawRecord
     letter: DeadLetter
+    limit: str = ""
 
 
 class Source(Protocol):
@@ -99,6 +100,14 @@ class Sink(Output, Protocol):
 
     def emit(self, answers: Sequence[Answer]) -> None:
         """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
+        ...
+
+
+class ReleasingSink(Sink, Protocol):
+    """Where verdicts go, and the events of releases."""
+
+    def release(self, answer: Answer) -> None:
+        """Hand over the event of a release, so that readers of the flags learn that one was undone."""
         ...
 
 

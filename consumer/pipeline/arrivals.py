@@ -2,7 +2,7 @@
 
 A file is read again after a crash, and every record must get the same arrival again: the records of a file all arrive
 when the run begins, in the order of the lines, and those of an archive when they were published. A stream is read only
-once, and its records arrive when they are read. Messages of a topic carry their time.
+once, and its records arrive when they are read; so do those that clients send. Messages of a topic carry their time.
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.record import Message, RawRecord
+from consumer.model.submission import submitted
 from consumer.pipeline.partition_notes import Ledger
 from storage.clock import MS_PER_S, Clock
 
@@ -103,6 +104,15 @@ class StreamArrivals:
     def record_name(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
         return b"stream:%d:%d" % (self._began_ms, record.line)
+
+
+class SubmittedArrivals(StreamArrivals):
+    """The records of clients, which arrive when they are judged; a retraction is named by its client's key."""
+
+    def record_name(self, record: RawRecord) -> bytes:
+        """Return the key of a retraction; nothing else needs a name, since its content names it."""
+        retraction = submitted(record).retraction
+        return b"" if retraction is None else b"key:" + retraction.key.encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,17 @@ class Read(Protocol):
         ...
 
 
-def check_apart(source: Read, written: Mapping[Path, str], store: OnDisk | None) -> None:
+def check_apart(source: Read | None, written: Mapping[Path, str], store: OnDisk | None) -> None:
     """Raise ``ConfigError`` where a file that is written is the source, or belongs to the store.
 
-    ``written`` says what goes into each file. Links and relative paths do not hide a file: files are compared, not
-    names.
+    ``written`` says what goes into each file; a run that reads no file has no ``source``. Links and relative paths do
+    not hide a file: files are compared, not names.
     """
     for path, what in written.items():
         found = _found(path)
         if found is None:
             continue
-        if source.is_file(found):
+        if source is not None and source.is_file(found):
             raise ConfigError(
                 f"the source {source.name} is the file {path}, which {what} would overwrite; "
                 "keep it, and name another --sink (a backfill: another --state)"

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
 
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
@@ -32,7 +33,7 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
         app.include_router(router)
     app.state.entrance = entrance
     app.openapi = lambda: document(app, routers, needs_token=entrance.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
-    problems = _Problems(hooks)
+    problems = _Problems(hooks, [route for router in routers for route in router.routes])
     app.add_exception_handler(ProblemError, problems.answered)
     app.add_exception_handler(HTTPException, problems.of_router)
     app.add_exception_handler(RequestValidationError, problems.of_parameters)
@@ -43,8 +44,9 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
 class _Problems:
     """Answers with problems, and counts the limits that they name."""
 
-    def __init__(self, hooks: Hooks) -> None:
+    def __init__(self, hooks: Hooks, routes: Sequence[BaseRoute]) -> None:
         self._hooks = hooks
+        self._routes = routes
 
     def answered(self, request: Request, error: Exception) -> Response:
         """Answer what a route has raised."""
@@ -57,7 +59,7 @@ class _Problems:
         """Answer what the router refuses: an unknown path, or a method that the path does not have."""
         assert isinstance(error, HTTPException)  # noqa: S101  # as above
         if error.status_code == _NOT_ALLOWED:
-            allowed = (error.headers or {}).get("Allow", "")
+            allowed = ", ".join(self._methods(request))
             refused = ProblemError(METHOD, f"This path answers {allowed}.", headers={"Allow": allowed})
         else:
             refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all.")
@@ -74,3 +76,9 @@ class _Problems:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         return self.answered(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))
+
+    def _methods(self, request: Request) -> list[str]:
+        """Return the methods of a path; the router knows those of its first route only."""
+        routes = [route for route in self._routes if isinstance(route, Route)]
+        matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+        return sorted({method for route in matching for method in route.methods or ()})

@@ -17,34 +17,31 @@ from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.verdict import MATCHES_MAX
+from consumer.service.faults import (
+    ARTICLES,
+    check_some_valid,
+    fault_of,
+    no_articles,
+    too_many_articles,
+    unreadable,
+)
 from consumer.service.judging import Judging
 from consumer.service.messages import (
     ArticleToCheck,
     CheckAnswer,
     CheckMatch,
-    CheckRequest,
     CheckResult,
     DuplicateCheck,
     FailedCheck,
     UniqueCheck,
 )
-from consumer.service.problems import (
-    INVALID_ARTICLE,
-    INVALID_REQUEST,
-    ArticleFault,
-    Fault,
-    Limit,
-    ProblemError,
-    type_of,
-)
-from consumer.telemetry.metrics.requests import CheckOutcome, LimitMet, LimitName, TextsChecked
-from consumer.text.redaction import without_credentials
+from consumer.service.problems import ArticleFault, Fault
+from consumer.telemetry.metrics.requests import CheckOutcome, TextsChecked
 from consumer.text.timestamps import rfc3339
 from storage.records import Record
 
 BATCH: Final = 256
 """Articles that are looked up together, as many as a run judges together."""
-_ARTICLES: Final = CheckRequest.__struct_fields__[0]
 _FIELDS: Final = FieldMap()
 _KNOWN: Final = frozenset(ArticleToCheck.__struct_fields__)
 
@@ -66,19 +63,9 @@ class Checks:
         given = self._articles(body, judging.limits)
         decoded = [_decoded(each, judging) for each in given]
         faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
-        # The limit of the first is counted with the problem that names it.
-        for fault in faults[len(faults) == len(decoded) :]:
-            if fault.problem.limit is not None:
-                self._report(LimitMet(fault.problem.limit.name))
         if len(faults) == len(decoded):
             self._report(TextsChecked("error", len(faults)))
-            raise ProblemError(
-                INVALID_ARTICLE,
-                f"No article can be checked. The first: {faults[0].problem.detail}.",
-                limit=faults[0].problem.limit,
-                reason=faults[0].problem.reason,
-                articles=tuple(faults),
-            )
+        check_some_valid(faults, len(decoded), self._report)
         valid = [each for each in decoded if isinstance(each, Article)]
         found = iter([result for part in _batches(valid) for result in _checked(judging, part)])
         results = tuple(
@@ -93,29 +80,13 @@ class Checks:
         try:
             request = parse_json(body, limits.values_max)
         except BadRecord as error:
-            raise ProblemError(
-                INVALID_REQUEST,
-                f"The body cannot be read: {error.detail}.",
-                reason=error.reason,
-                limit=limit_of(error, limits),
-            ) from error
-        articles = request.get(_ARTICLES) if isinstance(request, dict) else None
+            raise unreadable(error, limits) from error
+        articles = request.get(ARTICLES) if isinstance(request, dict) else None
         if not isinstance(articles, list) or not articles or len(cast("dict[str, Any]", request)) > 1:
-            raise ProblemError(
-                INVALID_REQUEST, f'Send an object with "{_ARTICLES}", a list of at least one article, and nothing else.'
-            )
+            raise no_articles()
         if len(articles) > self._articles_max:
-            raise ProblemError(
-                INVALID_REQUEST,
-                f"The request has {len(articles)} articles. Send at most {self._articles_max} at a time.",
-                limit=Limit("articles_max", self._articles_max),
-            )
+            raise too_many_articles(len(articles), self._articles_max)
         return articles
-
-
-def limit_of(error: BadRecord, limits: DecodeLimits) -> Limit | None:
-    """Return the limit that a record has met, None where it is something else that is wrong with it."""
-    return Limit(cast("LimitName", error.limit), getattr(limits, error.limit)) if error.limit else None
 
 
 def _decoded(item: object, judging: Judging) -> Article | Fault:
@@ -123,9 +94,7 @@ def _decoded(item: object, judging: Judging) -> Article | Fault:
     try:
         return _article(item, judging)
     except BadRecord as error:
-        limit = limit_of(error, judging.limits)
-        detail = without_credentials(error.detail)
-        return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, error.reason, detail, limit)
+        return fault_of(error.reason, error.detail, error.limit, judging.limits)
 
 
 def _article(item: object, judging: Judging) -> Article:

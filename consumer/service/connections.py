@@ -52,8 +52,11 @@ class Connections:
         """Note a new connection; close another one where there are too many."""
         if len(self._open) >= self._most:
             self.met("connections_max")
-            # There is one: fewer requests are worked on at once.
-            next(each for each in self._open if not each.is_needed).abort()
+            # Where all others wait for a verdict, the new one gives way.
+            given_up = next((each for each in self._open if not each.is_needed), connection)
+            given_up.abort()
+            if given_up is connection:
+                return
         self._open[connection] = None
         self._report(ConnectionsChanged(len(self._open)))
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from consumer.model.errors import StoreMismatch
 from consumer.service.judging import Judging
-from consumer.service.problems import STARTING, STORE, retry_later
+from consumer.service.problems import NOT_READY, STARTING, STORE, retry_later
 from consumer.service.receiving import Receiving
 from consumer.service.workers import RETRY_S, Workers
 from consumer.telemetry.health import Health
@@ -42,6 +42,16 @@ class Desk:
         """Return why requests cannot be answered; nothing if they can."""
         starting = ["run: starting"] if self._judging is None else []
         return starting + self._health.why_not_ready()
+
+    def check_ready(self) -> None:
+        """Raise ``ProblemError`` where nothing can be stored now: it would wait, and keep room from others."""
+        if self._judging is not None and self._health.why_not_ready():
+            raise retry_later(
+                NOT_READY,
+                "Store or sink do not answer, or the service ends; /readyz says which. Try again after the seconds in "
+                "Retry-After.",
+                STORE_RETRY_S,
+            )
 
     async def ask(self, request: Request, work: Callable[[Judging], _Answer]) -> _Answer:
         """Run ``work`` in a thread and return its result.

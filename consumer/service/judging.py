@@ -9,13 +9,18 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.model.article import BodyFormat, ExtractorName
 from consumer.model.limits import DecodeLimits
+from consumer.store_tools.releases import Attribution
 from storage.interface import Store
 from storage.records import Version
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970."""
+    """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970.
+
+    ``release`` undoes the flag of an article, in the version that is named or the latest, and returns the event once
+    the sink has it. It raises ``ConfigError`` where it cannot, and ``SinkError``.
+    """
 
     store: Store
     store_url: str
@@ -26,5 +31,6 @@ class Judging:
     engine: Engine
     builder: VersionBuilder
     query: Callable[[Sequence[Version]], list[QueryResult]]
+    release: Callable[[str, str | None, Attribution], bytes]
     clock: Callable[[], int]
     is_remote: bool

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from consumer.model.verdict import MATCHES_MAX, Part, SeenBefore, Verdict
+from consumer.model.verdict import MATCHES_MAX, REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Part, SeenBefore, Verdict
 from consumer.service.problems import Fault
 
 ARTICLES_MAX = 1_000
+VERSION_CHARS_MAX = 64
 
 
 class ArticleToCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,6 +97,41 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     """A result for each article, in the order of the request."""
 
     results: tuple[CheckResult, ...]
+
+
+class ArticleToStore(msgspec.Struct, frozen=True):
+    """An article as a feed has it, in the fields that ``source.fields`` names; these are the defaults.
+
+    Other members are allowed; a clean feed gets them, too. ``published_at`` is RFC 3339, or seconds since 1970.
+    """
+
+    id: str | int
+    body: str
+    title: str | None = None
+    source: str | None = None
+    url: str | None = None
+    lang: str | None = None
+    published_at: str | int | float | None = None
+
+
+class StoreRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The articles to store, up to 1,000. They are judged in their order."""
+
+    articles: Annotated[tuple[ArticleToStore, ...], msgspec.Meta(min_length=1, max_length=ARTICLES_MAX)]
+
+
+class FailedArticle(msgspec.Struct, frozen=True, tag_field="outcome", tag="error"):
+    """The article cannot be judged, and is not stored; the others of the request are."""
+
+    problem: Fault
+
+
+class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who undoes a flag, and why. ``version`` is one that an event names, by default the latest."""
+
+    by: Annotated[str, msgspec.Meta(min_length=1, max_length=RELEASED_BY_CHARS_MAX)]
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+    version: Annotated[str, msgspec.Meta(max_length=VERSION_CHARS_MAX)] | None = None
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,18 @@ import msgspec
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from consumer.model.verdict import Verdict
 from consumer.service import problems
 from consumer.service.access import roles_of
-from consumer.service.messages import ArticleAnswer, CheckAnswer, CheckRequest, Readiness
+from consumer.service.messages import (
+    ArticleAnswer,
+    CheckAnswer,
+    CheckRequest,
+    FailedArticle,
+    Readiness,
+    ReleaseRequest,
+    StoreRequest,
+)
 from consumer.service.problems import CONTENT_TYPE, Kind, Problem, type_of
 from consumer.service.stats import StatsAnswer
 
@@ -48,6 +57,51 @@ CHECKED_EXAMPLE: Final = {
         {"outcome": "unique", "id": "blog-8", "truncated": False, "pending": False},
     ]
 }
+STORE_EXAMPLE: Final = {
+    "articles": [
+        {
+            "id": "blog-9",
+            "title": "Terminal opens",
+            "body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor.",
+            "lang": "en",
+        },
+        {"id": "blog-10", "title": "Nothing to judge"},
+    ]
+}
+STORED_EXAMPLE: Final = {
+    "results": [
+        {
+            "schema": "dupwatch.verdict/1",
+            "id": "blog-9",
+            "version": "0f7c9d1b6c1e4d0a8b9be1b0a4a5d2c4",
+            "outcome": "duplicate",
+            "duplicate_of": "wire-1",
+            "duplicate_of_version": "0f7c9d1b6c1e4d0a8b9be1b0a4a5d2c3",
+            "distance": 4,
+            "similarity": 0.83,
+            "cluster": "wire-1",
+            "matches": [
+                {"id": "wire-1", "version": "0f7c9d1b6c1e4d0a8b9be1b0a4a5d2c3", "distance": 4, "similarity": 0.83}
+            ],
+            "shared_keywords": ["ferry", "terminal"],
+            "fingerprint": "9c6ad2a5b0cf0e71",
+            "scheme": "jieba-tfidf/2",
+            "truncated": False,
+            "arrived_at": "2026-11-23T09:05:00.000Z",
+            "decided_at": "2026-11-23T09:05:00.012Z",
+        },
+        {
+            "outcome": "error",
+            "problem": {
+                "type": "urn:dupwatch:problem:invalid-article",
+                "title": "Invalid article",
+                "reason": "missing_body",
+                "detail": "the article has no body; DELETE /v1/articles/{id} retracts one",
+            },
+        },
+    ]
+}
+RELEASE_EXAMPLE: Final = {"by": "An Na", "reason": "It is the correction."}
 _EXPLANATION: Final = {
     "type": "object",
     "description": "What `dupwatch explain --json` writes: every condition with its figures, and the difference.",
@@ -80,17 +134,32 @@ def problem_answers(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def check_body() -> dict[str, Any]:
-    """Return what describes the body of a check."""
-    schema = {"$ref": _REFERENCE.format(name=CheckRequest.__name__)}
-    content = {"application/json": {"schema": schema, "example": CHECK_EXAMPLE}}
+def json_body(type_name: str, example: object) -> dict[str, Any]:
+    """Return what describes a body of this type."""
+    schema = {"$ref": _REFERENCE.format(name=type_name)}
+    content = {"application/json": {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
+
+
+def stored_answer() -> dict[int | str, dict[str, Any]]:
+    """Return what describes the answer to articles that were stored: their verdict events, as bytes from the store."""
+    kinds = [{"$ref": _REFERENCE.format(name=kind.__name__)} for kind in (Verdict, FailedArticle)]
+    schema = {
+        "type": "object",
+        "required": ["results"],
+        "properties": {"results": {"type": "array", "items": {"oneOf": kinds}}},
+    }
+    content = {"application/json": {"schema": schema, "example": STORED_EXAMPLE}}
+    return {200: {"description": "The verdict on each article, in their order.", "content": content}}
 
 
 def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -> dict[str, Any]:
     """Return the document of an application of these routers; with tokens it names the role that each route needs."""
     made = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
-    types = (CheckRequest, CheckAnswer, ArticleAnswer, StatsAnswer, Readiness, Problem)
+    types = (
+        CheckRequest, CheckAnswer, StoreRequest, FailedArticle, Verdict, ReleaseRequest, ArticleAnswer, StatsAnswer,
+        Readiness, Problem,
+    )  # fmt: skip
     _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     problem = components[Problem.__name__]
     problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]

@@ -31,6 +31,7 @@ NOT_FOUND: Final = Kind("not-found", 404, "No such resource")
 UNKNOWN_ARTICLE: Final = Kind("unknown-article", 404, "No such article")
 METHOD: Final = Kind("method-not-allowed", 405, "Method not allowed")
 TOO_SLOW: Final = Kind("too-slow", 408, "The request took too long to arrive")
+NOT_FLAGGED: Final = Kind("not-flagged", 409, "The article is not flagged")
 TOO_LARGE: Final = Kind("too-large", 413, "The request is too large")
 MEDIA_TYPE: Final = Kind("media-type", 415, "Unsupported media type")
 UNKNOWN_HOST: Final = Kind("unknown-host", 421, "Unknown host name")
@@ -41,15 +42,21 @@ DEFECT: Final = Kind("defect", 500, "A defect of the service")
 STARTING: Final = Kind("starting", 503, "The service is starting")
 BUSY: Final = Kind("busy", 503, "The service is busy")
 STORE: Final = Kind("store", 503, "The store does not answer")
+NOT_READY: Final = Kind("not-ready", 503, "Nothing can be stored now")
+OUTCOME_UNKNOWN: Final = Kind("outcome-unknown", 503, "Whether the request has had its effect is not known")
 UNCHECKED: Final = Kind("unchecked", 503, "Tokens cannot be checked")
 
 KINDS: Final = (
-    MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, METHOD, TOO_SLOW, TOO_LARGE, MEDIA_TYPE,
-    UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE, HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, UNCHECKED,
+    MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, METHOD, TOO_SLOW, NOT_FLAGGED, TOO_LARGE,
+    MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE, HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE,
+    NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
 )  # fmt: skip
 """All of them, in the order of their status."""
 OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
 """Those of every route that needs a role."""
+
+
+_UNKNOWN_RETRY_S: Final = 5
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -138,6 +145,17 @@ def retry_later(kind: Kind, detail: str, after_s: int, limit: Limit | None = Non
 def defect() -> ProblemError:
     """Return the problem of an error that nobody expected."""
     return ProblemError(DEFECT, "The service failed; its log says more under this request_id.")
+
+
+def outcome_unknown(what: str, limit: Limit | None = None) -> ProblemError:
+    """Return the problem of a request that may have had its effect, or may still have it."""
+    return retry_later(
+        OUTCOME_UNKNOWN,
+        f"{what} The request may have its effect all the same. Send it again after the seconds in Retry-After: it "
+        "has no other effect, and gets the same answer.",
+        _UNKNOWN_RETRY_S,
+        limit,
+    )
 
 
 def response_of(error: ProblemError, request_id: str) -> Response:

@@ -14,24 +14,29 @@ from consumer.service.articles import article_answer, article_id_in
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
-from consumer.service.openapi import CHECKED_EXAMPLE, check_body, explanation_answer, json_answer, problem_answers
+from consumer.service.messages import VERSION_CHARS_MAX
+from consumer.service.openapi import (
+    CHECK_EXAMPLE,
+    CHECKED_EXAMPLE,
+    explanation_answer,
+    json_answer,
+    json_body,
+    problem_answers,
+)
 from consumer.service.problems import UNKNOWN_ARTICLE, ProblemError
 from consumer.service.stats import FreshStats, counted
 from consumer.store_tools.explanation import explained, plain, stored_side
 
-_ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, problems.BUSY, problems.STORE)
-_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
-_OF_CHECKS: Final = (
-    problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST, problems.INVALID_ARTICLE,
-    *_ALWAYS,
-)  # fmt: skip
+ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, problems.BUSY, problems.STORE)
+_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
+OF_BODIES: Final = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
+_OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 _READER: Final = [Depends(allowed("reader"))]
-_VERSION_CHARS_MAX: Final = 64
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
 Version = Annotated[
     str | None,
-    Query(description="The version, as in events; by default the latest.", max_length=_VERSION_CHARS_MAX),
+    Query(description="The version, as in events; by default the latest.", max_length=VERSION_CHARS_MAX),
 ]
 
 
@@ -45,12 +50,12 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
         summary="What articles would repeat",
         responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECKED_EXAMPLE)
         | problem_answers(*_OF_CHECKS),
-        openapi_extra=check_body(),
+        openapi_extra=json_body("CheckRequest", CHECK_EXAMPLE),
     )
     async def check(request: Request) -> Response:
         """Say what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
         async with desk.receiving.received(request) as body:
-            return _json(await desk.ask(request, lambda judging: checks.answer(judging, body)))
+            return json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
 
     @router.get(
         "/articles/{id}",
@@ -60,7 +65,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
         article_id = article_id_in(id)
-        return _json(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
+        return json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
 
     @router.get(
         "/articles/{id}/explain/{other}",
@@ -76,16 +81,16 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     ) -> Response:
         """Compare two stored articles, and show every condition with its figures and how the texts differ."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
-        return _json(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
+        return json_response(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
 
     @router.get(
         "/stats",
         summary="What the store holds",
-        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*_ALWAYS),
+        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
     )
     async def store_stats(request: Request) -> Response:
         """Return what the store holds. It is counted every ten seconds at most, a large store less often."""
-        return _json(await stats.answer(lambda: desk.ask(request, counted)))
+        return json_response(await stats.answer(lambda: desk.ask(request, counted)))
 
     return router
 
@@ -98,5 +103,6 @@ def _explanation(judging: Judging, a: tuple[str, str | None], b: tuple[str, str 
     return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))
 
 
-def _json(data: bytes) -> Response:
+def json_response(data: bytes) -> Response:
+    """Return an answer that is JSON."""
     return Response(data, media_type="application/json")

@@ -14,3 +14,8 @@ def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:
     if emit == "none":
         return []
     return [answer.event for answer in answers if emit == "all" or answer.verdict.outcome == "duplicate"]
+
+
+def released_events(answer: Answer, emit: Emit) -> list[bytes]:
+    """Return the event of a release, for who gets flags."""
+    return [] if emit == "none" else [answer.event]

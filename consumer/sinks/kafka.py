@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from consumer.model.ports import Answer, Sink
+from consumer.model.ports import Answer, ReleasingSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.outbox import Outbox, OutboxOutput
 
 
-class KafkaSink(OutboxOutput, Sink):
+class KafkaSink(OutboxOutput, ReleasingSink):
     """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
 
     def __init__(self, outbox: Outbox, messages: Messages) -> None:
@@ -22,7 +22,7 @@ class KafkaSink(OutboxOutput, Sink):
             for message in self._messages.answered(answer):
                 self._outbox.send(message)
 
+    @override
     def release(self, answer: Answer) -> None:
-        """Hand over the event of a release, so that readers of the flags learn that one was undone."""
         for message in self._messages.released(answer):
             self._outbox.send(message)

@@ -16,6 +16,7 @@ from typing import Final
 from consumer.decode.codecs import COMPRESSIONS, GZIP
 from consumer.decode.gunzip import WBITS
 from consumer.model.errors import ConfigError, SinkError
+from consumer.sinks.whole_lines import WholeLines
 from storage.files import FileWriting, open_made, sync_folder
 
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
@@ -58,23 +59,28 @@ class LineFile:
     """The file at ``path``, cut back to its first ``keep_bytes``, for one process at a time.
 
     With None for ``keep_bytes`` it must be empty; ``why_not_append`` completes the error where it is not.
-    ``size_bytes`` is the length of the file after the last complete write. Raises ``SinkError``, and then leaves no
-    file behind that it created.
+    ``WholeLines`` says how much to keep of a file without a checkpoint. ``size_bytes`` is the length of the file after
+    the last complete write. Raises ``SinkError``, and then leaves no file behind that it created.
     """
 
-    def __init__(self, path: Path, keep_bytes: int | None, writing: FileWriting, why_not_append: str) -> None:
+    def __init__(
+        self, path: Path, keep_bytes: int | WholeLines | None, writing: FileWriting, why_not_append: str
+    ) -> None:
         self._path = path
         self._descriptor = -1
         self._is_gzip = _is_gzip(path)
+        self.size_bytes = 0
         self._is_new = not path.exists()
-        if self._is_new:
+        if self._is_new and not isinstance(keep_bytes, WholeLines):
             _check_missing(path, keep_bytes)
-        self.size_bytes = keep_bytes or 0
         try:
             # Opening a named pipe would wait for its reader; it is refused below.
             self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
-            _check_content(path, self._descriptor, keep_bytes, why_not_append)
+            # Only now: nobody else adds lines any more.
+            kept = keep_bytes.kept_bytes(path) if isinstance(keep_bytes, WholeLines) else keep_bytes
+            _check_content(path, self._descriptor, kept, why_not_append)
+            self.size_bytes = kept or 0
             os.ftruncate(self._descriptor, self.size_bytes)
             os.lseek(self._descriptor, self.size_bytes, os.SEEK_SET)
             if writing.durable:

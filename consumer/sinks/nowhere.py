@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from consumer.model.ports import Answer, DeadLetterSink, Rejection, Sink
+from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink
 
 
-class Nowhere(Sink, DeadLetterSink):
+class Nowhere(ReleasingSink, DeadLetterSink):
     """Accepts verdicts and dead letters, and writes neither."""
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None: ...
+
+    @override
+    def release(self, answer: Answer) -> None: ...
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None: ...

@@ -8,11 +8,11 @@ from typing import BinaryIO
 from typing_extensions import override
 
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, Sink
-from consumer.sinks.emit import Emit, selected_events
+from consumer.model.ports import Answer, ReleasingSink
+from consumer.sinks.emit import Emit, released_events, selected_events
 
 
-class StreamSink(Sink):
+class StreamSink(ReleasingSink):
     """Writes verdicts to a stream, which is flushed with every batch; ``emit`` selects the verdicts."""
 
     def __init__(self, out: BinaryIO, *, emit: Emit = "all") -> None:
@@ -22,6 +22,10 @@ class StreamSink(Sink):
     @override
     def emit(self, answers: Sequence[Answer]) -> None:
         write_lines(self._out, "verdicts", selected_events(answers, self._emit))
+
+    @override
+    def release(self, answer: Answer) -> None:
+        write_lines(self._out, "verdicts", released_events(answer, self._emit))
 
     @override
     def flush(self) -> None:

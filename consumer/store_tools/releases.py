@@ -17,6 +17,10 @@ from storage.interface import Store
 from storage.records import Release, Stored, id_hash
 
 
+class NotFlagged(ConfigError):  # noqa: N818  # named for the version
+    """A version has no flag that could be undone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """Who releases a version, and why; both may be None. Raises ``ConfigError`` for what is too long or not UTF-8."""
@@ -93,9 +97,15 @@ def release(store: Store, reference: bytes, attribution: Attribution, clock: Cal
     return event
 
 
+def is_last(store: Store, reference: bytes) -> bool:
+    """Return whether this version is stored and in force: no later version or retraction has arrived."""
+    found = store.read([reference])[0]
+    return found is not None and found.ends_at is None
+
+
 def _check(stored: Stored) -> None:
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:
-        raise ConfigError(f"{name} is pending: it has no verdict yet that could be undone")
+        raise NotFlagged(f"{name} is pending: it has no verdict yet that could be undone")
     if stored.released_from is None and decode_verdict(stored.verdict).outcome != "duplicate":
-        raise ConfigError(f"{name} is unique: only a flag can be undone")
+        raise NotFlagged(f"{name} is unique: only a flag can be undone")

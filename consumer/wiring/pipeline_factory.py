@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.judge import Judge
 from consumer.judge.search import LOOK_UP_BYTES_MAX
@@ -85,14 +86,22 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
 
 
 def interruptible_detector(
-    store: Store, settings: JudgeSettings, interruption: Interruption, config: Config, judges: int = 1
+    store: Store,
+    settings: JudgeSettings,
+    interruption: Interruption,
+    config: Config,
+    judges: int = 1,
+    common: CommonHashes | None = None,
 ) -> Detector:
-    """Return a detector that can be interrupted before each call of the store, for so many threads at a time."""
+    """Return a detector that can be interrupted before each call of the store, for so many threads at a time.
+
+    It knows what many articles have in common from ``common`` if others know that already.
+    """
     return Detector(
         InterruptibleStore(store, interruption.while_judging),
         settings,
         now_ms,
         look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,
         seen_ms=config.seen_s * MS_PER_S,
-        common=common_hashes(config),
+        common=common or common_hashes(config),
     )

@@ -33,7 +33,8 @@ from consumer.wiring.kafka_parts import check_topics, headers_of, message_decode
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
-_NOTHING: Final = RawRecord(0, 0, b"", 0, None, None, Position())
+NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None, Position())
+"""The record of a release whose article does not return to the clean feed."""
 
 
 def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
@@ -72,7 +73,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     sink = KafkaSink(outbox, Messages(topics, headers_of(config, config.sink.url)))
     try:
         with waiting_for_brokers(brokers):
-            sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))
+            sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))
             sink.flush()
     finally:
         sink.close()

@@ -7,34 +7,52 @@ from contextlib import ExitStack, contextmanager
 from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
 from consumer.lifecycle.heap_trim import trimming
-from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
-from consumer.lifecycle.turns import Turns
-from consumer.model.errors import NotBegun
+from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
 from consumer.service.app import build_app
+from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.connections import Connections
 from consumer.service.desk import Desk
 from consumer.service.probes import open_routes
 from consumer.service.receiving import Receiving
+from consumer.service.releasing import Releases
 from consumer.service.routes import reading_routes
 from consumer.service.server import Server, listening_socket, url_of
 from consumer.service.workers import Workers
+from consumer.service.writing import Writes
+from consumer.service.writing_routes import writing_routes
+from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import ServiceMetrics
+from consumer.telemetry.metrics import Bounds, ServiceMetrics
+from consumer.wiring import parts
+from consumer.wiring.audit import opened_audit_log
 from consumer.wiring.service_access import ServiceAccess
 from consumer.wiring.service_loading import Loaded, Loading
+from storage.clock import now_ms
 
 
 class Service:
-    """A service that listens, and is loaded while it runs. ``close`` stops listening."""
+    """A service that listens, and is loaded while it runs. ``close`` stops listening.
 
-    def __init__(self, section: ServiceSection, hooks: Hooks, load: Callable[[], Loaded]) -> None:
+    One thread answers, some more check, and one judges what is to be stored.
+    """
+
+    def __init__(
+        self,
+        section: ServiceSection,
+        inbox: Inbox,
+        audit: Audit,
+        metrics: ServiceMetrics,
+        hooks: Hooks,
+        load: Callable[[], Loaded],
+    ) -> None:
         self._load = load
+        self._inbox = inbox
         self._error: Exception | None = None
-        self._metrics, self._health = ServiceMetrics(), Health(grouped=False)
+        self._metrics, self._health = metrics, Health(grouped=False)
         for listener in (self._metrics, self._health):
             listener.listen(hooks)
         self._access = ServiceAccess(section, hooks.report)
@@ -43,7 +61,12 @@ class Service:
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, self._health)
         checks = Checks(section.articles_max, hooks.report)
-        routers = open_routes(self._desk, self._metrics), reading_routes(self._desk, checks)
+        writes, releases = Writes(self._desk, inbox, section, audit, hooks.report), Releases(self._desk, audit)
+        routers = (
+            open_routes(self._desk, self._metrics),
+            reading_routes(self._desk, checks),
+            writing_routes(self._desk, writes, releases),
+        )
         app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
         connections = Connections(section.connections_max, section.receive_s, hooks.report)
         self._server = Server(app, connections, section.drain_s, self._access.tls)
@@ -54,16 +77,17 @@ class Service:
         return url_of(self._listening, is_secure=self._access.tls is not None)
 
     def run(self) -> None:
-        """Answer requests until it is stopped; raise what keeps it from being loaded."""
-        loading = threading.Thread(target=self._open, name="loading", daemon=True)
-        loading.start()
+        """Answer requests until it is stopped; raise what keeps it from being loaded, or from storing articles."""
+        judging = threading.Thread(target=self._load_and_judge, name="judging", daemon=True)
+        judging.start()
         try:
             with self._access.followed():
                 self._server.run([self._listening])
         finally:
-            # Before the store is closed, nobody may use it any more.
+            # Before store and sink are closed, nobody may use them any more.
             self._workers.close()
-            loading.join()
+            self._inbox.close()
+            judging.join()
         if self._error is not None:
             raise self._error
 
@@ -76,27 +100,35 @@ class Service:
         """Stop listening. Closing again does nothing."""
         self._listening.close()
 
-    def _open(self) -> None:
+    def _load_and_judge(self) -> None:
         try:
             loaded = self._load()
-        except NotBegun:
-            # It was asked to stop: nothing failed.
-            return
+            self._metrics.show_build(loaded.build)
+            self._metrics.watch(*loaded.tallies)
+            self._desk.open(loaded.judging)
+            loaded.pipeline.run()
+        except (NotBegun, Abandoned):
+            # It was asked to stop, and had no time left: nothing failed.
+            pass
         except Exception as error:  # noqa: BLE001  # raised again by run()
             self._error = error
             self._server.stop()
-            return
-        self._metrics.show_build(loaded.build)
-        self._metrics.watch(loaded.tally)
-        self._desk.open(loaded.judging)
+        finally:
+            self._inbox.end()
 
 
 @contextmanager
-def prepared_service(config: Config, hooks: Hooks, stopping: Stopping) -> Iterator[Service]:
+def prepared_service(config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping) -> Iterator[Service]:
     """Listen where the configuration says, and release everything afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
         resources.enter_context(trimming())
-        loading = Loading(config, hooks, Starting(stopping, Turns(Hooks())), resources)
-        service = Service(config.service, hooks, loading.loaded)
+        section, read_limits = config.service, parts.read_limits(config)
+        limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
+        inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)
+        metrics = ServiceMetrics(bounds=Bounds(read_limits, config.http.sources_max, tuple(config.rules)))
+        loading = Loading(config, streams, inbox, hooks, stopping, resources)
+        audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
+        audit = NoAudit() if audit_log is None else AuditTrail(audit_log, now_ms)
+        service = Service(section, inbox, audit, metrics, hooks, loading.loaded)
         resources.callback(service.close)
         yield service

@@ -1,4 +1,4 @@
-"""Loads what the HTTP service answers with: words, engine and store. It waits for a store that is out of reach."""
+"""Loads what the HTTP service works with: words, engine, store and sink. It waits for a store that is out of reach."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -6,21 +6,33 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from consumer.config.config import Config
+from consumer.fingerprint import Engine, Lexicon
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
+from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.starting import Starting
+from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
+from consumer.pipeline.group_interruption import ReportedDrain
+from consumer.pipeline.loop import Pipeline
 from consumer.service.judging import Judging
+from consumer.sinks.answering import AnsweringSink
+from consumer.sources.requests import Inbox
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
-from consumer.wiring import parts, stores
+from consumer.wiring import parts, pipeline_factory, stores
 from consumer.wiring.common_hashes import common_hashes, warming
 from consumer.wiring.page_server import build_of
+from consumer.wiring.pipeline_factory import interruptible_detector
+from consumer.wiring.requests_run import build_requests_pipeline, build_sink
+from consumer.wiring.service_releases import Releasing
 from consumer.workers.engines import COMPILED, InTurns
+from consumer.workers.pool import Fingerprinting, InProcess
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
@@ -28,20 +40,32 @@ _Result = TypeVar("_Result")
 
 
 class Loaded(NamedTuple):
-    """What the service answers with, and what its metrics show of it."""
+    """What the service answers with, what judges the articles that it gets, and what its metrics show of both."""
 
     judging: Judging
+    pipeline: Pipeline
     build: Build
-    tally: Tally
+    tallies: tuple[Tally, ...]
 
 
 class Loading:
-    """Loads it once. What is opened is released with ``resources``."""
+    """Loads it once. What is opened is released with ``resources``; ``stopping`` says when work has to end soon."""
 
-    def __init__(self, config: Config, hooks: Hooks, starting: Starting, resources: ExitStack) -> None:
+    def __init__(
+        self,
+        config: Config,
+        streams: parts.Streams,
+        inbox: Inbox,
+        hooks: Hooks,
+        stopping: Stopping,
+        resources: ExitStack,
+    ) -> None:
         self._config = config
+        self._streams = streams
+        self._inbox = inbox
         self._hooks = hooks
-        self._starting = starting
+        self._starting = Starting(stopping, Turns(Hooks()))
+        self._interruption = ReportedDrain(Turns(hooks), Drain(stopping, config.service.drain_s))
         self._resources = resources
 
     def loaded(self) -> Loaded:
@@ -49,24 +73,31 @@ class Loading:
         lexicon = parts.lexicon_of(self._config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
         parts.judge_settings(self._config, lexicon)
+        sink = self._starting.call(self._opened_sink)
         config = self._when_reachable(partial(stores.completed_config, self._config))
         settings = parts.judge_settings(config, lexicon)
         chosen = parts.engine_choice(config, settings, lexicon)
         engine = parts.engine(config, settings, lexicon)
+        if chosen.name != COMPILED:
+            engine = InTurns(engine)
         # The first text takes longer: words are loaded.
         engine.fingerprint([""], [""])
         self._resources.enter_context(traced(config.tracing, "", self._hooks))
         store = self._when_reachable(partial(self._opened, config, settings))
-        detector = Detector(
+        common = common_hashes(config)
+        self._resources.enter_context(warming(store, common))
+        self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
+        asked = Detector(
             store,
             settings,
             now_ms,
             look_up_bytes_max=LOOK_UP_BYTES_MAX // config.service.threads,
             seen_ms=config.seen_s * MS_PER_S,
-            common=common_hashes(config),
+            common=common,
         )
-        self._resources.enter_context(warming(store, detector.common))
-        self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
+        fingerprinting = self._fingerprinting(config, settings, lexicon, engine)
+        written = self._written_store(config, settings, store)
+        judge = interruptible_detector(written, settings, self._interruption, config, common=common)
         judging = Judging(
             store=store,
             store_url=config.store.url,
@@ -74,20 +105,56 @@ class Loading:
             lexicon=lexicon,
             limits=parts.decode_limits(config),
             body_format=parts.body_form(config),
-            engine=engine if chosen.name == COMPILED else InTurns(engine),
+            engine=engine,
             builder=parts.version_builder(settings),
-            query=detector.query,
+            query=asked.query,
+            release=Releasing(config, store, sink, now_ms).release,
             clock=now_ms,
             is_remote=stores.is_remote(config),
         )
-        return Loaded(judging, build_of(settings, chosen.name), detector.tally)
+        pipeline = build_requests_pipeline(
+            config,
+            pipeline_factory.Judging(settings, fingerprinting, judge),
+            self._inbox,
+            sink,
+            self._interruption,
+            self._hooks,
+        )
+        return Loaded(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
+
+    def _opened_sink(self) -> AnsweringSink:
+        sink = build_sink(self._config, self._streams, self._hooks, self._interruption.while_judging)
+        self._resources.callback(sink.close)
+        return sink
+
+    def _fingerprinting(
+        self, config: Config, settings: JudgeSettings, lexicon: Lexicon, engine: Engine
+    ) -> Fingerprinting:
+        """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
+        if not config.workers:
+            return InProcess(engine, self._interruption.while_preparing)
+        fingerprinting = parts.fingerprinting(config, settings, lexicon, self._interruption, self._hooks)
+        self._resources.callback(fingerprinting.close)
+        return fingerprinting
+
+    def _written_store(self, config: Config, settings: JudgeSettings, store: Store) -> Store:
+        """Return the store that articles are judged into.
+
+        Behind a network it has connections of its own, whose calls may take their time: who checks wants a quick answer
+        or none, but a batch is repeated until it is stored.
+        """
+        return (
+            self._when_reachable(partial(self._opened, config, settings, quick=False))
+            if stores.is_remote(config)
+            else store
+        )
 
     def _when_reachable(self, work: Callable[[], _Result]) -> _Result:
         """Make a call to the store, again and again while it is out of reach, until the service is stopped."""
         return UntilStoreReachable(self._starting.proceed, self._hooks).call(partial(self._starting.call, work))
 
-    def _opened(self, config: Config, settings: JudgeSettings) -> Store:
-        answer_s = config.service.store_s if stores.is_remote(config) else None
+    def _opened(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> Store:
+        answer_s = config.service.store_s if quick and stores.is_remote(config) else None
         with ExitStack() as opened:
             store = opened.enter_context(
                 stores.opened_store(config, report=self._hooks.report, quiet=True, answer_s=answer_s)

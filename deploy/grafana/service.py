@@ -111,11 +111,34 @@ _ACCESS: Final = Row(
         ),
     ),
 )
+_STORING: Final = Row(
+    "Articles to store",
+    (
+        Panel(
+            title="Articles that wait",
+            about="Articles and retractions that are not answered yet; service.inbox_records_max is the most.",
+            queries=(Query("sum by (instance) (dupwatch_inbox_records{$of})", "{{instance}}"),),
+            runbooks=("requests-failing",),
+        ),
+        Panel(
+            title="Bytes that wait",
+            about="Of these articles; service.inbox_bytes_max is the most.",
+            queries=(Query("sum by (instance) (dupwatch_inbox_bytes{$of})", "{{instance}}"),),
+            unit="bytes",
+        ),
+        Panel(
+            title="Time until the sink has the verdicts",
+            about="From the moment when the articles of a request are gathered.",
+            queries=quantiles("dupwatch_inbox_seconds"),
+            unit="s",
+        ),
+    ),
+)
 
 SERVICE: Final = Dashboard(
     "service",
     "dupwatch: HTTP service",
-    "Requests, their duration, limits, what checks answer, and who is let in.",
-    (_NOW, _REQUESTS, _ACCESS),
+    "Requests, their duration, limits, what checks answer, who is let in, and articles to store.",
+    (_NOW, _REQUESTS, _ACCESS, _STORING),
     listed_by="dupwatch_requests_in_flight",
 )

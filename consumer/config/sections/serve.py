@@ -22,6 +22,12 @@ class ServiceSection(Section):
     """The file to which a line is appended for each change of state."""
     names: tuple[Text, ...] = ()
     """Names of this machine under which it answers; addresses and localhost it always does."""
+    gather_s: Annotated[float, Field(ge=0, le=1)] = 0.005
+    """How long articles to store are gathered, so that those of several requests are judged and written together."""
+    inbox_records_max: Count = 4_096
+    """Articles and retractions that wait to be judged; requests with further ones get 503."""
+    inbox_bytes_max: Count = 64 * 1024 * 1024
+    """Bytes of articles that wait to be judged; requests with further ones get 503."""
     threads: Annotated[int, Field(ge=1, le=64)] = 2
     """Threads that judge and read the store."""
     requests_max: Count = 64
@@ -54,6 +60,16 @@ class ServiceSection(Section):
         if self.received_bytes_max < self.body_bytes_max:
             raise ValueError(
                 f"received_bytes_max is {self.received_bytes_max}; it has to be at least body_bytes_max, "
+                f"{self.body_bytes_max}"
+            )
+        if self.inbox_records_max < self.articles_max:
+            raise ValueError(
+                f"inbox_records_max is {self.inbox_records_max}; it has to be at least articles_max, "
+                f"{self.articles_max}"
+            )
+        if self.inbox_bytes_max < self.body_bytes_max:
+            raise ValueError(
+                f"inbox_bytes_max is {self.inbox_bytes_max}; it has to be at least body_bytes_max, "
                 f"{self.body_bytes_max}"
             )
         return self

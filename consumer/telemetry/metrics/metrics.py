@@ -14,6 +14,7 @@ from consumer.telemetry.metrics import (
     batches,
     certificates,
     drift,
+    inbox,
     judging,
     outages,
     requests,
@@ -40,6 +41,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     certificates.GROUP,
     requests.GROUP,
     access.GROUP,
+    inbox.GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -81,10 +83,13 @@ class MetricSet:
         """Show what runs; called once, when it is known: a store has a say in it."""
         self._instruments.info(run.BUILD, build._asdict())
 
-    def watch(self, tally: Tally) -> None:
-        """Show the counts of this tally too; called once."""
+    def watch(self, *tallies: Tally) -> None:
+        """Show the counts of these tallies too, added up; called once."""
 
         def read() -> dict[Measure, float | Series]:
+            tally = Tally()
+            for each in tallies:
+                tally.add(each)
             counts = {measure: getattr(tally, field) for field, measure in self._tallied.items()}
             return {measure: {(): count} if measure.bounds else count for measure, count in counts.items()}
 
@@ -110,17 +115,20 @@ class Metrics(MetricSet):
 
 
 class ServiceMetrics(MetricSet):
-    """All metrics of the service, which answers requests and reads no feed."""
+    """All metrics of the service, which answers requests, and whose feed are requests. ``clock`` as above."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         super().__init__(
             lambda instruments: (
+                verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
+                drift.DriftMetrics(instruments),
+                batches.BatchMetrics(instruments, clock, bounds.read),
+                inbox.InboxMetrics(instruments),
                 requests.RequestMetrics(instruments),
                 access.AccessMetrics(instruments),
                 certificates.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
-            ),
-            judging.TALLIED,
+            )
         )

@@ -11,8 +11,10 @@ from consumer.telemetry.metrics.measure import SECONDS, Group, Label, Measure
 
 Route = Literal[
     "/v1/check",
+    "/v1/articles",
     "/v1/articles/{id}",
     "/v1/articles/{id}/explain/{other}",
+    "/v1/articles/{id}/release",
     "/v1/stats",
     "/healthz",
     "/readyz",
@@ -20,7 +22,7 @@ Route = Literal[
     "/openapi.json",
     "other",
 ]
-Method = Literal["GET", "POST", "other"]
+Method = Literal["GET", "POST", "DELETE", "other"]
 LimitName = Literal[
     "answer_s",
     "articles_max",
@@ -32,10 +34,14 @@ LimitName = Literal[
     "folded_chars_max",
     "head_bytes_max",
     "id_bytes_max",
+    "inbox_bytes_max",
+    "inbox_records_max",
+    "key_chars_max",
     "lang_chars_max",
     "page_chars_max",
     "receive_s",
     "received_bytes_max",
+    "record_bytes_max",
     "requests_max",
     "source_chars_max",
     "title_chars_max",
@@ -44,7 +50,7 @@ LimitName = Literal[
 ]
 CheckOutcome = Literal["unique", "duplicate", "error"]
 STATUSES: Final = (
-    "200", "400", "401", "403", "404", "405", "408", "413", "415", "421", "422", "431", "499", "500", "503"
+    "200", "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "422", "431", "499", "500", "503"
 )  # fmt: skip
 """499: the client closed the connection before it had its answer."""
 

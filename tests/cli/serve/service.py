@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from deploy.local.ports import free_ports
 from tests.cli.command import start, wait_for
@@ -37,14 +38,16 @@ class Process(Client):
 
 
 @contextmanager
-def serving(store: str, folder: Path, *more: str, secure: bool = False) -> Iterator[Process]:
-    """Serve a store; kill the process at the end if it still runs."""
+def serving(
+    store: str, folder: Path, *more: str, secure: bool = False, out: IO[bytes] | None = None
+) -> Iterator[Process]:
+    """Serve a store, with this standard output; kill the process at the end if it still runs."""
     (port,) = free_ports(1)
     log = folder / "serve.log"
     with log.open("wb") as err:
         process = start(
             "serve", "--store", store, "--set", f"service.listen=127.0.0.1:{port}", "--set", "log.format=json", *more,
-            stderr=err,
+            stdout=out, stderr=err,
         )  # fmt: skip
         try:
             yield Process(process, log, f"{'https' if secure else 'http'}://127.0.0.1:{port}")

@@ -3,6 +3,7 @@
 import builtins
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,10 +128,20 @@ def test_without_its_packages_it_says_what_to_install(dupwatch: Command, monkeyp
     assert "uvicorn" in ended.err
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.split()[2])
-def test_the_examples_of_the_page_work(service: Process, example: str) -> None:
+@pytest.fixture(scope="module")
+def storing(judged_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A service over a copy of the sample, which may be changed."""
+    folder = tmp_path_factory.mktemp("storing")
+    shutil.copytree(judged_sample / "store", folder / "store")
+    with serving(f"lmdb:{folder / 'store'}", folder, "--sink", "nowhere:", *FAST) as process:
+        process.wait_ready()
+        yield process
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.split("8750")[1].split()[0])
+def test_the_examples_of_the_page_work(storing: Process, example: str) -> None:
     """Each as it stands there, but for the port."""
-    command = example.replace("http://127.0.0.1:8750", service.url).replace("curl -s", "curl -s --show-error", 1)
+    command = example.replace("http://127.0.0.1:8750", storing.url).replace("curl -s", "curl -s --show-error", 1)
     ended = subprocess.run(["sh", "-c", command], capture_output=True, timeout=WAIT_S, check=False)
     assert ended.returncode == 0, ended.stderr
     answer = ended.stdout.decode()
@@ -149,5 +160,17 @@ def test_the_answers_of_the_page_are_those_that_come(service: Process) -> None:
     sent = json.loads(check.partition("-d '")[2].rpartition("'")[0])
     assert service.check(*sent["articles"]).json == shown[0]
     problem = service.get("/v1/articles/unknown").json
-    assert problem | {"request_id": ""} == shown[1] | {"request_id": ""}
-    assert len(EXAMPLES) == 9
+    assert problem | {"request_id": ""} == shown[2] | {"request_id": ""}
+    assert len(EXAMPLES) == 12
+
+
+def test_the_verdicts_of_the_page_are_those_that_come(storing: Process) -> None:
+    """What is shown of a verdict is in it, and what is wrong with an article is said in the same words."""
+    shown = json.loads(re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1])["results"]
+    example = next(example for example in EXAMPLES if "/v1/articles -H" in example)
+    sent = json.loads(example.partition("-d '")[2].rpartition("'")[0])
+    verdict, fault = storing.store(*sent["articles"]).json["results"]
+    assert {name: verdict[name] for name in ("schema", "id", "outcome")} == {
+        name: shown[0][name] for name in ("schema", "id", "outcome")
+    }
+    assert fault == shown[1]

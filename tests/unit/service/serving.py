@@ -6,26 +6,43 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import dupwatch
+from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
 from consumer.judge.detector import Detector
-from consumer.judge.tally import Tally
+from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.hooks import Hooks
-from consumer.model.limits import DecodeLimits
+from consumer.model.limits import DecodeLimits, ReadLimits
+from consumer.model.ports import ReleasingSink
+from consumer.service.auditing import Audit, NoAudit
 from consumer.service.judging import Judging
-from consumer.telemetry.metrics import Build
+from consumer.sinks.answering import AnsweringSink
+from consumer.sinks.nowhere import Nowhere
+from consumer.sources.requests import Inbox, InboxLimits
+from consumer.store_tools.releases import Attribution
+from consumer.telemetry.metrics import Build, ServiceMetrics
+from consumer.wiring import pipeline_factory
+from consumer.wiring.requests_run import build_requests_pipeline
 from consumer.wiring.service import Service
 from consumer.wiring.service_loading import Loaded
+from consumer.wiring.service_releases import Releasing
+from consumer.workers.pool import InProcess
 from storage.clock import now_ms
 from storage.interface import Store
-from tests.cli.command import wait_for
+from tests.cli.command import text, wait_for
 
 WAIT_S = 60
 BUILD = Build("1.2.3", "jieba-tfidf/2", "4x16")
+
+
+def article(number: int, article_id: str | None = None, **more: object) -> dict[str, object]:
+    """An article whose text is like no other's."""
+    return {"id": article_id or f"a{number}", "body": text(number)} | more
 
 
 class Answer(NamedTuple):
@@ -74,6 +91,21 @@ class Client:
         """Check articles."""
         return self.send(json.dumps({"articles": articles}).encode(), **headers)
 
+    def store(self, *articles: object, **headers: str) -> Answer:
+        """Store articles."""
+        body = json.dumps({"articles": articles}).encode()
+        return self.ask("POST", "/v1/articles", body, **({"content_type": "application/json"} | headers))
+
+    def retract(self, article_id: str, key: str) -> Answer:
+        """Retract an article."""
+        return self.ask("DELETE", f"/v1/articles/{quote(article_id, safe='')}", None, idempotency_key=key)
+
+    def release(self, article_id: str, **body: str) -> Answer:
+        """Undo a flag."""
+        data = json.dumps({"by": "An Na", "reason": "a correction"} | body).encode()
+        path = f"/v1/articles/{quote(article_id, safe='')}/release"
+        return self.ask("POST", path, data, content_type="application/json")
+
     def send(self, body: bytes | Iterator[bytes], **headers: str) -> Answer:
         """Send the body of a check."""
         return self.ask("POST", "/v1/check", body, **({"content_type": "application/json"} | headers))
@@ -119,26 +151,49 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
         engine=window._engine,
         builder=window._builder,
         query=asked.query,
+        release=_no_release,
         clock=now_ms,
         is_remote=False,
     )
 
 
+def _no_release(article_id: str, version: str | None, attribution: Attribution) -> bytes:
+    """What a service over it has in place of this."""
+    raise NotImplementedError(article_id, version, attribution)
+
+
 @contextmanager
 def served(
     judging: Judging | Callable[[], Judging],
-    hooks: Hooks | None = None,
+    sink: ReleasingSink | None = None,
+    heard: Hooks | None = None,
+    audit: Audit | None = None,
     /,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
-    """Serve it until the context is left."""
-    heard = hooks or Hooks()
+    """Serve it until the context is left; verdicts on what is stored go to this sink. Raises what ended it."""
+    hooks, section = heard or Hooks(), ServiceSection(**({"listen": "127.0.0.1:0"} | settings))
+    limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
+    inbox = Inbox(section.gather_s, limits, ReadLimits(), hooks.report)
 
     def load() -> Loaded:
-        return Loaded(judging() if callable(judging) else judging, BUILD, Tally())
+        chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or Nowhere())
+        judge = Detector(chosen.store, chosen.settings, now_ms)
+        parts = pipeline_factory.Judging(chosen.settings, InProcess(chosen.engine), judge)
+        pipeline = build_requests_pipeline(Config(), parts, inbox, answering, UNINTERRUPTED, hooks)
+        releasing = Releasing(Config(), chosen.store, answering, now_ms)
+        return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
-    service = Service(ServiceSection(**({"listen": "127.0.0.1:0"} | settings)), heard, load)
-    thread = threading.Thread(target=service.run, name="service")
+    service = Service(section, inbox, audit or NoAudit(), ServiceMetrics(), hooks, load)
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            service.run()
+        except Exception as error:  # noqa: BLE001  # raised below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="service")
     thread.start()
     try:
         yield Client(service.url)
@@ -147,6 +202,8 @@ def served(
         thread.join(WAIT_S)
         service.close()
         assert not thread.is_alive()
+    if errors:
+        raise errors[0]
 
 
 def wait_until_ready(client: Client) -> None:

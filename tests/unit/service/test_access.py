@@ -38,6 +38,9 @@ ROUTES: Final[dict[tuple[str, str], Role | None]] = {
     ("GET", "/v1/articles/{id}"): Role.READER,
     ("GET", "/v1/articles/{id}/explain/{other}"): Role.READER,
     ("GET", "/v1/stats"): Role.READER,
+    ("POST", "/v1/articles"): Role.WRITER,
+    ("DELETE", "/v1/articles/{id}"): Role.WRITER,
+    ("POST", "/v1/articles/{id}/release"): Role.REVIEWER,
 }
 """The role that each route needs, None for those that are open."""
 KINDS: Final = (
@@ -82,11 +85,11 @@ def tokens_of(path: Path, role: Role) -> Secrets:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """It holds one article."""
+    """It holds an article and its copy, which is flagged."""
     path = tmp_path_factory.mktemp("tokens") / "tokens.json"
     secrets = {role: tokens_of(path, role) for role in Role}
     with dupwatch.open("memory:") as window:
-        window.judge(dupwatch.Article("a", "The harbour council opened the new ferry terminal."))
+        window.judge(dupwatch.Article(name, "The harbour council opened the new ferry terminal.") for name in "ab")
         with served(judging_of(window), tokens=str(path)) as client:
             wait_until_ready(client)
             yield Guarded(client, secrets)
@@ -119,9 +122,15 @@ def headers_of(kind: str, secrets: Secrets) -> list[str]:
 
 def asked(client: Client, method: str, path: str, headers: list[str], host: str = "localhost") -> Answer:
     """Ask with these headers as they are; a body is promised, and is not sent unless the request is let in."""
-    target = path.replace("{id}", "a").replace("{other}", "a")
+    # What is retracted is another one than what is asked for, and the copy is what can be released.
+    article_id = {"DELETE": "other", "POST": "b"}.get(method, "a")
+    target = path.replace("{id}", article_id).replace("{other}", "a")
     head = [f"{method} {target} HTTP/1.1", f"Host: {host}", *headers]
-    body = b'{"articles": [{"body": "x"}]}' if method == "POST" else b""
+    if method == "DELETE":
+        head.append("Idempotency-Key: once")
+    body = b'{"articles": [{"id": "other", "body": "x"}]}' if method == "POST" else b""
+    if path.endswith("/release"):
+        body = b'{"by": "An Na", "reason": "a correction"}'
     if body:
         head += ["Content-Type: application/json", f"Content-Length: {len(body)}", "Expect: 100-continue"]
     with client.connect() as connection:
@@ -313,7 +322,7 @@ def test_no_secret_is_told(window: dupwatch.Window, token_file: Path, caplog: py
     told = []
     with (
         caplog.at_level(logging.DEBUG),
-        served(judging_of(window), hooks, tokens=str(token_file)) as client,
+        served(judging_of(window), None, hooks, tokens=str(token_file)) as client,
     ):
         wait_until_ready(client)
         for secret in (canary, valid):
@@ -325,6 +334,7 @@ def test_no_secret_is_told(window: dupwatch.Window, token_file: Path, caplog: py
                 client.get(f"/v1/articles/a/explain/b?version={canary * 2}"),
                 client.get("/healthz", Host=canary),
                 client.check({"body": "x", canary: canary}),
+                client.store({"id": "a", "body": {canary: canary}}, {"id": "b", "body": "x", "lang": [canary]}),
                 client.send(bearer.encode()),
                 client.send(b"{}", Content_Type=bearer),
             ]

@@ -15,16 +15,22 @@ from consumer.config.sections.serve import ServiceSection
 from consumer.judge.judge import QueryResult
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
+from consumer.model.limits import ReadLimits
 from consumer.service import problems
+from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
 from consumer.service.probes import open_routes
 from consumer.service.problems import KINDS, type_of
 from consumer.service.receiving import Receiving
+from consumer.service.releasing import Releases
 from consumer.service.routes import reading_routes
 from consumer.service.server import listening_socket
 from consumer.service.workers import Workers
+from consumer.service.writing import Writes
+from consumer.service.writing_routes import writing_routes
+from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES, LimitName, Route
@@ -43,7 +49,14 @@ def routes() -> list[APIRoute]:
     workers = Workers(1, 1, 1)
     desk = Desk(workers, Receiving(1, 1, 1), Health(grouped=False))
     workers.close()
-    routers = (open_routes(desk, ServiceMetrics()), reading_routes(desk, Checks(1, Hooks().report)))
+    report = Hooks().report
+    section, audit = ServiceSection(), NoAudit()
+    writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, audit, report)
+    routers = (
+        open_routes(desk, ServiceMetrics()),
+        reading_routes(desk, Checks(1, report)),
+        writing_routes(desk, writes, Releases(desk, audit)),
+    )
     return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 
 
@@ -85,6 +98,11 @@ def test_what_the_router_refuses_is_a_problem(client: Client, method: str, path:
     assert ("allow" in answer.headers) == (kind is problems.METHOD)
 
 
+def test_all_methods_of_a_path_are_named(client: Client) -> None:
+    """Also where several routes have it."""
+    assert client.ask("PUT", "/v1/articles/a").headers["allow"] == "DELETE, GET"
+
+
 @pytest.mark.parametrize("sent", ["abc", "x" * 128, "!~"])
 def test_a_sane_id_of_a_request_is_taken_over(client: Client, sent: str) -> None:
     """Into the answer and into problems."""
@@ -92,7 +110,7 @@ def test_a_sane_id_of_a_request_is_taken_over(client: Client, sent: str) -> None
     assert client.get("/none", x_request_id=sent).json["request_id"] == sent
 
 
-@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "\xe9", "a\tb", new_secret()], ids=ascii)
+@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "\xe9", "a\tb", new_secret()], ids=range(6))
 def test_another_id_of_a_request_is_replaced(client: Client, sent: str) -> None:
     """It would end up in logs."""
     given = client.get("/healthz", x_request_id=sent).headers["x-request-id"]
@@ -257,6 +275,10 @@ def test_the_limits_of_the_service_fit_each_other() -> None:
         ServiceSection(connections_max=5, requests_max=5)
     with pytest.raises(ValueError, match="at least body_bytes_max"):
         ServiceSection(body_bytes_max=5, received_bytes_max=4)
+    with pytest.raises(ValueError, match="at least articles_max"):
+        ServiceSection(articles_max=5, inbox_records_max=4)
+    with pytest.raises(ValueError, match="at least body_bytes_max"):
+        ServiceSection(body_bytes_max=5, inbox_bytes_max=4)
 
 
 def test_the_document_describes_every_route_and_type(client: Client) -> None:

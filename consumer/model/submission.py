@@ -1,0 +1,88 @@
+"""Records that a client has sent in one request, and the answers that the client waits for."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from consumer.model.errors import Unanswered
+from consumer.model.record import RawRecord
+from consumer.model.verdict import VerdictEvent
+
+
+class Refusal(NamedTuple):
+    """Why a record cannot be judged; ``limit`` names the limit that it met, "" where it met none."""
+
+    reason: str
+    detail: str
+    limit: str
+
+
+class Retraction(NamedTuple):
+    """The id to retract, and the client's key for it: the same key again is the same retraction."""
+
+    article_id: str
+    key: str
+
+
+Reply = VerdictEvent | Refusal
+"""The verdict on a record, byte for byte as the store holds it, or why there is none."""
+
+
+class Submission:
+    """So many records, which are answered by one thread, and waited for by any."""
+
+    def __init__(self, records: int) -> None:
+        self._replies: list[Reply | None] = [None] * records
+        self._left = records
+        self._future: Future[Sequence[Reply]] = Future()
+        # Who stops waiting must not end it for the thread that answers.
+        self._future.set_running_or_notify_cancel()
+        self._began_s = time.perf_counter()
+
+    @property
+    def replies(self) -> "Future[Sequence[Reply]]":
+        """The reply to each record, in their order, once all are there; ``Unanswered`` where the run ended before."""
+        return self._future
+
+    @property
+    def seconds(self) -> float:
+        """How long ago it was made."""
+        return time.perf_counter() - self._began_s
+
+    def answer(self, place: int, reply: Reply) -> None:
+        """Answer a record, once. Nothing happens where the submission was given up."""
+        self._replies[place] = reply
+        self._left -= 1
+        if not self._left and not self._future.done():
+            self._future.set_result([each for each in self._replies if each is not None])
+
+    def give_up(self) -> None:
+        """Answer nothing more: who waits gets ``Unanswered``, unless there is an answer already."""
+        if not self._future.done():
+            self._future.set_exception(Unanswered("the run ended before all records were answered"))
+
+    def when_over(self, call: Callable[[], None]) -> None:
+        """Have this called once it is answered or given up."""
+        self._future.add_done_callback(lambda _: call())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmittedRecord(RawRecord):
+    """A record of a submission, at this place in it. With ``retraction`` it has no data."""
+
+    submission: Submission
+    place: int
+    retraction: Retraction | None = None
+
+    def answer(self, reply: Reply) -> None:
+        """Tell who waits for it."""
+        self.submission.answer(self.place, reply)
+
+
+def submitted(record: RawRecord) -> SubmittedRecord:
+    """Return a record as one of a submission, where a run has no others."""
+    if not isinstance(record, SubmittedRecord):
+        raise TypeError("this record does not come from a request")
+    return record

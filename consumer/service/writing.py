@@ -1,0 +1,153 @@
+"""Articles to store and to retract: what a request puts into the inbox, and what it is answered.
+
+An answer says what store and sink have. Where there is none in time, the request may have its effect all the same; sent
+again it has no other, and gets the same verdicts.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, cast
+
+import msgspec
+from starlette.requests import Request
+
+from consumer.config.sections.serve import ServiceSection
+from consumer.decode.article import check_id
+from consumer.model.errors import BadRecord, InboxFull, Unanswered
+from consumer.model.limits import DecodeLimits
+from consumer.model.submission import Reply, Retraction, Submission
+from consumer.model.verdict import VerdictEvent
+from consumer.service.auditing import Action, Audit, Changed, record
+from consumer.service.desk import Desk
+from consumer.service.faults import check_some_valid, fault_of, invalid_id
+from consumer.service.judging import Judging
+from consumer.service.messages import FailedArticle
+from consumer.service.problems import (
+    BUSY,
+    INVALID_REQUEST,
+    ArticleFault,
+    Limit,
+    ProblemError,
+    outcome_unknown,
+    retry_later,
+)
+from consumer.service.splitting import split_articles
+from consumer.service.workers import RETRY_S
+from consumer.sources.requests import Inbox
+from consumer.telemetry.metrics.requests import LimitName
+
+KEY_HEADER: Final = "Idempotency-Key"
+KEY_CHARS_MAX: Final = 128
+
+
+class Gathered(NamedTuple):
+    """The articles of a request that are being judged, and the limits that they may have met."""
+
+    submission: Submission
+    limits: DecodeLimits
+
+
+class Writes:
+    """Has articles judged, and answers with what was decided. Used by one event loop."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        inbox: Inbox,
+        section: ServiceSection,
+        audit: Audit,
+        report: Callable[[object], None],
+    ) -> None:
+        self._desk = desk
+        self._inbox = inbox
+        self._articles_max = section.articles_max
+        self._answer_s = section.answer_s
+        self._audit = audit
+        self._report = report
+
+    async def put(self, request: Request, body: bytes) -> Gathered:
+        """Have the articles of a body judged. Raises ``ProblemError``."""
+        self._desk.check_ready()
+        return await self._desk.ask(request, lambda judging: self._put_articles(judging, body))
+
+    async def answer(self, request: Request, gathered: Gathered) -> bytes:
+        """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
+        replies = await self._replies(gathered.submission)
+        events = [reply for reply in replies if isinstance(reply, VerdictEvent)]
+        await record(self._audit, request, [_changed("articles.add", event) for event in events])
+        return self._encoded(replies, gathered.limits)
+
+    async def retract(self, request: Request, article_id: str) -> bytes:
+        """Retract an article; return the event. Raises ``ProblemError``."""
+        key = _key(request.headers.get(KEY_HEADER))
+        self._desk.check_ready()
+        retraction = Retraction(article_id, key)
+        submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, retraction))
+        (event,) = await self._replies(submission)
+        assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
+        await record(self._audit, request, [_changed("articles.retract", event)])
+        return event.encoded
+
+    def _put_articles(self, judging: Judging, body: bytes) -> Gathered:
+        articles = split_articles(body, judging.limits, self._articles_max)
+        return Gathered(self._taken(lambda: self._inbox.put(articles)), judging.limits)
+
+    def _put_retraction(self, judging: Judging, retraction: Retraction) -> Submission:
+        try:
+            check_id(retraction.article_id, "the id in the path", judging.limits.id_bytes_max)
+        except BadRecord as error:
+            raise invalid_id(error, judging.limits) from error
+        return self._taken(lambda: self._inbox.put_retraction(retraction))
+
+    def _taken(self, put: Callable[[], Submission]) -> Submission:
+        try:
+            return put()
+        except InboxFull as full:
+            raise retry_later(
+                BUSY,
+                "Too many articles wait to be judged. Try again after the seconds in Retry-After.",
+                RETRY_S,
+                Limit(cast("LimitName", full.limit), full.most),
+            ) from full
+
+    async def _replies(self, submission: Submission) -> Sequence[Reply]:
+        """Wait for the replies. Raises ``ProblemError`` where there are none in time, or no more."""
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(submission.replies), self._answer_s)
+        except TimeoutError as error:
+            raise outcome_unknown(
+                f"There is no verdict after {self._answer_s:g} s.", Limit("answer_s", self._answer_s)
+            ) from error
+        except Unanswered as error:
+            raise outcome_unknown("The service ends.") from error
+
+    def _encoded(self, replies: Sequence[Reply], limits: DecodeLimits) -> bytes:
+        results = [
+            msgspec.Raw(reply.encoded) if isinstance(reply, VerdictEvent) else FailedArticle(fault_of(*reply, limits))
+            for reply in replies
+        ]
+        faults = [
+            ArticleFault(place, result.problem)
+            for place, result in enumerate(results)
+            if isinstance(result, FailedArticle)
+        ]
+        check_some_valid(faults, len(results), self._report)
+        return msgspec.json.encode({"results": results})
+
+
+def _key(sent: str | None) -> str:
+    """Return the client's key for a retraction. Raises ``ProblemError``."""
+    if not sent:
+        raise ProblemError(
+            INVALID_REQUEST,
+            f"Send a header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it "
+            "does not retract what arrived in between.",
+        )
+    if len(sent) > KEY_CHARS_MAX:
+        limit = Limit("key_chars_max", KEY_CHARS_MAX)
+        raise ProblemError(INVALID_REQUEST, f"{KEY_HEADER} has more than {KEY_CHARS_MAX} characters.", limit=limit)
+    return sent
+
+
+def _changed(action: Action, event: VerdictEvent) -> Changed:
+    return Changed(action, event.verdict.id, event.verdict.outcome)

@@ -1,0 +1,93 @@
+"""Around a sink: whoever waits for a verdict is answered once the sink has it, and never before."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from typing_extensions import override
+
+from consumer.model.errors import SinkError
+from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink
+from consumer.model.submission import Refusal, submitted
+from consumer.model.verdict import VerdictEvent
+
+RELEASE_S: Final = 5.0
+"""How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
+
+
+class AnsweringSink(ReleasingSink):
+    """Answers the records of a batch when ``flush`` of the sink inside has returned.
+
+    Other threads may send releases meanwhile. After an error it is unknown what was written, so every later call
+    raises that error again. A release raises ``SinkError`` if the sink is in use for ``RELEASE_S``, too.
+    """
+
+    def __init__(self, sink: ReleasingSink) -> None:
+        self._sink = sink
+        self._lock = threading.Lock()
+        self._emitted: Sequence[Answer] = ()
+        self._error: SinkError | None = None
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None:
+        with self._used():
+            self._sink.emit(answers)
+            self._emitted = answers
+
+    @override
+    def flush(self) -> None:
+        with self._used():
+            self._sink.flush()
+            emitted, self._emitted = self._emitted, ()
+        for answer in emitted:
+            submitted(answer.record).answer(VerdictEvent(answer.event, answer.verdict))
+
+    @override
+    def release(self, answer: Answer) -> None:
+        """Send the event of a release, and return once the sink has it."""
+        with self._used(RELEASE_S):
+            self._sink.release(answer)
+            self._sink.flush()
+
+    @override
+    def size_bytes(self) -> None:
+        """Return None: nobody resumes what clients send."""
+
+    @override
+    def close(self) -> None:
+        self._sink.close()
+
+    @contextmanager
+    def _used(self, wait_s: float = -1) -> Iterator[None]:
+        """Use the sink alone, once nobody else does; wait for that as long as it takes unless told otherwise."""
+        if not self._lock.acquire(timeout=wait_s):
+            raise SinkError(f"the sink was in use for {wait_s:g} s")
+        try:
+            if self._error is not None:
+                raise self._error
+            yield
+        except SinkError as error:
+            self._error = error
+            raise
+        finally:
+            self._lock.release()
+
+
+class Refusals(DeadLetterSink):
+    """Tells whoever has sent a record that it cannot be judged; nothing is written."""
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        for rejection in rejections:
+            letter = rejection.letter
+            submitted(rejection.record).answer(Refusal(letter.reason, letter.detail, rejection.limit))
+
+    @override
+    def flush(self) -> None: ...
+
+    @override
+    def size_bytes(self) -> None: ...
+
+    @override
+    def close(self) -> None: ...

@@ -1,0 +1,49 @@
+"""Releases over HTTP: the event goes to the sink that the verdicts go to, the article back to the clean feed."""
+
+import logging
+from dataclasses import dataclass
+
+from consumer.config.config import Config
+from consumer.model.ports import Answer
+from consumer.model.record import RawRecord
+from consumer.model.verdict import decode_verdict
+from consumer.sinks.answering import AnsweringSink
+from consumer.store_tools.released_record import NoWayBack
+from consumer.store_tools.releases import Attribution, is_last, releasable, release
+from consumer.wiring.release_run import NO_RECORD, way_back
+from storage.clock import Clock
+from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Releasing:
+    """Undoes flags in a store, and tells the sink of a run that judges into it."""
+
+    config: Config
+    store: Store
+    sink: AnsweringSink
+    clock: Clock
+
+    def release(self, article_id: str, version: str | None, attribution: Attribution) -> bytes:
+        """Undo a flag, and return the event, once the sink has it; the article returns to the clean feed if it can.
+
+        Raises ``ConfigError`` where there is nothing to undo, ``SinkError``, ``Abandoned`` and the store's errors.
+        After an error it may be called again.
+        """
+        flagged = releasable(self.store, article_id, version)
+        reference = flagged.record.reference
+        back = way_back(self.config, flagged)
+        event = release(self.store, reference, attribution, self.clock)
+        record = back if isinstance(back, RawRecord) and is_last(self.store, reference) else None
+        self.sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))
+        if isinstance(back, NoWayBack):
+            log.warning("%r was released, but is not sent to the clean feed: %s", article_id, back.why)
+        elif back is not None and (record is None or not is_last(self.store, reference)):
+            log.warning(
+                "A newer version of %r arrived during its release: compare its last message in the clean feed with its "
+                "source, and send it again if they differ",
+                article_id,
+            )
+        return event
