@@ -3,6 +3,7 @@
 import shutil
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -116,6 +117,7 @@ def test_a_handshake_that_does_not_end_is_ended(window: dupwatch.Window, pair: P
                 connection.sendall(sent)
                 assert read_all(connection) == b""
         assert client.limits_met("receive_s") == 2
+        wait_for(lambda: client.metric("dupwatch_connections") == 1, WAIT_S)
         with client.connect() as connection, trusting().wrap_socket(connection) as secured:
             secured.sendall(b"GET /heal")
             assert read_all(secured).startswith(b"HTTP/1.1 408")
@@ -160,13 +162,16 @@ def test_what_is_no_handshake_ends_its_connection_alone(client: Client, sent: by
 
 
 def test_it_ends_while_clients_shake_hands_or_are_idle(window: dupwatch.Window, pair: Pair) -> None:
-    """It waits for none of them, and closes their connections."""
-    with served(judging_of(window), **files(pair)) as client:
+    """It closes their connections, and waits neither for a handshake nor for a farewell."""
+    slow: dict[str, Any] = {"receive_s": WAIT_S, "drain_s": 0.8 * WAIT_S} | files(pair)
+    with served(judging_of(window), **slow) as client:
         wait_until_ready(client)
         silent, connection = client.connect(), client.connect()
         idle = trusting().wrap_socket(connection)
         idle.sendall(HEALTH)
         assert read_answer(idle).endswith(b"ok\n")
+        asked_s = time.monotonic()
+    assert time.monotonic() - asked_s < WAIT_S / 2
     try:
         assert read_all(silent) == b""
         assert read_all(idle) == b""
