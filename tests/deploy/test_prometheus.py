@@ -40,7 +40,7 @@ def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str
     store = f"lmdb:{tmp_path / 'store'}"
     with (
         running(topics, store, tmp_path, *few) as consumer,
-        serving(store, tmp_path, *few) as service,
+        serving(store, tmp_path, "--sink", str(tmp_path / "posted.jsonl"), *few) as service,
         prometheus(
             tmp_path / "prometheus", f"127.0.0.1:{consumer.port}", service.url.removeprefix("http://")
         ) as server,
@@ -77,8 +77,8 @@ def wait_for_data(server: Prometheus, exprs: dict[str, str]) -> None:
 def check_panels(server: Prometheus) -> None:
     """Each query is valid and has numbers, and its series have the labels that they are called by."""
     asked = queries()
-    # Nothing is served over HTTPS here, so that no certificate has an end.
-    exprs = [chosen(query.expr).replace(" > 0)", " > bool 0)") for query in asked]
+    # Nothing is served over HTTPS here and no token refused, so that nothing of it is above 0.
+    exprs = [chosen(query.expr).replace(" > 0", " > bool 0") for query in asked]
     wait_for_data(
         server, {f"{query.name} {number}": expr for number, (query, expr) in enumerate(zip(asked, exprs, strict=True))}
     )
@@ -121,6 +121,7 @@ def check_rules(server: Prometheus) -> None:
 def ask(service: Process) -> None:
     """Something of everything: articles that are answered, one that is unknown, and a request beyond a limit."""
     assert service.check({"body": text(0)}).status == 200
+    assert service.store({"id": "posted", "body": text(0)}).status == 200
     assert service.get("/v1/articles/unknown").status == 404
     assert service.check(*[{"body": "x"}] * 1_001).status == 422
 
