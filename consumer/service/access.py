@@ -49,7 +49,7 @@ class Entrance:
         secret = _secret_of(request)
         if secret is None:
             state.refused = "missing"
-            raise _unauthorized("Send a token in the header Authorization: Bearer SECRET.", _CHALLENGE)
+            raise _unauthorized("Send a token in the header Authorization, behind the word Bearer.", _CHALLENGE)
         found = self._caller_of(secret)
         if isinstance(found, Refusal):
             state.refused, state.refused_token = found

@@ -172,6 +172,7 @@ def test_who_is_let_in(guarded: Guarded, method: str, path: str, role: Role, kin
     elif needed is not None and kind in REFUSED:
         assert (answer.status, answer.headers["www-authenticate"]) == (401, REFUSED[kind])
         assert answer.json["type"] == "urn:dupwatch:problem:unauthorized"
+        assert "***" not in answer.json["detail"]
     elif needed is not None and needed is not role:
         challenge = f'Bearer realm="dupwatch", error="insufficient_scope", scope="{needed}"'
         assert (answer.status, answer.headers["www-authenticate"]) == (403, challenge)
