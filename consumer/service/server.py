@@ -61,6 +61,8 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=protocol,
+                # Where uvloop is installed uvicorn would take that, on which handshakes were not tried.
+                loop="asyncio",
                 ws="none",
                 lifespan="off",
                 log_config=None,
