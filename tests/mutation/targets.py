@@ -31,6 +31,10 @@ _JUDGE: Final = Target(
             "consumer/judge/events.py",
             "consumer/judge/known_copies.py",
             "consumer/judge/known_originals.py",
+            "consumer/judge/part_search.py",
+            "consumer/judge/common_hashes.py",
+            "consumer/judge/seen_texts.py",
+            "consumer/judge/situation.py",
             "consumer/judge/search.py",
             "consumer/judge/verdict_cells.py",
             "consumer/store_tools/releases.py",
@@ -83,13 +87,25 @@ _KAFKA_SOURCES: Final = Target(
         ),
     ),
 )
+_REQUESTS: Final = Target(
+    ("consumer/sources/requests.py",),
+    (
+        ("tests/unit/sources/test_requests.py", "tests/unit/wiring/test_requests_run.py"),
+        ("tests/unit/service/test_storing.py", "tests/cli/serve"),
+    ),
+)
+_ANSWERS: Final = Target(
+    ("consumer/sinks/answering.py",),
+    (("tests/unit/service/test_storing.py", "tests/unit/service/test_releasing.py"), ("tests/cli/serve",)),
+)
 _FILE_SINKS: Final = Target(
     (
         *("consumer/pipeline/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
         *("consumer/sinks/emit.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
+        "consumer/sinks/whole_lines.py",
     ),
     (
-        ("tests/unit/sinks/test_file_sink.py", "tests/cli/test_sinks.py"),
+        ("tests/unit/sinks/test_file_sink.py", "tests/unit/sinks/test_whole_verdicts.py", "tests/cli/test_sinks.py"),
         ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_resuming.py"),
         ("tests/cli/test_streams.py", "tests/cli/test_exit_codes.py", "tests/cli/test_sample.py"),
     ),
@@ -143,8 +159,8 @@ _HBASE: Final = Target(
 
 GROUPS: Final = {
     "judge": (_JUDGE,),
-    "sources": (_FILE_SOURCES, _KAFKA_SOURCES),
-    "sinks": (_FILE_SINKS, _KAFKA_SINKS, _DEAD_LETTERS),
+    "sources": (_FILE_SOURCES, _REQUESTS, _KAFKA_SOURCES),
+    "sinks": (_FILE_SINKS, _ANSWERS, _KAFKA_SINKS, _DEAD_LETTERS),
     "lmdb": (_LMDB,),
     "hbase": (_HBASE,),
 }
