@@ -4,7 +4,6 @@ Runs of ``RUN_CHARS`` characters are looked up by hash; those that both texts ha
 the length of the texts, whatever they say. ``diff`` aligns two texts from end to end instead.
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -40,11 +39,6 @@ def passages(text: str, other: str) -> list[Passage]:
     begins, ends = starts[np.append(0, breaks + 1)], starts[np.append(breaks, len(starts) - 1)] + RUN_CHARS
     spans = zip(begins.tolist(), ends.tolist(), strict=True)
     return [Passage(at, text[at:end]) for at, end in spans if end - at >= PASSAGE_CHARS_MIN]
-
-
-def longest(found: Sequence[Passage]) -> Passage | None:
-    """Return the longest passage, the first of several; None where there is none."""
-    return max(found, key=lambda passage: len(passage.text), default=None)
 
 
 def _run_hashes(text: str) -> NDArray[np.uint64]:

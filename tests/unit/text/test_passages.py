@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.text.passages import PASSAGE_CHARS_MIN, RUN_CHARS, Passage, longest, passages
+from consumer.text.passages import PASSAGE_CHARS_MIN, RUN_CHARS, Passage, passages
 
 WORDS = ("harbour", "ferry", "bridge", "council", "storm", "market", "river", "school", "winter", "engine")
 
@@ -35,7 +35,6 @@ def test_passages_may_stand_in_another_order() -> None:
     first, second = STORY[:200], STORY[300:600]
     found = passages(f"{first} 111111 {second}", f"{second} 222222 {first}")
     assert [passage.text.strip() for passage in found] == [first.strip(), second.strip()]
-    assert longest(found) == found[1]
 
 
 def test_short_ones_are_left_out() -> None:
@@ -49,7 +48,6 @@ def test_texts_without_anything_in_common_have_none() -> None:
     """Nor has an empty one, nor one that is shorter than a run."""
     assert passages(written(2, 100), written(3, 100)) == []
     assert passages("", STORY) == passages(STORY, "") == passages("a" * (RUN_CHARS - 1), STORY) == []
-    assert longest([]) is None
 
 
 @given(
