@@ -11,6 +11,8 @@ from benchmarks.quality.compare import SETTINGS, compare, judge_with_dupwatch
 from benchmarks.quality.feed import Article, write_lines
 from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.sample_corpus import SAMPLE, first_versions
+from benchmarks.service.vegeta import answers_of
+from benchmarks.service.window import COPIED_EVERY, questions
 from benchmarks.speed import growth, look_up
 from benchmarks.speed.codes import CodeModel, bits_of, codes_of, near_copies, row_skew
 from benchmarks.speed.harness import Contender, Spread, Timing, ratios, spread, take_turns
@@ -245,3 +247,28 @@ def test_the_sample_feed_becomes_a_corpus_of_first_versions() -> None:
     articles = list(first_versions(SAMPLE))
     assert len({article.id for article in articles}) == len(articles) == 224
     assert all(article.body for article in articles)
+
+
+def test_questions_are_new_texts_and_reprints_of_stored_ones() -> None:
+    """No text comes twice, in another measurement neither; one in ten is of the window."""
+    asked = questions(40, 300, 7, articles=20)
+    others = questions(40, 300, 8, articles=20)
+    assert len({*asked, *others}) == 80
+    stored = {text.body for text in make_feed(20, 300, copies_share=0.1, seed=1_000)}
+    reprints = [place for place, text in enumerate(asked) if any(text.endswith(body) for body in stored)]
+    assert reprints == list(range(0, 40, COPIED_EVERY))
+
+
+def test_what_vegeta_prints_is_read() -> None:
+    """Answers, requests without one, and those that would have come after the last."""
+    lines = [
+        {"code": 200, "timestamp": "2026-11-23T20:00:00.5Z", "latency": 2_000_000, "body": "e30=", "error": ""},
+        {"code": 0, "timestamp": "2026-11-23T20:00:01Z", "latency": 4_000_000, "body": None, "error": "refused"},
+        {"code": 0, "timestamp": "2026-11-23T20:00:09Z", "latency": 0, "body": None, "error": "no targets to attack"},
+    ]
+    answers = answers_of(b"\n".join(json.dumps(line).encode() for line in lines))
+    assert answers.statuses.tolist() == [200, 0]
+    assert answers.bodies == (b"{}", b"")
+    assert (answers.failed, answers.errors) == (1, ("refused",))
+    assert answers.percentile(50) == 3.0
+    assert answers.took_s == pytest.approx(0.504)
