@@ -42,6 +42,7 @@ from consumer.wiring.file_resuming import (
 )
 from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.parts import (
+    NOWHERE,
     Streams,
     engine_choice,
     field_map,
@@ -91,6 +92,8 @@ def prepared_run(
     """
     if is_kafka(config.sink.url):
         raise ConfigError("a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -")
+    if config.sink.url == NOWHERE:
+        raise ConfigError(f"{NOWHERE} is a sink of dupwatch serve; name a file, which is created, or -")
     with ExitStack() as resources:
         lexicon = lexicon_of(config)
         config = completed_config(config)

@@ -34,6 +34,8 @@ from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
 
 STREAM = "-"
+NOWHERE = "nowhere:"
+"""The sink of those who want the answers of a service alone."""
 
 
 class Streams(NamedTuple):

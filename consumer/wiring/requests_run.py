@@ -35,8 +35,6 @@ from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipe
 from storage.clock import now_ms
 from storage.kinds import kind_of
 
-NOWHERE: Final = "nowhere:"
-"""The sink of those who want the answers alone."""
 FEED: Final = "/v1/articles"
 """What events and letters call the feed."""
 
@@ -96,7 +94,7 @@ def _no_body() -> BadRecord:
 
 def _sink(config: Config, streams: parts.Streams, hooks: Hooks, proceed: Callable[[], None]) -> ReleasingSink:
     url, emit = config.sink.url, config.sink.emit
-    if url == NOWHERE:
+    if url == parts.NOWHERE:
         return Nowhere()
     if url == parts.STREAM:
         return StreamSink(streams.out, emit=emit)

@@ -107,6 +107,13 @@ def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
     assert "No such file" in error_of(dupwatch(*arguments), 3)
 
 
+def test_the_sink_of_services_alone(dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run does not take the sink that keeps nothing for the name of a file."""
+    monkeypatch.chdir(tmp_path)
+    assert "dupwatch serve" in error_of(dupwatch("run", "--source", SAMPLE, "--sink", "nowhere:"), 2)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("option", ["--source", "--sink"])
 @pytest.mark.parametrize("url", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
 def test_a_place_of_no_kind_that_there_is(dupwatch: Command, option: str, url: str) -> None:
