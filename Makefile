@@ -66,10 +66,12 @@ rust: core
 	cargo clippy $(MANIFEST) --release --all-targets --quiet -- -D warnings
 	cargo test $(MANIFEST) --release --quiet
 
-# Java, Maven, the jars of the servers, Chromium, Prometheus and kustomize. Reports what is missing and not installable.
+# Java, Maven, the jars of the servers and of OpenAPI Generator, Chromium, Prometheus and kustomize. Reports what is
+# missing and not installable.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
+	@$(BIN)/python -m deploy.openapi.generator
 
 unit: servers .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest

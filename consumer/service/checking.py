@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from consumer.decode.article import FieldMap, decode
+from consumer.decode.article import decode, field_at
 from consumer.decode.json_value import parse_json
 from consumer.judge import events
 from consumer.judge.decision import Neighbour
@@ -27,7 +27,6 @@ from consumer.service.faults import (
 )
 from consumer.service.judging import Judging
 from consumer.service.messages import (
-    ArticleToCheck,
     CheckAnswer,
     CheckMatch,
     CheckResult,
@@ -42,8 +41,6 @@ from storage.records import Record
 
 BATCH: Final = 256
 """Articles that are looked up together, as many as a run judges together."""
-_FIELDS: Final = FieldMap()
-_KNOWN: Final = frozenset(ArticleToCheck.__struct_fields__)
 
 Report = Callable[[object], None]
 
@@ -69,8 +66,8 @@ class Checks:
         valid = [each for each in decoded if isinstance(each, Article)]
         found = iter([result for part in _batches(valid) for result in _checked(judging, part)])
         results = tuple(
-            FailedCheck(_id_of(item), each) if isinstance(each, Fault) else _result(_id_of(item), *next(found))
-            for item, each in zip(given, decoded, strict=True)
+            FailedCheck(article_id, each) if isinstance(each, Fault) else _result(article_id, *next(found))
+            for article_id, each in zip([_id_of(item, judging) for item in given], decoded, strict=True)
         )
         for outcome, count in Counter(_outcome(result) for result in results).items():
             self._report(TextsChecked(outcome, count))
@@ -98,20 +95,13 @@ def _decoded(item: object, judging: Judging) -> Article | Fault:
 
 
 def _article(item: object, judging: Judging) -> Article:
-    """Decode an article as a feed's are, with the same limits and reasons; only the id may be left out."""
-    given: Any = item
-    is_object = isinstance(item, dict)
-    if is_object and given.get("body") is None:
-        raise BadRecord(Reason.MISSING_BODY, "the article has no body")
-    key = uuid.uuid4().hex if is_object and given.get("id") is None else None
-    article = decode(b"", _FIELDS, judging.limits, judging.body_format, key, lambda _: item)
-    unknown = sorted(given.keys() - _KNOWN)
-    if unknown:
-        raise BadRecord(
-            Reason.FIELD_WRONG_TYPE,
-            f"{unknown[0]!r:.80} is no field of an article; the fields are {', '.join(sorted(_KNOWN))}",
-        )
-    return article
+    """Decode an article as a feed's are, with the same fields, limits and reasons; only the id may be left out."""
+    fields, key = judging.fields, None
+    if isinstance(item, dict):
+        if field_at(item, fields.body) is None:
+            raise BadRecord(Reason.MISSING_BODY, f"the article has no {fields.body}")
+        key = uuid.uuid4().hex if field_at(item, fields.id) is None else None
+    return decode(b"", fields, judging.limits, judging.body_format, key, lambda _: item)
 
 
 def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
@@ -161,10 +151,9 @@ def _match(record: Record, match: Neighbour) -> CheckMatch:
     )
 
 
-def _id_of(item: object) -> str | None:
+def _id_of(item: object, judging: Judging) -> str | None:
     """Return the id as the client wrote it, None where it wrote none that could be one."""
-    given: Any = item
-    article_id = given.get("id") if isinstance(item, dict) else None
+    article_id = field_at(item, judging.fields.id) if isinstance(item, dict) else None
     if isinstance(article_id, int) and not isinstance(article_id, bool):
         return str(article_id)
     return article_id if isinstance(article_id, str) else None

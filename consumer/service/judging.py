@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from consumer.decode.article import FieldMap
 from consumer.fingerprint import Engine, Lexicon
 from consumer.judge.judge import QueryResult
 from consumer.judge.settings import JudgeSettings
@@ -26,6 +27,7 @@ class Judging:
     store_url: str
     settings: JudgeSettings
     lexicon: Lexicon
+    fields: FieldMap
     limits: DecodeLimits
     body_format: BodyFormat | ExtractorName
     engine: Engine

@@ -1,6 +1,6 @@
 """What requests and answers contain, but for problems. The OpenAPI document is made of these types."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -9,21 +9,32 @@ from consumer.service.problems import Fault
 
 ARTICLES_MAX = 1_000
 VERSION_CHARS_MAX = 64
+_NO_NUL = "^[^\\u0000]*$"
+_Id = Annotated[
+    str, msgspec.Meta(min_length=1, pattern=_NO_NUL, description="Up to 512 bytes of UTF-8. Integers are taken, too.")
+]
+_Body = Annotated[str, msgspec.Meta(pattern=_NO_NUL, description="The text; its length is limited by settings.")]
+_Title = Annotated[str, msgspec.Meta(max_length=4_096, pattern=_NO_NUL)]
+_Source = Annotated[str, msgspec.Meta(max_length=512, pattern=_NO_NUL)]
+_Url = Annotated[str, msgspec.Meta(max_length=8_192, pattern=_NO_NUL)]
+_Lang = Annotated[str, msgspec.Meta(max_length=64, pattern=_NO_NUL)]
+"""As a feed's; the decoder of feeds checks them, these describe them."""
 
 
-class ArticleToCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An article, or a text alone: only ``body`` is required.
+class ArticleToCheck(msgspec.Struct, frozen=True):
+    """An article, or a text alone: only ``body`` is required. The article that will be stored can be checked as it is.
 
-    It is not compared with stored versions of its own ``id``. ``source`` selects the rules for sources, ``lang`` is a
-    language tag (BCP 47).
+    Fields are those that ``source.fields`` names; these are the defaults. Other members are ignored. It is not compared
+    with stored versions of its own ``id``. ``source`` selects the rules for sources, ``lang`` is a language tag
+    (BCP 47).
     """
 
-    body: str
-    id: str | None = None
-    title: str | None = None
-    source: str | None = None
-    url: str | None = None
-    lang: str | None = None
+    body: _Body
+    id: _Id | None = None
+    title: _Title | None = None
+    source: _Source | None = None
+    url: _Url | None = None
+    lang: _Lang | None = None
 
 
 class CheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,16 +113,17 @@ class CheckAnswer(msgspec.Struct, frozen=True):
 class ArticleToStore(msgspec.Struct, frozen=True):
     """An article as a feed has it, in the fields that ``source.fields`` names; these are the defaults.
 
-    Other members are allowed; a clean feed gets them, too. ``published_at`` is RFC 3339, or seconds since 1970.
+    Other members are allowed; a clean feed gets them, too. ``published_at`` is RFC 3339, or seconds since 1970; a time
+    that is anything else stays unread.
     """
 
-    id: str | int
-    body: str
-    title: str | None = None
-    source: str | None = None
-    url: str | None = None
-    lang: str | None = None
-    published_at: str | int | float | None = None
+    id: _Id
+    body: _Body
+    title: _Title | None = None
+    source: _Source | None = None
+    url: _Url | None = None
+    lang: _Lang | None = None
+    published_at: Any = None
 
 
 class StoreRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,6 +1,7 @@
 """The OpenAPI document: the routes as FastAPI has them, with the types and examples that describe them."""
 
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -38,9 +39,10 @@ _MATCH: Final = {
     "shared_keywords": ["ferry", "terminal"],
     "cluster": "wire-1",
 }
+# FastAPI leaves out members that are null, so examples have none.
 CHECK_EXAMPLE: Final = {
     "articles": [
-        {"body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor."},
+        {"id": "blog-7", "body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor."},
         {"id": "blog-8", "title": "Markets", "body": "Shares fell on Tuesday.", "lang": "en"},
     ]
 }
@@ -48,7 +50,7 @@ CHECKED_EXAMPLE: Final = {
     "results": [
         {
             "outcome": "duplicate",
-            "id": None,
+            "id": "blog-7",
             "truncated": False,
             "pending": False,
             "matches": [_MATCH],
@@ -65,7 +67,6 @@ STORE_EXAMPLE: Final = {
             "body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor.",
             "lang": "en",
         },
-        {"id": "blog-10", "title": "Nothing to judge"},
     ]
 }
 STORED_EXAMPLE: Final = {
@@ -90,23 +91,32 @@ STORED_EXAMPLE: Final = {
             "arrived_at": "2026-11-23T09:05:00.000Z",
             "decided_at": "2026-11-23T09:05:00.012Z",
         },
-        {
-            "outcome": "error",
-            "problem": {
-                "type": "urn:dupwatch:problem:invalid-article",
-                "title": "Invalid article",
-                "reason": "missing_body",
-                "detail": "the article has no body; DELETE /v1/articles/{id} retracts one",
-            },
-        },
     ]
 }
 RELEASE_EXAMPLE: Final = {"by": "An Na", "reason": "It is the correction."}
-_EXPLANATION: Final = {
-    "type": "object",
-    "description": "What `dupwatch explain --json` writes: every condition with its figures, and the difference.",
-    "required": ["near"],
-    "properties": {"near": {"type": "boolean"}},
+_EXPLANATION: Final = "Explanation"
+_STORE_ANSWER: Final = "StoreAnswer"
+_OTHER_SCHEMAS: Final[dict[str, Any]] = {
+    _EXPLANATION: {
+        "type": "object",
+        "description": "What `dupwatch explain --json` writes: every condition with its figures, and the difference.",
+        "required": ["near"],
+        "properties": {"near": {"type": "boolean"}},
+    },
+    # Verdict events are bytes from the store, and no type of an answer.
+    _STORE_ANSWER: {
+        "type": "object",
+        "description": "A verdict on each article, in the order of the request.",
+        "required": ["results"],
+        "properties": {
+            "results": {
+                "type": "array",
+                "items": {
+                    "oneOf": [{"$ref": _REFERENCE.format(name=kind.__name__)} for kind in (Verdict, FailedArticle)]
+                },
+            }
+        },
+    },
 }
 
 
@@ -120,7 +130,7 @@ def json_answer(type_name: str, description: str, example: object = None) -> dic
 
 def explanation_answer() -> dict[int | str, dict[str, Any]]:
     """Return what describes an explanation, whose members follow the conditions of the judge."""
-    return {200: {"description": "Every condition.", "content": {"application/json": {"schema": _EXPLANATION}}}}
+    return json_answer(_EXPLANATION, "Every condition.")
 
 
 def problem_answers(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
@@ -143,14 +153,7 @@ def json_body(type_name: str, example: object) -> dict[str, Any]:
 
 def stored_answer() -> dict[int | str, dict[str, Any]]:
     """Return what describes the answer to articles that were stored: their verdict events, as bytes from the store."""
-    kinds = [{"$ref": _REFERENCE.format(name=kind.__name__)} for kind in (Verdict, FailedArticle)]
-    schema = {
-        "type": "object",
-        "required": ["results"],
-        "properties": {"results": {"type": "array", "items": {"oneOf": kinds}}},
-    }
-    content = {"application/json": {"schema": schema, "example": STORED_EXAMPLE}}
-    return {200: {"description": "The verdict on each article, in their order.", "content": content}}
+    return json_answer(_STORE_ANSWER, "The verdict on each article, in their order.", STORED_EXAMPLE)
 
 
 def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -> dict[str, Any]:
@@ -161,9 +164,11 @@ def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -
         Readiness, Problem,
     )  # fmt: skip
     _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    for component in components.values():
+        component["description"] = cleandoc(component.get("description", "")).replace("``", "`")
     problem = components[Problem.__name__]
     problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]
-    made["components"] = {"schemas": dict(sorted(components.items()))}
+    made["components"] = {"schemas": dict(sorted((components | _OTHER_SCHEMAS).items()))}
     if needs_token:
         made["components"]["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
         for path, method, role in roles_of(routers):

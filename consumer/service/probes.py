@@ -5,7 +5,7 @@ document says nothing that the published one does not.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from fastapi import APIRouter, Depends
@@ -20,6 +20,8 @@ from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
 from consumer.telemetry.metrics import MetricSet
 
+_OPERATION: Final = "operation"
+
 
 def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
     """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
@@ -28,13 +30,21 @@ def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
     scraping = asyncio.Lock()
     documents: list[bytes] = []
 
-    @router.get("/healthz", summary="Whether the process answers", response_class=PlainTextResponse)
+    @router.get(
+        "/healthz",
+        operation_id="get_liveness",
+        tags=[_OPERATION],
+        summary="Whether the process answers",
+        response_class=PlainTextResponse,
+    )
     async def healthz() -> Response:
         """Say ok."""
         return PlainTextResponse("ok\n")
 
     @router.get(
         "/readyz",
+        operation_id="get_readiness",
+        tags=[_OPERATION],
         summary="Whether requests can be answered",
         responses={
             status: {
@@ -52,6 +62,8 @@ def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
 
     @router.get(
         "/metrics",
+        operation_id="get_metrics",
+        tags=[_OPERATION],
         dependencies=[Depends(allowed("reader"))],
         summary="Metrics for Prometheus",
         response_class=PlainTextResponse,

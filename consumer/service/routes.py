@@ -31,6 +31,8 @@ ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, problems.BUSY, problems
 _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
 OF_BODIES: Final = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
+ARTICLES: Final = "articles"
+"""The group of all routes but those of operators; a generated client has them in a module of this name."""
 _READER: Final = [Depends(allowed("reader"))]
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
@@ -47,6 +49,8 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
 
     @router.post(
         "/check",
+        operation_id="check",
+        tags=[ARTICLES],
         summary="What articles would repeat",
         responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECKED_EXAMPLE)
         | problem_answers(*_OF_CHECKS),
@@ -59,6 +63,8 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
 
     @router.get(
         "/articles/{id}",
+        operation_id="get_article",
+        tags=[ARTICLES],
         summary="An article",
         responses=json_answer("ArticleAnswer", "All that is stored of it.") | problem_answers(*_OF_ARTICLES),
     )
@@ -69,6 +75,8 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
 
     @router.get(
         "/articles/{id}/explain/{other}",
+        operation_id="explain",
+        tags=[ARTICLES],
         summary="Why two articles are near-duplicates, or why not",
         responses=explanation_answer() | problem_answers(*_OF_ARTICLES),
     )
@@ -85,6 +93,8 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
 
     @router.get(
         "/stats",
+        operation_id="get_stats",
+        tags=[ARTICLES],
         summary="What the store holds",
         responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
     )

@@ -19,7 +19,7 @@ from consumer.service.openapi import (
     stored_answer,
 )
 from consumer.service.releasing import Releases
-from consumer.service.routes import ALWAYS, OF_BODIES, IdInPath, json_response
+from consumer.service.routes import ALWAYS, ARTICLES, OF_BODIES, IdInPath, json_response
 from consumer.service.writing import KEY_CHARS_MAX, KEY_HEADER, Writes
 
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
@@ -40,6 +40,8 @@ def writing_routes(desk: Desk, writes: Writes, releases: Releases) -> APIRouter:
 
     @router.post(
         "/articles",
+        operation_id="store_articles",
+        tags=[ARTICLES],
         dependencies=_WRITER,
         summary="Judge and store articles",
         responses=stored_answer() | problem_answers(*OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
@@ -56,6 +58,8 @@ def writing_routes(desk: Desk, writes: Writes, releases: Releases) -> APIRouter:
 
     @router.delete(
         "/articles/{id}",
+        operation_id="retract_article",
+        tags=[ARTICLES],
         dependencies=_WRITER,
         summary="Retract an article",
         responses=json_answer("Verdict", "The event of the retraction.") | problem_answers(*_OF_WRITES),
@@ -67,6 +71,8 @@ def writing_routes(desk: Desk, writes: Writes, releases: Releases) -> APIRouter:
 
     @router.post(
         "/articles/{id}/release",
+        operation_id="release_article",
+        tags=[ARTICLES],
         dependencies=_REVIEWER,
         summary="Undo a flag",
         responses=json_answer("Verdict", "The event of the release.")

@@ -103,6 +103,7 @@ class Loading:
             store_url=config.store.url,
             settings=settings,
             lexicon=lexicon,
+            fields=parts.field_map(config),
             limits=parts.decode_limits(config),
             body_format=parts.body_form(config),
             engine=engine,

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import dupwatch
 from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
+from consumer.decode.article import FieldMap
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.hooks import Hooks
@@ -146,6 +147,7 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
         store_url="memory:",
         settings=detector.settings,
         lexicon=None,  # type: ignore[arg-type]  # only facts need it
+        fields=FieldMap(),
         limits=limits,
         body_format="text",
         engine=window._engine,

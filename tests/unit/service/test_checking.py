@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 import dupwatch
+from consumer.decode.article import FieldMap
 from consumer.judge.detector import Detector
 from consumer.model.verdict import MATCHES_MAX
 from storage.interface import Store
@@ -132,7 +134,7 @@ def test_a_near_article_that_is_still_judged_is_said_to_be_pending(window: dupwa
 def test_an_invalid_article_costs_the_others_nothing(window: dupwatch.Window, client: Client) -> None:
     """It has its own problem in its place."""
     window.judge(A)
-    wrong: list[object] = [{"id": "b"}, 7, {"body": 1}, {"body": "x", "tittle": "y"}, {"id": "", "body": "x"}, None]
+    wrong: list[object] = [{"id": "b"}, 7, {"body": 1}, {"body": "x", "title": 8}, {"id": "", "body": "x"}, None]
     answer = client.check({"body": text(1)}, *wrong, {"id": 12, "body": text(2)})
     results = answer.json["results"]
     assert answer.status == 200
@@ -142,8 +144,29 @@ def test_an_invalid_article_costs_the_others_nothing(window: dupwatch.Window, cl
         "missing_body", "not_an_object", "body_wrong_type", "field_wrong_type", "empty_id", "not_an_object",
     ]  # fmt: skip
     assert results[1]["problem"]["type"] == "urn:dupwatch:problem:invalid-article"
-    assert "tittle" in results[4]["problem"]["detail"]
+    assert "title" in results[4]["problem"]["detail"]
     assert (results[1]["id"], results[-1]["id"]) == ("b", "12")
+
+
+def test_the_article_that_will_be_stored_can_be_checked_as_it_is(window: dupwatch.Window, client: Client) -> None:
+    """With its time, and with members that are no fields; they change nothing."""
+    window.judge(A)
+    more = {"published_at": "2026-11-23T20:00:00Z", "desk": {"name": "city"}}
+    assert client.check({"id": "b", "body": text(1)} | more).json == client.check({"id": "b", "body": text(1)}).json
+
+
+def test_fields_are_where_those_of_a_feed_are(window: dupwatch.Window) -> None:
+    """As ``source.fields`` says, for checks as for articles to store."""
+    window.judge(A)
+    named = replace(judging_of(window), fields=FieldMap(id="meta.id", body="content"))
+    with served(named) as client:
+        wait_until_ready(client)
+        given = {"meta": {"id": "b"}, "content": text(1)}
+        results = client.check(given, {"content": text(2)}, {"meta": {"id": "c"}, "body": text(1)}).json["results"]
+    assert [(result["id"], result["outcome"]) for result in results] == [
+        ("b", "duplicate"), (None, "unique"), ("c", "error"),
+    ]  # fmt: skip
+    assert results[2]["problem"]["detail"] == "the article has no content"
 
 
 def test_a_request_of_which_no_article_is_valid_is_refused(client: Client) -> None:
