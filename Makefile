@@ -125,7 +125,7 @@ format: .venv/test.stamp
 	$(if $(CARGO),cargo fmt --manifest-path core/Cargo.toml)
 
 clean:
-	rm -rf .venv out core/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv out core/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
