@@ -24,7 +24,7 @@ class ThreadRested(NamedTuple):
 
 
 class WorkerTurned(NamedTuple):
-    """A worker process has finished a piece of its work, or a thread that works for the main thread makes progress."""
+    """A worker process has finished a piece of its work, or a thread that works for the one that judges progresses."""
 
 
 _WORKED: Final = WorkerTurned()
@@ -60,7 +60,7 @@ class Turns:
 
     @contextmanager
     def at_work(self, *, for_main: bool = False) -> Iterator[None]:
-        """Report that this thread works inside, and rests afterwards; ``for_main``: the main thread waits for it."""
+        """Report that this thread works inside, and rests afterwards; ``for_main``: the judging one waits for it."""
         self._reports.for_main = for_main
         self.turn()
         try:

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 class _End(Generic[Item]):
     """The last item in the queue; with an error, why there are no more."""
 
-    def __init__(self, error: Exception | None) -> None:
+    def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
@@ -31,7 +31,7 @@ def read_ahead(items: Iterator[Item], ahead: int) -> Iterator[Item]:
                 queue.put(item)
                 if closed.is_set():
                     return
-        except Exception as error:  # noqa: BLE001  # raised again in place of the item
+        except BaseException as error:  # noqa: BLE001  # raised again in place of the item; a panic of Rust is no Exception
             end = _End(error)
         queue.put(end)
 

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from consumer.service.access import allowed
 from consumer.service.desk import Desk
+from consumer.service.liveness import Liveness
 from consumer.service.messages import Readiness
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
@@ -23,7 +24,7 @@ from consumer.telemetry.metrics import MetricSet
 _OPERATION: Final = "operation"
 
 
-def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
+def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter:
     """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
     router = APIRouter()
     # Scrapes share nothing with the threads that judge, and several at once would only wait for each other.
@@ -34,12 +35,19 @@ def open_routes(desk: Desk, metrics: MetricSet) -> APIRouter:
         "/healthz",
         operation_id="get_liveness",
         tags=[_OPERATION],
-        summary="Whether the process answers",
+        summary="Whether the service makes progress",
         response_class=PlainTextResponse,
+        responses={
+            503: {
+                "description": "A thread hangs: restart the service.",
+                "content": {"text/plain": {"schema": {"type": "string"}}},
+            }
+        },
     )
     async def healthz() -> Response:
-        """Say ok."""
-        return PlainTextResponse("ok\n")
+        """Say ok, or which thread hangs. A store or a sink that is away is no reason to restart."""
+        troubles = liveness.troubles()
+        return PlainTextResponse("\n".join(troubles or ["ok"]) + "\n", 503 if troubles else 200)
 
     @router.get(
         "/readyz",

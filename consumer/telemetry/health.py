@@ -33,7 +33,8 @@ class Health:
     ``grouped``: the source shares its partitions with a group. Then the thread of its client has to turn once it has
     begun to, and the run is not ready before its first assignment, which may be of no partition. The main thread has to
     turn while the run starts. Every thread has to turn while it works on records, and rests while it waits for more,
-    however long that takes. ``clock`` gives monotonic seconds.
+    however long that takes. ``judge`` names the thread that judges, for which workers work. ``clock`` gives monotonic
+    seconds.
     """
 
     def __init__(
@@ -41,9 +42,11 @@ class Health:
         heartbeat_max_s: float = HEARTBEAT_MAX_S,
         *,
         grouped: bool = True,
+        judge: str = MAIN,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._heartbeat_max_s = heartbeat_max_s
+        self._judge = judge
         self._clock = clock
         self._lock = threading.Lock()
         # The thread of the client counts from its first turn: until then the main thread waits for stores and brokers.
@@ -109,10 +112,10 @@ class Health:
             self._turned_s.pop(rested.thread, None)
 
     def _worker_turned(self, _: WorkerTurned) -> None:
-        """Workers work for the main thread: while it waits for them, it makes progress when they do."""
+        """Workers work for the thread that judges: while it waits for them, it makes progress when they do."""
         with self._lock:
-            if MAIN in self._turned_s:
-                self._turned_s[MAIN] = self._clock()
+            if self._judge in self._turned_s:
+                self._turned_s[self._judge] = self._clock()
 
     def _rebalanced(self, rebalanced: Rebalanced) -> None:
         """Note an assignment, which may be of no partition."""

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
@@ -16,6 +17,7 @@ from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.connections import Connections
 from consumer.service.desk import Desk
+from consumer.service.liveness import Liveness
 from consumer.service.probes import open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.releasing import Releases
@@ -33,6 +35,16 @@ from consumer.wiring.service_access import ServiceAccess
 from consumer.wiring.service_loading import Loaded, Loading
 from storage.clock import now_ms
 
+JUDGE: Final = "judging"
+"""The name of the thread that loads, and then judges what is to be stored."""
+
+
+class Observers(NamedTuple):
+    """What follows the service: its metrics, and whether it is alive and ready."""
+
+    metrics: ServiceMetrics
+    health: Health
+
 
 class Service:
     """A service that listens, and is loaded while it runs. ``close`` stops listening.
@@ -45,15 +57,15 @@ class Service:
         section: ServiceSection,
         inbox: Inbox,
         audit: Audit,
-        metrics: ServiceMetrics,
+        observers: Observers,
         hooks: Hooks,
         load: Callable[[], Loaded],
     ) -> None:
         self._load = load
         self._inbox = inbox
-        self._error: Exception | None = None
-        self._metrics, self._health = metrics, Health(grouped=False)
-        for listener in (self._metrics, self._health):
+        self._error: BaseException | None = None
+        self._metrics, self._health = observers
+        for listener in observers:
             listener.listen(hooks)
         self._access = ServiceAccess(section, hooks.report)
         self._listening = listening_socket(section.listen, needs_token=self._access.entrance.needs_token)
@@ -63,7 +75,7 @@ class Service:
         checks = Checks(section.articles_max, hooks.report)
         writes, releases = Writes(self._desk, inbox, section, audit, hooks.report), Releases(self._desk, audit)
         routers = (
-            open_routes(self._desk, self._metrics),
+            open_routes(self._desk, Liveness(self._health), self._metrics),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes, releases),
         )
@@ -78,7 +90,7 @@ class Service:
 
     def run(self) -> None:
         """Answer requests until it is stopped; raise what keeps it from being loaded, or from storing articles."""
-        judging = threading.Thread(target=self._load_and_judge, name="judging", daemon=True)
+        judging = threading.Thread(target=self._load_and_judge, name=JUDGE, daemon=True)
         judging.start()
         try:
             with self._access.followed():
@@ -110,7 +122,7 @@ class Service:
         except (NotBegun, Abandoned):
             # It was asked to stop, and had no time left: nothing failed.
             pass
-        except Exception as error:  # noqa: BLE001  # raised again by run()
+        except BaseException as error:  # noqa: BLE001  # raised again by run(); a panic of Rust is no Exception
             self._error = error
             self._server.stop()
         finally:
@@ -125,10 +137,13 @@ def prepared_service(config: Config, streams: parts.Streams, hooks: Hooks, stopp
         section, read_limits = config.service, parts.read_limits(config)
         limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
         inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)
-        metrics = ServiceMetrics(bounds=Bounds(read_limits, config.http.sources_max, tuple(config.rules)))
+        observers = Observers(
+            ServiceMetrics(bounds=Bounds(read_limits, config.http.sources_max, tuple(config.rules))),
+            Health(config.http.stuck_s, grouped=False, judge=JUDGE),
+        )
         loading = Loading(config, streams, inbox, hooks, stopping, resources)
         audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
         audit = NoAudit() if audit_log is None else AuditTrail(audit_log, now_ms)
-        service = Service(section, inbox, audit, metrics, hooks, loading.loaded)
+        service = Service(section, inbox, audit, observers, hooks, loading.loaded)
         resources.callback(service.close)
         yield service

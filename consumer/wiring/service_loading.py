@@ -22,6 +22,7 @@ from consumer.pipeline.loop import Pipeline
 from consumer.service.judging import Judging
 from consumer.sinks.answering import AnsweringSink
 from consumer.sources.requests import Inbox
+from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
@@ -37,6 +38,7 @@ from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
 _Result = TypeVar("_Result")
+_Release = Callable[[str, str | None, Attribution], bytes]
 
 
 class Loaded(NamedTuple):
@@ -64,12 +66,20 @@ class Loading:
         self._streams = streams
         self._inbox = inbox
         self._hooks = hooks
-        self._starting = Starting(stopping, Turns(Hooks()))
-        self._interruption = ReportedDrain(Turns(hooks), Drain(stopping, config.service.drain_s))
+        self._turns = Turns(hooks)
+        self._starting = Starting(stopping, self._turns)
+        self._interruption = ReportedDrain(self._turns, Drain(stopping, config.service.drain_s))
         self._resources = resources
 
     def loaded(self) -> Loaded:
-        """Load it. Raises ``NotBegun`` where the service is stopped meanwhile, ``Fatal`` and the store's errors."""
+        """Load it, and report progress meanwhile.
+
+        Raises ``NotBegun`` where the service is stopped meanwhile, ``Fatal`` and the store's errors.
+        """
+        with self._turns.at_work():
+            return self._loaded()
+
+    def _loaded(self) -> Loaded:
         lexicon = parts.lexicon_of(self._config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
         parts.judge_settings(self._config, lexicon)
@@ -109,7 +119,7 @@ class Loading:
             engine=engine,
             builder=parts.version_builder(settings),
             query=asked.query,
-            release=Releasing(config, store, sink, now_ms).release,
+            release=self._resting(Releasing(config, store, sink, now_ms).release),
             clock=now_ms,
             is_remote=stores.is_remote(config),
         )
@@ -122,6 +132,17 @@ class Loading:
             self._hooks,
         )
         return Loaded(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
+
+    def _resting(self, release: _Release) -> _Release:
+        """Return a release after which its thread rests: while brokers are away it reports progress, as a run does."""
+
+        def released(article_id: str, version: str | None, attribution: Attribution) -> bytes:
+            try:
+                return release(article_id, version, attribution)
+            finally:
+                self._turns.rest()
+
+        return released
 
     def _opened_sink(self) -> AnsweringSink:
         sink = build_sink(self._config, self._streams, self._hooks, self._interruption.while_judging)

@@ -16,20 +16,25 @@ from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
 from consumer.decode.article import FieldMap
 from consumer.judge.detector import Detector
-from consumer.lifecycle.interruption import UNINTERRUPTED
+from consumer.lifecycle.interruption import Drain
+from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
+from consumer.pipeline.group_interruption import ReportedDrain
+from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.service.auditing import Audit, NoAudit
 from consumer.service.judging import Judging
 from consumer.sinks.answering import AnsweringSink
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.store_tools.releases import Attribution
+from consumer.telemetry.health import HEARTBEAT_MAX_S, Health
 from consumer.telemetry.metrics import Build, ServiceMetrics
 from consumer.wiring import pipeline_factory
 from consumer.wiring.requests_run import build_requests_pipeline
-from consumer.wiring.service import Service
+from consumer.wiring.service import JUDGE, Observers, Service
 from consumer.wiring.service_loading import Loaded
 from consumer.wiring.service_releases import Releasing
 from consumer.workers.pool import InProcess
@@ -170,6 +175,7 @@ def served(
     sink: ReleasingSink | None = None,
     heard: Hooks | None = None,
     audit: Audit | None = None,
+    stuck_s: float = HEARTBEAT_MAX_S,
     /,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
@@ -177,22 +183,24 @@ def served(
     hooks, section = heard or Hooks(), ServiceSection(**({"listen": "127.0.0.1:0"} | settings))
     limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
     inbox = Inbox(section.gather_s, limits, ReadLimits(), hooks.report)
+    interruption = ReportedDrain(Turns(hooks), Drain(Stopping(interrupts=False), WAIT_S))
 
     def load() -> Loaded:
         chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or Nowhere())
-        judge = Detector(chosen.store, chosen.settings, now_ms)
+        judge = Detector(InterruptibleStore(chosen.store, interruption.while_judging), chosen.settings, now_ms)
         parts = pipeline_factory.Judging(chosen.settings, InProcess(chosen.engine), judge)
-        pipeline = build_requests_pipeline(Config(), parts, inbox, answering, UNINTERRUPTED, hooks)
+        pipeline = build_requests_pipeline(Config(), parts, inbox, answering, interruption, hooks)
         releasing = Releasing(Config(), chosen.store, answering, now_ms)
         return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
-    service = Service(section, inbox, audit or NoAudit(), ServiceMetrics(), hooks, load)
-    errors: list[Exception] = []
+    observers = Observers(ServiceMetrics(), Health(stuck_s, grouped=False, judge=JUDGE))
+    service = Service(section, inbox, audit or NoAudit(), observers, hooks, load)
+    errors: list[BaseException] = []
 
     def run() -> None:
         try:
             service.run()
-        except Exception as error:  # noqa: BLE001  # raised below
+        except BaseException as error:  # noqa: BLE001  # raised below
             errors.append(error)
 
     thread = threading.Thread(target=run, name="service")

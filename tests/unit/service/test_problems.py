@@ -21,6 +21,7 @@ from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
+from consumer.service.liveness import Liveness
 from consumer.service.probes import open_routes
 from consumer.service.problems import KINDS, type_of
 from consumer.service.receiving import Receiving
@@ -53,7 +54,7 @@ def routes() -> list[APIRoute]:
     section, audit = ServiceSection(), NoAudit()
     writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, audit, report)
     routers = (
-        open_routes(desk, ServiceMetrics()),
+        open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),
         writing_routes(desk, writes, Releases(desk, audit)),
     )

@@ -14,7 +14,7 @@ from typing import get_args
 
 import pytest
 
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pages import server as page_server
@@ -188,6 +188,22 @@ def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, cl
     hooks.report(ClientTurned())
     clock.now_s += 59
     assert health.hanging_threads() == []
+
+
+def test_workers_work_for_the_thread_that_judges(clock: Clock) -> None:
+    """While it waits for them their progress is its own; they do not stand in for another thread."""
+    health = Health(60, grouped=False, judge="judging", clock=clock)
+    hooks = Hooks(health)
+    hooks.report(ThreadTurned("judging"))
+    hooks.report(ThreadTurned("read-ahead"))
+    clock.now_s += 50
+    hooks.report(WorkerTurned())
+    clock.now_s += 50
+    assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
+    hooks.report(ThreadRested("judging"))
+    hooks.report(WorkerTurned())
+    clock.now_s += 61
+    assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
 
 
 def test_a_file_has_no_group(clock: Clock) -> None:
