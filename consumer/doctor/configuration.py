@@ -1,15 +1,16 @@
 """Settings that are valid one by one, but contradict each other or what is on this machine."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
+from consumer.doctor.service import is_alone
 from consumer.doctor.stores import finding_of
+from consumer.doctor.written_file import check_written
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka, parse_kafka
-from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.model.errors import ConfigError, SourceError
 from consumer.wiring import parts, stores
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.topics_checks import check_topic_ends
@@ -30,7 +31,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
 
 
 def _file(config: Config) -> Iterator[Finding]:
-    if is_kafka(config.sink.url):
+    if is_kafka(config.sink.url) and not is_alone(config):
         yield wrong(
             ConfigError,
             "The source is a file, but the sink is a topic.",
@@ -38,31 +39,15 @@ def _file(config: Config) -> Iterator[Finding]:
         )
     if config.source.url != parts.STREAM and not Path(config.source.url).is_file():
         yield wrong(SourceError, f"No file {config.source.url}.", "Correct source.url or --source.")
-    if config.sink.url != parts.STREAM and not is_kafka(config.sink.url):
-        yield from _written(Path(config.sink.url))
-
-
-def _written(sink: Path) -> Iterator[Finding]:
-    """Check that verdicts can be written there, and dead letters and the checkpoint beside them."""
-    folder = sink.parent
-    if not folder.is_dir():
-        yield wrong(SinkError, f"No folder {folder} for the sink {sink}.", "Create it, or correct sink.url.")
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        yield wrong(
-            SinkError,
-            f"No permission to write in {folder}, the folder of the sink.",
-            "Give this user write permission, or name a different sink.",
-        )
-    elif sink.exists() and not sink.is_file():
-        yield wrong(
-            SinkError, f"The sink {sink} is not a regular file.", "Name a file in sink.url, or - for standard output."
-        )
-    elif sink.exists() and not os.access(sink, os.W_OK):
-        yield wrong(
-            SinkError,
-            f"No permission to write to the sink {sink}.",
-            "Give this user write permission, or name a different sink.",
-        )
+    if config.sink.url == parts.NOWHERE:
+        if not is_alone(config):
+            yield wrong(
+                ConfigError,
+                f"The sink {parts.NOWHERE} is for dupwatch serve.",
+                "Name a file in sink.url, or - for standard output.",
+            )
+    elif config.sink.url != parts.STREAM and not is_kafka(config.sink.url):
+        yield from check_written(Path(config.sink.url), "sink", "sink.url")
 
 
 def _stream(config: Config) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from consumer.doctor.kafka import (
 )
 from consumer.doctor.machine import check_address, check_descriptors, check_tls
 from consumer.doctor.registry import check_registry
+from consumer.doctor.service import service_checks
 from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
@@ -54,6 +55,7 @@ def checks_of(config: Config) -> list[Check]:
         if written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
             checks.append(Check("schema registry", partial(check_registry, config, written), deadline_s=wait_s))
+    checks += service_checks(config)
     return checks + list(store_checks(config, settings, CONFIGURATION))
 
 

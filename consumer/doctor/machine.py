@@ -18,7 +18,7 @@ from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
 from consumer.tls.validity import validities
-from consumer.top.client import ClientAccess, PagesClient, Unanswered
+from consumer.top.client import ClientAccess, FetchedPage, PagesClient, Unanswered
 from consumer.wiring import stores
 from consumer.wiring.parts import kafka_options
 from storage.kinds import needs_of_all
@@ -29,6 +29,8 @@ _DESCRIPTORS_BASE: Final = 64
 _DESCRIPTORS_WORKER: Final = 6
 ENDS_SOON: Final = timedelta(days=14)
 PAGE_S: Final = 3.0
+_SHOWN: Final = frozenset({"http", "service"})
+"""The sections whose certificate is loaded again when its file changes."""
 
 
 class TlsFiles(NamedTuple):
@@ -76,6 +78,17 @@ def check_address(config: Config) -> Iterator[Finding]:
             f"The pages at {config.http.listen} require a password without TLS: it is sent in the clear.",
             "Set http.tls_certificate and http.tls_key, and scrape with https.",
         )
+    error = why_not_free(address)
+    if error is None:
+        yield ok(f"{config.http.listen} is free for the pages.")
+    elif error.errno == errno.EADDRINUSE:
+        yield _taken(address, config.http.model_dump().get("tls_certificate"))
+    else:
+        yield not_of_this_machine("http", config.http.listen, error)
+
+
+def why_not_free(address: Address) -> OSError | None:
+    """Return why a server could not listen on this address; None if it could."""
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as tried:
@@ -83,30 +96,36 @@ def check_address(config: Config) -> Iterator[Finding]:
             tried.bind(address)
             tried.listen(1)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            yield _taken(address, config.http.model_dump().get("tls_certificate"))
-        else:
-            yield wrong(
-                ConfigError,
-                f"Cannot listen on {config.http.listen}: {error.strerror or error}.",
-                "Set http.listen to an address of this machine and a port above 1023.",
-            )
-    else:
-        yield ok(f"{config.http.listen} is free for the pages.")
+        return error
+    return None
+
+
+def not_of_this_machine(section: str, listen: str, error: OSError) -> Finding:
+    """Return that nothing can listen on this address of a section."""
+    return wrong(
+        ConfigError,
+        f"Cannot listen on {listen}: {error.strerror or error}.",
+        f"Set {section}.listen to an address of this machine and a port above 1023.",
+    )
+
+
+def readiness_at(address: Address, certificate: str | None) -> FetchedPage | None:
+    """Return what a server answers at /readyz, over TLS if it has a certificate; None if nothing answers."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104  # nothing listens here
+    scheme, access = "http", ClientAccess()
+    if certificate is not None:
+        # A server with the configured certificate is ours, whatever its host name.
+        scheme, access = "https", ClientAccess(authorities=certificate, checks_name=False)
+    try:
+        return PagesClient(f"{scheme}://{_bracketed(host)}:{address.port}", access, PAGE_S).get("/readyz")
+    except Unanswered:
+        return None
 
 
 def _taken(address: Address, certificate: str | None) -> Finding:
     """Return who uses the address: a consumer, with its state, or something else."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104  # nothing listens here
-    scheme, access = "http", ClientAccess()
-    if certificate is not None:
-        # A server with the configured certificate is the consumer, whatever its host name.
-        scheme, access = "https", ClientAccess(authorities=certificate, checks_name=False)
-    try:
-        answer = PagesClient(f"{scheme}://{_bracketed(host)}:{address.port}", access, PAGE_S).get("/readyz")
-    except Unanswered:
-        return _other(address)
-    if not answer.ours:
+    answer = readiness_at(address, certificate)
+    if answer is None or not answer.ours:
         return _other(address)
     if answer.status == HTTPStatus.OK:
         return ok(f"A consumer is running at {address.host}:{address.port} and is ready.")
@@ -147,8 +166,10 @@ def tls_files(config: Config) -> list[TlsFiles]:
     named = [TlsFiles("kafka", authorities, certificate, key, password)]
     needs_of_stores = needs_of_all(stores.configured_opening(config))
     named += [TlsFiles(*needs.tls) for needs in needs_of_stores if needs.tls is not None]
-    pages = config.http.model_dump()
-    named.append(TlsFiles("http", None, pages.get("tls_certificate"), pages.get("tls_key")))
+    named += [
+        TlsFiles(name, None, section.tls_certificate, section.tls_key)
+        for name, section in (("http", config.http), ("service", config.service))
+    ]
     return [files for files in named if any((files.authorities, files.certificate, files.key))]
 
 
@@ -201,7 +222,9 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
 
 
 def _renewal(section: str) -> str:
-    return "Renew it; the pages show the new one within seconds." if section == "http" else "Renew it and restart."
+    if section in _SHOWN:
+        return "Renew it; the new one is shown within seconds."
+    return "Renew it and restart."
 
 
 def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:

@@ -1,0 +1,223 @@
+"""Findings on the HTTP service: its address, its names, its tokens, its audit log, and where its verdicts go."""
+
+import errno
+import resource
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from consumer.config.config import Config
+from consumer.config.sections.serve import ServiceSection
+from consumer.doctor.brokers import Brokers
+from consumer.doctor.finding import Check, Finding, ok, sentence, warning, wrong
+from consumer.doctor.kafka import cluster_findings, topic_findings
+from consumer.doctor.machine import (
+    ENDS_SOON,
+    descriptors_needed,
+    not_of_this_machine,
+    readiness_at,
+    today,
+    why_not_free,
+)
+from consumer.doctor.served_names import names_not_in
+from consumer.doctor.written_file import check_written
+from consumer.kafka import topics
+from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
+from consumer.model.errors import ConfigError
+from consumer.pages.access import Address, is_loopback, parse_address
+from consumer.tokens.token import Token
+from consumer.tokens.token_file import read_tokens
+from consumer.wiring import kafka_parts, parts
+
+_NAMED_MAX: Final = 5
+_MAKE: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
+
+
+class _Readiness(msgspec.Struct, forbid_unknown_fields=True):
+    """What the service answers at /readyz."""
+
+    ready: bool
+    reasons: tuple[str, ...]
+
+
+def is_named(config: Config) -> bool:
+    """Return whether the configuration has something to say about the service."""
+    return bool(config.service.model_fields_set)
+
+
+def is_alone(config: Config) -> bool:
+    """Return whether it is the configuration of a service, and not of a run besides: it names no source."""
+    return is_named(config) and "url" not in config.source.model_fields_set
+
+
+def service_checks(config: Config) -> Iterator[Check]:
+    """Yield the checks of the service, if the configuration names any of its settings."""
+    if not is_named(config):
+        return
+    yield Check("open files of the service", lambda: check_service_descriptors(config))
+    yield Check("address of the service", lambda: check_service_address(config.service))
+    yield Check("tokens", lambda: check_tokens(config.service))
+    if config.service.audit is not None:
+        audit = Path(config.service.audit)
+        yield Check("audit log", lambda: check_audit(audit))
+    if is_alone(config) and is_kafka(config.sink.url):
+        yield Check("topics of verdicts", lambda: _check_sink(config))
+
+
+def check_service_descriptors(config: Config) -> Iterator[Finding]:
+    """Check that as many connections may be open as the service lets in."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    needed = descriptors_needed(config) + config.service.connections_max
+    if limit == resource.RLIM_INFINITY or limit >= needed:
+        yield ok(f"The service may open {needed} files and connections.")
+        return
+    yield warning(
+        f"The limit is {limit} open files; with service.connections_max = {config.service.connections_max} connections "
+        f"the service needs about {needed}.",
+        "Raise the limit (ulimit -n, or LimitNOFILE= of the unit), or lower service.connections_max.",
+    )
+
+
+def check_service_address(section: ServiceSection) -> Iterator[Finding]:
+    """Check that the service may and can listen, and is found under its names."""
+    address = parse_address(section.listen)
+    if not is_loopback(address):
+        yield from _exposure(section)
+    error = why_not_free(address)
+    if error is None:
+        yield ok(f"{section.listen} is free for the service.")
+    elif error.errno == errno.EADDRINUSE:
+        yield _taken(address, section.tls_certificate)
+    else:
+        yield not_of_this_machine("service", section.listen, error)
+    yield from _names(section)
+
+
+def _exposure(section: ServiceSection) -> Iterator[Finding]:
+    if section.tokens is None:
+        yield wrong(
+            ConfigError,
+            f"service.listen = {section.listen} lets other machines in, but service.tokens is not set.",
+            "Set service.tokens to a file that dupwatch tokens add makes, or listen on 127.0.0.1.",
+        )
+    elif section.tls_certificate is None:
+        yield warning(
+            f"The service at {section.listen} requires tokens without TLS: they are sent in the clear.",
+            "Set service.tls_certificate and service.tls_key, or end TLS at a proxy on the same machine or pod.",
+        )
+    if not section.names:
+        yield warning(
+            "service.names is empty: requests by a host name get 421, only those by an address are answered.",
+            "Add the names that clients, Prometheus and a proxy use.",
+        )
+
+
+def _names(section: ServiceSection) -> Iterator[Finding]:
+    """Check that names are names, and in the certificate."""
+    wrong_ones = [name for name in section.names if not name.isascii() or set(name) & set(":/*@ ")]
+    if wrong_ones:
+        yield wrong(
+            ConfigError,
+            f"service.names has what no request names: {_listed(wrong_ones)}.",
+            "Write each as a host name alone, without scheme, port, path or wildcard.",
+        )
+    elif section.tls_certificate is not None and section.names:
+        try:
+            missing = names_not_in(section.tls_certificate, section.tls_key, section.names)
+        except OSError:
+            # The check of TLS files says what is wrong with them. SSLError is an OSError.
+            return
+        if missing:
+            yield warning(
+                f"The certificate {section.tls_certificate} is not for {_listed(missing)}: clients refuse it there.",
+                "Add these names to the certificate, or take them from service.names.",
+            )
+
+
+def _taken(address: Address, certificate: str | None) -> Finding:
+    """Return who uses the address: a service, with its state, or something else."""
+    place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
+    try:
+        found = None if answer is None or answer.ours else msgspec.json.decode(answer.body, type=_Readiness)
+    except msgspec.DecodeError:
+        found = None
+    if answer is None or found is None:
+        return wrong(
+            ConfigError,
+            f"{place} is in use, but not by a service with this configuration.",
+            "Set service.listen to another port, or stop the process that uses this one.",
+        )
+    if answer.status == HTTPStatus.OK:
+        return ok(f"A service is running at {place} and is ready.")
+    return warning(f"A service is running at {place} but is not ready: {'; '.join(found.reasons)}.", "Check its log.")
+
+
+def check_tokens(section: ServiceSection) -> Iterator[Finding]:
+    """Check that the token file can be used, and that its tokens are valid for a while."""
+    if section.tokens is None:
+        yield ok("service.tokens is not set: every program of this machine may check, store, retract and release.")
+        return
+    try:
+        tokens = read_tokens(Path(section.tokens))
+    except ConfigError as error:
+        yield wrong(
+            ConfigError,
+            sentence(str(error)),
+            "Correct the file, as the user that runs the service, or name another one in service.tokens.",
+        )
+    else:
+        yield from token_findings(section.tokens, tokens, today())
+
+
+def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterator[Finding]:
+    """Yield which tokens are valid, which have expired, and which will soon."""
+    valid = sorted((token for token in tokens if token.state(now) == "valid"), key=lambda token: token.expires_at)
+    if not valid:
+        none = "has no token" if not tokens else "has no valid token"
+        yield warning(f"{path} {none}: the service lets nobody in.", f"Add one: {_MAKE.format(path=path)}")
+    expired = [token.name for token in tokens if token.state(now) == "expired"]
+    if expired:
+        yield warning(
+            f"{len(expired)} tokens have expired: {_listed(expired)}.",
+            "Give their programs new ones; then dupwatch tokens revoke NAME ends this warning.",
+        )
+    soon = [token for token in valid if token.expires_at - now < ENDS_SOON]
+    if soon:
+        yield warning(
+            f"{len(soon)} tokens expire within {ENDS_SOON.days} days, the first on {soon[0].expires_at:%Y-%m-%d}: "
+            f"{_listed([token.name for token in soon])}.",
+            "Give their programs new ones before.",
+        )
+    elif valid:
+        yield ok(f"{len(valid)} tokens are valid; the first expires on {valid[0].expires_at:%Y-%m-%d}.")
+
+
+def check_audit(path: Path) -> Iterator[Finding]:
+    """Check that lines can be appended to the audit log."""
+    wrongs = list(check_written(path, "audit log", "service.audit"))
+    yield from wrongs or [ok(f"The audit log {path} can be written.")]
+
+
+def _check_sink(config: Config) -> Iterator[Finding]:
+    """Check the topics that verdicts on requests go to."""
+    if config.kafka.delivery == "exactly-once":
+        yield wrong(
+            ConfigError,
+            "dupwatch serve delivers verdicts at least once, but kafka.delivery is exactly-once.",
+            'Start it with --set kafka.delivery="at-least-once".',
+        )
+    address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
+    brokers = Brokers(address.brokers, admin_settings(address.brokers, parts.kafka_options(config)))
+    yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
+    plans = [plan for plan in topics.planned(wanted) if plan.name in wanted.written]
+    remedy = f"dupwatch topics init --sink {config.sink.url}"
+    yield from topic_findings(plans, brokers.topics(wanted.written), remedy)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
