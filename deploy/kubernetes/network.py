@@ -15,6 +15,7 @@ _TALKS: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer": ("source.url", "sink.url", "store.url", "registry.url", "tracing.endpoint"),
     "topics": ("source.url", "sink.url"),
     "pack": ("store.url",),
+    "serve": ("sink.url", "store.url", "tracing.endpoint"),
 }
 """The settings that name the addresses each component connects to."""
 _OUTSIDE: Final = ""

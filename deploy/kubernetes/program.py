@@ -22,9 +22,17 @@ READS: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer": ("store", "kafka", "http", "fingerprint", "registry"),
     "topics": ("kafka",),
     "pack": ("store",),
+    "serve": ("store", "kafka", "fingerprint", "service"),
 }
 """The sections whose files a part of dupwatch reads, by component."""
+COMPONENT: Final = "app.kubernetes.io/component"
 _PROGRAM: Final = "dupwatch"
+_SERVE: Final = "serve"
+_ANSWERING: Final = frozenset({"consumer", _SERVE})
+ENDING_S: Final = 20.0
+"""How long after ``service.drain_s`` a service that hangs ends itself."""
+PRE_STOP_S: Final = 5.0
+"""How long the service waits before it stops, while clients are still sent to it."""
 _LOOPBACK: Final = ("127.", "localhost", "[::1]")
 
 
@@ -33,20 +41,39 @@ class WrongConfiguration(Exception):  # noqa: N818  # a sentence for a person
 
 
 @dataclass(frozen=True, slots=True)
+class Front:
+    """Where a component answers over HTTP, as its section of the configuration says."""
+
+    listen: str
+    scheme: str
+    asks_for: str | None
+    """What a scrape has to send: ``basicAuth`` or ``authorization``."""
+
+    @property
+    def port(self) -> int:
+        """Return the port."""
+        return int(self.listen.rpartition(":")[2])
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The configuration of an overlay with all its defaults, as sections of names and values."""
 
     sections: Mapping[str, Any]
 
-    @property
-    def port(self) -> int:
-        """Return the port of the pages."""
-        return int(self.sections["http"]["listen"].rpartition(":")[2])
+    def front(self, component: str) -> Front:
+        """Return where a component answers: the pages of consumers, or the HTTP service."""
+        is_service = component == _SERVE
+        section = self.sections["service" if is_service else "http"]
+        asks = ("authorization", section.get("tokens")) if is_service else ("basicAuth", section.get("user"))
+        scheme = "https" if section.get("tls_certificate") else "http"
+        return Front(section["listen"], scheme, asks[0] if asks[1] else None)
 
-    @property
-    def scheme(self) -> str:
-        """Return the scheme of the pages."""
-        return "https" if self.sections["http"].get("tls_certificate") else "http"
+    def grace_s(self, component: str) -> tuple[float, str]:
+        """Return how long a component may take to end, and where that is said."""
+        if component == _SERVE:
+            return self.sections["service"]["drain_s"] + ENDING_S + PRE_STOP_S, "service.drain_s"
+        return self.sections["kafka"]["grace_s"], "kafka.grace_s"
 
     def files(self, sections: Sequence[str]) -> set[str]:
         """Return the files that these sections name."""
@@ -67,24 +94,25 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
     for workload in workloads(documents):
         yield from _configured(workload, known)
         yield from _files(workload, known, settings)
-        if workload.component == "consumer":
-            yield from _consumer(workload, settings)
+        if workload.component in _ANSWERING:
+            yield from _answering(workload, settings)
     for monitor in of_kind(documents, "ServiceMonitor"):
+        front = settings.front(monitor["spec"]["selector"].get("matchLabels", {}).get(COMPONENT, ""))
         for endpoint in monitor["spec"]["endpoints"]:
             if endpoint.get("path", "/metrics") not in PAGES:
                 yield f"{name_of(monitor)} scrapes {endpoint['path']}, which is not a page"
-            yield from _scraped(name_of(monitor), endpoint, settings)
+            yield from _scraped(name_of(monitor), endpoint, front)
 
 
-def _scraped(where: str, endpoint: Mapping[str, Any], settings: Settings) -> Iterator[str]:
-    """Check that a scrape uses the scheme of the pages, and sends no password in the clear."""
+def _scraped(where: str, endpoint: Mapping[str, Any], front: Front) -> Iterator[str]:
+    """Check that a scrape uses the scheme of the pages, and sends what they ask for, but not in the clear."""
     scheme = endpoint.get("scheme", "http").lower()
-    if scheme != settings.scheme:
-        yield f"{where} uses {scheme}, but the pages are served over {settings.scheme}"
+    if scheme != front.scheme:
+        yield f"{where} uses {scheme}, but the pages are served over {front.scheme}"
     if scheme == "http" and any(name in endpoint for name in ("basicAuth", "authorization", "bearerTokenSecret")):
-        yield f"{where} sends a password over plain HTTP; serve the pages over TLS (http.tls_certificate)"
-    if settings.sections["http"].get("user") and "basicAuth" not in endpoint:
-        yield f"{where} sends no password, but the pages require one"
+        yield f"{where} sends a secret over plain HTTP; serve over TLS (tls_certificate)"
+    if front.asks_for is not None and front.asks_for not in endpoint:
+        yield f"{where} has no {front.asks_for}, but is asked for it"
 
 
 @cache
@@ -148,19 +176,21 @@ def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[D
     return paths
 
 
-def _consumer(workload: Workload, settings: Settings) -> Iterator[str]:
-    needed_s = settings.sections["kafka"]["grace_s"]
+def _answering(workload: Workload, settings: Settings) -> Iterator[str]:
+    front, (needed_s, setting) = settings.front(workload.component), settings.grace_s(workload.component)
     grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
     if grace_s < needed_s:
-        yield f"{workload.where} is killed after {grace_s} s, but kafka.grace_s allows {needed_s:g} s for the shutdown"
-    if container_ports(workload).get("http") != settings.port:
-        yield f"{workload.where} has no port http at {settings.port}, where dupwatch listens"
-    if settings.sections["http"]["listen"].startswith(_LOOPBACK):
-        yield f"{workload.where} listens on {settings.sections['http']['listen']}, where probes cannot reach it"
+        yield f"{workload.where} is killed after {grace_s} s, but {setting} allows {needed_s:g} s for the shutdown"
+    if container_ports(workload).get("http") != front.port:
+        yield f"{workload.where} has no port http at {front.port}, where dupwatch listens"
+    if front.listen.startswith(_LOOPBACK):
+        yield f"{workload.where} listens on {front.listen}, where probes cannot reach it"
+    elif workload.component == _SERVE and front.asks_for is None:
+        yield f"{workload.where} listens on {front.listen} without service.tokens, which dupwatch refuses"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         asked = workload.containers[0].get(probe, {}).get("httpGet", {})
         path, scheme = asked.get("path"), asked.get("scheme", "HTTP").lower()
         if path not in PAGES:
             yield f"{workload.where}: its {probe} requests {path}, which is not a page"
-        elif scheme != settings.scheme:
-            yield f"{workload.where}: its {probe} uses {scheme}, but the pages are served over {settings.scheme}"
+        elif scheme != front.scheme:
+            yield f"{workload.where}: its {probe} uses {scheme}, but the pages are served over {front.scheme}"

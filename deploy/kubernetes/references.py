@@ -197,5 +197,7 @@ def _credentials(document: Document) -> Iterator[tuple[str, str]]:
         for endpoint in document["spec"]["endpoints"]:
             for reference in endpoint.get("basicAuth", {}).values():
                 yield reference["name"], reference["key"]
+            if (token := endpoint.get("authorization", {}).get("credentials")) is not None:
+                yield token["name"], token["key"]
             if "secret" in (authority := endpoint.get("tlsConfig", {}).get("ca", {})):
                 yield authority["secret"]["name"], authority["secret"]["key"]

@@ -36,6 +36,7 @@ class Break(NamedTuple):
 CONSUMER: Final = ("Deployment", "dupwatch-consumer")
 POD: Final = "spec.template.spec"
 FIRST: Final = f"{POD}.containers.0"
+SERVE: Final = ("Deployment", "dupwatch-serve")
 SCALER: Final = ("ScaledObject", "dupwatch-consumer")
 
 UNKNOWN_OR_WRONG: Final = [
@@ -133,9 +134,9 @@ NOT_AS_THE_PROGRAM: Final = [
         "CronJob dupwatch-pack: the configuration names /run/secrets/gateway/tls.key",
     ),
     Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.path", "/metric", "scrapes /metric"),
-    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", GONE, "sends a password over plain HTTP"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", GONE, "sends a secret over plain HTTP"),
     Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", "http", "the pages are served over https"),
-    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.basicAuth", GONE, "the pages require one"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.basicAuth", GONE, "has no basicAuth"),
     Break(
         "ServiceMonitor",
         "dupwatch-consumer",
@@ -241,7 +242,51 @@ SCALED_WRONG: Final = [
     ),
     Break(*CONSUMER, "spec.replicas", 3, "both set the number of replicas"),
 ]
-ALL: Final = [*UNKNOWN_OR_WRONG, *NOT_THERE, *NOT_AS_THE_PROGRAM, *LOOSE, *SHUT_OR_OPEN, *SCALED_WRONG]
+SERVED_WRONG: Final = [
+    Break(*SERVE, f"{POD}.terminationGracePeriodSeconds", 44, "killed after 44 s, but service.drain_s allows 45 s"),
+    Break(*SERVE, f"{FIRST}.ports.0.containerPort", 9464, "has no port http at 8750"),
+    Break(*SERVE, f"{FIRST}.livenessProbe.httpGet.scheme", "HTTP", "its livenessProbe uses http"),
+    Break(*SERVE, f"{FIRST}.readinessProbe.httpGet.path", "/ready", "requests /ready, which is not a page"),
+    Break(*SERVE, f"{FIRST}.resources.limits", GONE, "has no memory limit"),
+    Break("Secret", "dupwatch-tokens", "stringData.tokens.json", GONE, "names /run/secrets/tokens/tokens.json"),
+    Break("Secret", "dupwatch-serve", "metadata.name", "other", "names the Secret dupwatch-serve"),
+    Break("Secret", "dupwatch-scrape", "stringData.token", GONE, "names token in the Secret dupwatch-scrape"),
+    Break("ServiceMonitor", "dupwatch-serve", "spec.endpoints.0.authorization", GONE, "has no authorization"),
+    Break("ServiceMonitor", "dupwatch-serve", "spec.endpoints.0.scheme", "http", "sends a secret over plain HTTP"),
+    Break("Service", "dupwatch-serve", "spec.ports.0.targetPort", "web", "names the port web"),
+    Break("PodDisruptionBudget", "dupwatch-serve", "spec.selector.matchLabels.tier", "x", "selects no pods"),
+    Break("NetworkPolicy", "served", "spec.ingress.0.ports.0.port", "web", "NetworkPolicy served names the port web"),
+    Break(
+        "NetworkPolicy",
+        "to-kafka",
+        "spec.podSelector.matchExpressions.0.values",
+        ["consumer", "topics"],
+        "Deployment dupwatch-serve has no egress to kafka:9093 of sink.url",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-gateway",
+        "spec.podSelector.matchExpressions.0.values",
+        ["consumer", "pack"],
+        "Deployment dupwatch-serve has no egress to hbase:9090",
+    ),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
+        ["consumer", "pack"],
+        "Deployment dupwatch-serve has no ingress",
+    ),
+]
+ALL: Final = [
+    *UNKNOWN_OR_WRONG,
+    *NOT_THERE,
+    *NOT_AS_THE_PROGRAM,
+    *LOOSE,
+    *SHUT_OR_OPEN,
+    *SCALED_WRONG,
+    *SERVED_WRONG,
+]
 
 
 def changed(rendered: Rendered, change: Break) -> Rendered:
@@ -323,29 +368,32 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("component", "settings", "setting", "place"),
+    ("component", "settings", "setting", "place", "asking"),
     [
         (
             "registry",
             '[registry]\nurl = "http://registry-0.kafka.svc:8081,http://registry-1.kafka.svc:8081"\n[judge]',
             "registry.url",
             "kafka:8081",
+            ["consumer"],
         ),
         (
             "tracing",
             '[tracing]\nenabled = true\nendpoint = "http://otel.monitoring.svc:4318"\n[judge]',
             "tracing.endpoint",
             "monitoring:4318",
+            ["consumer", "serve"],
         ),
     ],
 )
-def test_what_consumers_ask_besides_has_to_be_let_through(
-    cluster: Cluster, component: str, settings: str, setting: str, place: str
+def test_what_is_asked_besides_has_to_be_let_through(
+    cluster: Cluster, component: str, settings: str, setting: str, place: str, asking: list[str]
 ) -> None:
     """The registry and the collector; each has a component that lets consumers out to it."""
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": settings})
-    fault = f"Deployment dupwatch-consumer has no egress to {place} of {setting}"
-    assert cluster.faults(rendered) == [fault]
+    assert cluster.faults(rendered) == [
+        f"Deployment dupwatch-{name} has no egress to {place} of {setting}" for name in asking
+    ]
     policies = read((KUBERNETES / "components" / component / "network.yaml").read_text())
     rendered.documents.extend(policies)
     assert cluster.faults(rendered) == []
@@ -360,6 +408,16 @@ def test_a_place_outside_of_the_cluster_has_to_be_let_through(cluster: Cluster) 
     outside = {"to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"protocol": "TCP", "port": 443}]}
     rendered.documents.append({**policy, "spec": {**policy["spec"], "egress": [outside]}})
     assert cluster.faults(rendered) == []
+
+
+def test_a_service_that_others_reach_needs_tokens(cluster: Cluster) -> None:
+    """Without them it would not start, and on loopback no probe would reach it."""
+    for changes, message in (
+        ({'tokens = "/run/secrets/tokens/tokens.json"\n': ""}, "without service.tokens, which dupwatch refuses"),
+        ({"0.0.0.0:8750": "127.0.0.1:8750"}, "Deployment dupwatch-serve listens on 127.0.0.1:8750, where probes"),
+    ):
+        faults = cluster.faults(reconfigured(cluster.rendered("production"), changes))
+        assert any(message in fault for fault in faults), faults
 
 
 def reconfigured(rendered: Rendered, changes: Mapping[str, str]) -> Rendered:
@@ -380,7 +438,7 @@ def test_every_command_is_one(cluster: Cluster, name: str) -> None:
         for container in workload.containers
     ]
     ours = [words[words.index("dupwatch") + 1 :] for words in commands if "dupwatch" in words]
-    assert len(ours) == 4
+    assert len(ours) == (5 if name == "production" else 4)
     for words in ours:
         assert read_command(words)["config"] == Path("/etc/dupwatch/dupwatch.toml")
 

@@ -13,7 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
-from deploy.kubernetes import rules
+from consumer.config.time_limits import ENDING_S
+from deploy.kubernetes import program, rules
 from deploy.kubernetes.check import SECRETS
 from deploy.kubernetes.manifests import selects
 from deploy.kubernetes.program import PAGES
@@ -21,7 +22,7 @@ from deploy.kubernetes.schemas import strict
 from deploy.local.ports import HOST, free_ports
 from deploy.local.process import wait_until
 from tests.cli.command import start
-from tests.deploy.kubernetes.conftest import OVERLAYS
+from tests.deploy.kubernetes.conftest import KUBERNETES, OVERLAYS
 
 _WITHOUT = (
     "import runpy, sys; sys.modules['yaml'] = None; runpy.run_module('deploy.kubernetes.check', None, '__main__')"
@@ -77,6 +78,14 @@ def test_labels_are_selected_as_kubernetes_does() -> None:
     for key, operator, values, meant in wanted:
         selector = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
         assert selects(selector, labels) == meant
+
+
+def test_the_time_to_end_is_that_of_the_program() -> None:
+    """The check knows it by heart, since nothing of the program is imported there; and how long preStop sleeps."""
+    assert program.ENDING_S == ENDING_S
+    serve = yaml.safe_load((KUBERNETES / "components" / "serve" / "serve.yaml").read_text())
+    command = serve["spec"]["template"]["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert command == ["sleep", f"{program.PRE_STOP_S:g}"]
 
 
 def test_the_pages_are_there_before_the_brokers_are() -> None:
