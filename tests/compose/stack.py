@@ -37,8 +37,12 @@ _PAUSE_S: Final = 1.0
 _LOG_LINES: Final = 40
 _HEALTHY: Final = "service_healthy"
 _COMPLETED: Final = "service_completed_successfully"
+PROFILE: Final = "serve"
+"""The profile that is started; others are for commands."""
 # Any free port: the machine may have other uses for the usual ones.
-_PORTS: Final = {"CONSUMER_PORTS": "", "PROMETHEUS_PORT": "", "ALERTMANAGER_PORT": "", "GRAFANA_PORT": ""}
+_PORTS: Final = dict.fromkeys(
+    ("CONSUMER_PORTS", "SERVE_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT", "GRAFANA_PORT"), ""
+)
 
 
 class StackFailed(AssertionError):  # noqa: N818  # it is what the stack did
@@ -106,7 +110,8 @@ class Stack:
     def compose(self, *arguments: str, wait_s: float = COMMAND_S, options: Sequence[str] = ()) -> str:
         """Run a command of compose; what it printed. Raises ``StackFailed``."""
         files = [word for name in self.files for word in ("-f", name)]
-        return self._run([*self.engine.compose, "-p", PROJECT, *files, *options, *arguments], wait_s)
+        command = [*self.engine.compose, "-p", PROJECT, *files, "--profile", PROFILE, *options, *arguments]
+        return self._run(command, wait_s)
 
     def container(self, *arguments: str, wait_s: float = COMMAND_S) -> str:
         """Run a command of the engine; what it printed. Raises ``StackFailed``."""
@@ -119,11 +124,11 @@ class Stack:
         self.compose("build", wait_s=BUILD_S, options=options)
 
     def up(self) -> None:
-        """Start all services that no profile asks for, each when what it depends on is as it has to be."""
+        """Start the services of no profile and of ``PROFILE``, each when what it depends on is as it has to be."""
         wanted = {
             name: settings.get("depends_on", {})
             for name, settings in self.services.items()
-            if "profiles" not in settings
+            if settings.get("profiles", [PROFILE]) == [PROFILE]
         }
         conditions = {(on, how["condition"]) for needs in wanted.values() for on, how in needs.items()}
         for service in TopologicalSorter({name: set(needs) for name, needs in wanted.items()}).static_order():
@@ -138,8 +143,8 @@ class Stack:
         self.compose("up", "--detach", "--no-deps", "--no-recreate", "--scale", f"{service}={count}", service)
 
     def run(self, service: str, *arguments: str, options: Sequence[str] = (), wait_s: float = COMMAND_S) -> str:
-        """Run a service of the profile ``demo`` to its end."""
-        profile = ["--profile", "demo"]
+        """Run a service that is a command, of the profiles ``demo`` and ``tools``, to its end; what it printed."""
+        profile = ["--profile", "demo", "--profile", "tools"]
         return self.compose(
             "run", "--rm", "--no-deps", "-T", *options, service, *arguments, wait_s=wait_s, options=profile
         )

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -176,6 +177,55 @@ def test_prometheus_has_the_metrics(stack: Stack, trials: list[Trial]) -> None:
 def test_the_consumer_computes_with_the_compiled_engine(stack: Stack) -> None:
     """As its metrics say."""
     assert metric(stack, "dupwatch_build_info", engine="compiled") == 1
+
+
+def test_the_service_answers_whom_it_knows(stack: Stack, trials: list[Trial]) -> None:
+    """A token is made by one command; what it checks and stores is in the store and on the topics of the consumers."""
+    stack.wait_healthy("serve")
+    address = stack.address(stack.ids("serve")[0], 8750)
+    assert address.startswith("127.0.0.1:")
+    roles = ["--role", "reader", "--role", "writer"]
+    secret = stack.run("tokens", "add", "crawler", *roles, "--owner", "An Na").split()[-1]
+    copied = json_lines(trials[0].feed.read_bytes())[0] | {"id": "over-http"}
+
+    def sent(path: str, *, token: str | None) -> tuple[int, dict[str, Any]]:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        body = json.dumps({"articles": [copied]}).encode()
+        request = urllib.request.Request(f"http://{address}{path}", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, {}
+
+    # The running service looks at the file every second.
+    stack.wait(lambda: sent("/v1/check", token=secret)[0] == 200, "the service knows the token", "serve")
+    assert sent("/v1/check", token=None)[0] == 401
+    (checked,) = sent("/v1/check", token=secret)[1]["results"]
+    (stored,) = sent("/v1/articles", token=secret)[1]["results"]
+    assert (checked["outcome"], stored["outcome"]) == ("duplicate", "duplicate")
+    assert stored["duplicate_of"] == checked["matches"][0]["id"]
+    assert ("over-http", stored["version"], "duplicate") in flags_of(verdicts_of(verdicts_on(stack, "duplicates")))
+    stack.say("checked and stored over HTTP")
+
+
+def test_prometheus_scrapes_the_service_with_its_token(stack: Stack) -> None:
+    """The secret is in no environment and no log, and only Prometheus and dupwatch can read it."""
+    query = 'count(up{job="dupwatch-serve"} == 1)'
+    stack.wait(lambda: asked(stack, query) == {"": 1}, "Prometheus has the service", "prometheus")
+    (prometheus,), (made,) = stack.ids("prometheus"), stack.ids("scrape-token")
+    listed = stack.container("exec", prometheus, "ls", "-ln", "/run/dupwatch").splitlines()
+    modes = {line.split()[-1]: (line.split()[0], *line.split()[2:4]) for line in listed[1:]}
+    assert modes["prometheus.secret"] == ("-rw-r-----", "10001", "10001")
+    assert modes["tokens.json"] == ("-rw-------", "10001", "10001")
+    secret = stack.container("exec", prometheus, "cat", "/run/dupwatch/prometheus.secret").strip()
+    assert secret.startswith("dupwatch_")
+    assert secret not in stack.logs(made)
+    # Started again, it makes no other one.
+    stack.compose("up", "--detach", "--no-deps", "scrape-token")
+    stack.wait_completed("scrape-token")
+    assert stack.container("exec", prometheus, "cat", "/run/dupwatch/prometheus.secret").strip() == secret
 
 
 def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: list[Trial]) -> None:

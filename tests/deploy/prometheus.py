@@ -92,7 +92,8 @@ def _configured(folder: Path, targets: tuple[str, ...]) -> Path:
     """The configuration and rules of the tree, with other targets and intervals."""
     every = "1s"
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
-    (job,) = config["scrape_configs"]
+    job = config["scrape_configs"][0]
+    config["scrape_configs"] = [job]
     del job["dns_sd_configs"]
     job["static_configs"] = [{"targets": [*targets]}]
     config["global"] = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every}

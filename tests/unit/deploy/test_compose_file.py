@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from consumer.config.loading import load_config
+from consumer.config.time_limits import ENDING_S
 from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]
@@ -51,9 +52,9 @@ def test_versions_are_those_of_the_tests() -> None:
 
 
 def test_ports_are_published_on_loopback_only() -> None:
-    """Of the pages for people; brokers and the gateway, which ask nobody who he is, are not published at all."""
+    """Of pages and service; brokers and the gateway, which ask nobody who he is, are not published at all."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published.keys() == {"consumer", "prometheus", "alertmanager", "grafana"}
+    assert published.keys() == {"consumer", "serve", "prometheus", "alertmanager", "grafana"}
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 
@@ -81,12 +82,14 @@ def test_alerts_reach_an_alertmanager_with_a_place_for_each_severity() -> None:
             assert [alert for alert in alerts if re.fullmatch(pattern[1], alert["alert"])]
 
 
-def test_no_password_is_scraped_over_plain_http() -> None:
-    """In the file for Prometheus, and in the example of the documentation."""
+def test_no_secret_is_scraped_over_plain_http() -> None:
+    """In the file for Prometheus, and in the example of the documentation; within the network of one machine it may."""
     example = (ROOT / "docs" / "monitoring.md").read_text().split("```yaml\n")[1].split("```")[0]
     for text in ((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text(), example):
         for job in yaml.safe_load(text)["scrape_configs"]:
-            assert job.get("scheme") == "https" or not job.keys() & {"basic_auth", "authorization"}, job
+            asked = {name for found in job.get("dns_sd_configs", []) for name in found["names"]}
+            stays = "static_configs" not in job and asked <= SERVICES.keys()
+            assert job.get("scheme") == "https" or stays or not job.keys() & {"basic_auth", "authorization"}, job
 
 
 @pytest.mark.parametrize("file", sorted(DOCKER.rglob("*.Dockerfile")), ids=lambda file: file.name)
@@ -98,11 +101,12 @@ def test_a_base_can_be_pinned_by_its_digest(file: Path) -> None:
     assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) <= {"${BASE}"} | stages
 
 
-def test_the_gateway_is_reached_by_consumers_alone() -> None:
+def test_the_gateway_is_reached_by_those_who_judge_alone() -> None:
     """They are the only others on its network, which has no way out."""
     assert {name for name, service in SERVICES.items() if "store" in service.get("networks", [])} == {
         "hbase",
         "consumer",
+        "serve",
     }
     assert FILE["networks"]["store"]["internal"] is True
 
@@ -125,6 +129,38 @@ def test_the_consumer_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPat
     assert 'CMD ["dupwatch", "health"]' in (DOCKER / "consumer.Dockerfile").read_text()
     assert service["ports"][0].endswith(f":{port}")
     assert int(service["stop_grace_period"].removesuffix("s")) >= config.kafka.grace_s
+
+
+def test_the_service_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs tokens, which it can read and not change; its health check and Prometheus ask where it listens."""
+    service = SERVICES["serve"]
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, value)
+    config = load_config(None, {})
+    port = config.service.listen.rpartition(":")[2]
+    assert config.service.tokens is not None
+    folder = Path(config.service.tokens).parent
+    assert service["volumes"] == [f"tokens:{folder}:ro"]
+    assert config.service.names == ("serve",)
+    assert service["ports"][0].endswith(f":{port}")
+    assert f"http://127.0.0.1:{port}/healthz" in service["healthcheck"]["test"][-1]
+    assert int(service["stop_grace_period"].removesuffix("s")) >= config.service.drain_s + ENDING_S
+    jobs = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    (job,) = [job for job in jobs if job["job_name"] == "dupwatch-serve"]
+    assert job["dns_sd_configs"][0]["port"] == int(port)
+    assert set(service["networks"]) & set(SERVICES["prometheus"]["networks"])
+
+
+def test_the_service_and_its_commands_start_only_where_they_are_asked_for() -> None:
+    """One more way in is opened on purpose; and what makes tokens uses the file that the service reads."""
+    assert SERVICES["serve"]["profiles"] == ["serve"]
+    assert SERVICES["tokens"]["profiles"] == ["tools"]
+    for name in ("scrape-token", "tokens"):
+        assert SERVICES[name]["environment"] == SERVICES["serve"]["environment"]
+        assert SERVICES[name]["network_mode"] == "none"
+        assert SERVICES[name]["volumes"] == ["tokens:/var/lib/dupwatch"]
+    # What is configured for the service is none of the consumer's business: its doctor would look for the file.
+    assert not [name for name in SERVICES["consumer"]["environment"] if "SERVICE__" in name]
 
 
 def test_what_is_copied_into_images_is_let_through_and_nothing_else() -> None:
