@@ -1,7 +1,13 @@
 """docker-compose.yml, the Dockerfiles and .dockerignore, as far as they can be judged by reading them."""
 
+import os
 import re
+import stat
+import subprocess
+import sys
+import time
 import tomllib
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +16,8 @@ import yaml
 
 from consumer.config.loading import load_config
 from consumer.config.time_limits import ENDING_S
+from consumer.tokens.token import digest_of
+from consumer.tokens.token_file import read_tokens
 from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]
@@ -161,6 +169,31 @@ def test_the_service_and_its_commands_start_only_where_they_are_asked_for() -> N
         assert SERVICES[name]["volumes"] == ["tokens:/var/lib/dupwatch"]
     # What is configured for the service is none of the consumer's business: its doctor would look for the file.
     assert not [name for name in SERVICES["consumer"]["environment"] if "SERVICE__" in name]
+
+
+def test_the_token_of_prometheus_is_made_once_and_again_before_it_expires(tmp_path: Path) -> None:
+    """The script of the one-shot service, in another folder: 300 days leave two months until a token ends."""
+    script = SERVICES["scrape-token"]["entrypoint"][-1].replace("$$", "$").replace("/var/lib/dupwatch", str(tmp_path))
+    place = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    secret, tokens = tmp_path / "prometheus.secret", tmp_path / "tokens.json"
+
+    def made() -> str:
+        variables = place | {"DUPWATCH_SERVICE__TOKENS": str(tokens)}
+        ran = subprocess.run(["sh", "-euc", script], env=variables, capture_output=True, text=True, check=True)
+        assert "dupwatch_" not in ran.stdout + ran.stderr
+        return secret.read_text()
+
+    first = made()
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o640
+    assert made() == first
+    for days, again in ((299, False), (302, True)):
+        day_s = 86_400
+        os.utime(secret, times=(time.time() - days * day_s,) * 2)
+        assert (made() != first) == again
+    found = read_tokens(tokens)
+    assert [token.sha256 for token in found] == [digest_of(text.strip()) for text in (first, secret.read_text())]
+    assert {role for token in found for role in token.roles} == {"reader"}
+    assert found[0].expires_at - found[0].created_at > timedelta(days=360)
 
 
 def test_what_is_copied_into_images_is_let_through_and_nothing_else() -> None:
