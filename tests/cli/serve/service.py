@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -39,13 +39,18 @@ class Process(Client):
 
 @contextmanager
 def serving(
-    store: str, folder: Path, *more: str, secure: bool = False, out: IO[bytes] | None = None
+    store: str,
+    folder: Path,
+    *more: str,
+    secure: bool = False,
+    out: IO[bytes] | None = None,
+    starts: "Callable[..., subprocess.Popen[bytes]]" = start,
 ) -> Iterator[Process]:
     """Serve a store, with this standard output; kill the process at the end if it still runs."""
     (port,) = free_ports(1)
     log = folder / "serve.log"
     with log.open("wb") as err:
-        process = start(
+        process = starts(
             "serve", "--store", store, "--set", f"service.listen=127.0.0.1:{port}", "--set", "log.format=json", *more,
             stdout=out, stderr=err,
         )  # fmt: skip
