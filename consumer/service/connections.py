@@ -142,6 +142,11 @@ class Connection(H11Protocol):
         self._expect_head()
 
     @override
+    def _should_upgrade(self) -> bool:
+        # There is nothing to upgrade to, and uvicorn would warn of each request that it lacks a package.
+        return False
+
+    @override
     def handle_events(self) -> None:
         if self.flow.write_paused and not self._has_request:
             # The answer to the next request would have to stay in memory, too.
@@ -185,7 +190,9 @@ class Connection(H11Protocol):
             self._connections.met("head_bytes_max")
             self._refuse(head_too_large())
         else:
-            self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {error or msg}."))
+            # h11 quotes the line, which may have a secret in it.
+            why = str(error or msg).partition(": bytearray")[0].rstrip(".:")
+            self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {why}."))
 
     def begin(self, transport: asyncio.Transport) -> None:
         """Take requests from now on."""
