@@ -206,7 +206,7 @@ class Connection(H11Protocol):
 
     def _expect_head(self) -> None:
         """Give the client its time for the head of a request, from the first byte; a new connection at once."""
-        if self._has_request or self.transport.is_closing() or self.flow.write_paused:
+        if self._has_request or self.transport.is_closing():
             self._stop_waiting()
         elif self._head_due is None:
             self._head_due = self.loop.call_later(self._connections.receive_s, self._too_slow)
@@ -250,5 +250,4 @@ class Connection(H11Protocol):
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event) or b"")
-        self._expect_reading()
         self.transport.close()

@@ -3,15 +3,18 @@
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
 import dupwatch
 from tests.cli.command import wait_for
-from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, wait_until_ready
+from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, trusting, wait_until_ready
+from tests.unit.service.test_https import files
 from tests.unit.service.test_limits import read_answer, read_head
+from tests.unit.tls.pair import Pair
 
 VERSIONS = 800
 URL = "http://news.example/" + "u" * 8_000
@@ -31,13 +34,22 @@ def filled() -> Iterator[dupwatch.Window]:
         yield window
 
 
+@pytest.fixture(params=["http", "https"])
+def over(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """The settings of a service with TLS, and without."""
+    return {} if request.param == "http" else files(Pair(tmp_path / "served"))
+
+
 @contextmanager
 def not_reading(client: Client, requests: int) -> Iterator[socket.socket]:
     """Somebody who sends requests and reads nothing by himself."""
-    with socket.socket() as connection:
+    with ExitStack() as resources:
+        connection = resources.enter_context(socket.socket())
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         connection.settimeout(WAIT_S)
         connection.connect(client.address)
+        if client.url.startswith("https:"):
+            connection = resources.enter_context(trusting().wrap_socket(connection, suppress_ragged_eofs=False))
         connection.sendall(REQUEST * requests)
         yield connection
 
@@ -47,9 +59,9 @@ def wait_for_connections(client: Client, count: int) -> None:
     wait_for(lambda: client.metric("dupwatch_connections") == count + 1, WAIT_S)
 
 
-def test_an_answer_that_nobody_reads_is_given_up(filled: dupwatch.Window) -> None:
+def test_an_answer_that_nobody_reads_is_given_up(filled: dupwatch.Window, over: dict[str, str]) -> None:
     """Though the client stays connected, and has asked for more."""
-    with served(judging_of(filled), send_s=SOON_S) as client:
+    with served(judging_of(filled), send_s=SOON_S, **over) as client:
         wait_until_ready(client)
         with not_reading(client, 10):
             wait_for(lambda: client.limits_met("send_s") == 1, WAIT_S)
@@ -69,9 +81,9 @@ def test_an_answer_before_a_refusal_is_given_up_too(filled: dupwatch.Window) -> 
             wait_for_connections(client, 0)
 
 
-def test_the_next_request_waits_until_the_answer_is_read(filled: dupwatch.Window) -> None:
+def test_the_next_request_waits_until_the_answer_is_read(filled: dupwatch.Window, over: dict[str, str]) -> None:
     """And gets its answer then."""
-    with served(judging_of(filled), send_s=LONG_S, receive_s=SOON_S) as client:
+    with served(judging_of(filled), send_s=LONG_S, receive_s=SOON_S, **over) as client:
         wait_until_ready(client)
         with not_reading(client, 3) as connection:
             wait_for(lambda: client.metric(ANSWERED) == 1, WAIT_S)
