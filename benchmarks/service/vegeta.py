@@ -8,8 +8,9 @@ import base64
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ _AT_THE_END: Final = "no targets to attack"
 """The error of requests that vegeta would have sent after the last one."""
 _END_S: Final = 120.0
 _ENCODER: Final = msgspec.json.Encoder()
+_JSON: Final = MappingProxyType({"Content-Type": "application/json"})
 
 
 def _found(name: str) -> str:
@@ -37,10 +39,12 @@ VegetaOption = Annotated[str, typer.Option("--vegeta", help="The program.", call
 
 
 class Request(NamedTuple):
-    """A request with a JSON body."""
+    """A request, by default with a JSON body."""
 
     url: str
-    body: bytes
+    body: bytes = b""
+    method: str = "POST"
+    headers: Mapping[str, str] = _JSON
 
 
 class _Hit(msgspec.Struct):
@@ -92,13 +96,12 @@ def attack(program: str, requests: Sequence[Request], *, rate: int = 0, workers:
 
 
 def _write(path: Path, requests: Iterable[Request]) -> None:
-    header = {"Content-Type": ["application/json"]}
     with path.open("wb") as lines:
         for request in requests:
             target = {
-                "method": "POST",
+                "method": request.method,
                 "url": request.url,
-                "header": header,
+                "header": {name: [value] for name, value in request.headers.items()},
                 "body": base64.b64encode(request.body).decode(),
             }
             lines.write(_ENCODER.encode(target) + b"\n")

@@ -3,12 +3,15 @@
 uvicorn limits none of that: it closes idle connections only once they had a request, and what it refuses gets plain
 text. A client that opens connections and sends nothing must not keep out others, so for a new one the connection is
 closed that has been without a request for longest.
+
+Nor does it limit answers that nobody reads, which stay in memory: they have a time and a number of bytes here, and the
+next request of their connection waits until they are read.
 """
 
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import h11
 from typing_extensions import override
@@ -31,16 +34,29 @@ def head_too_large() -> ProblemError:
     )
 
 
+class ConnectionLimits(NamedTuple):
+    """How many may be open, how long a head may take, and how long and how large answers may be that are not read."""
+
+    connections_max: int
+    receive_s: float
+    send_s: float
+    unread_bytes_max: int
+
+
 class Connections:
-    """The open connections, at most ``connections_max``; a head may take ``receive_s``. Used by one event loop.
+    """The open connections, and their limits. Used by one event loop.
 
     Limits that are met, and how many connections are open, go to ``report``.
     """
 
-    def __init__(self, connections_max: int, receive_s: float, report: Callable[[object], None]) -> None:
-        self.receive_s = receive_s
-        self._most = connections_max
+    def __init__(self, limits: ConnectionLimits, report: Callable[[object], None]) -> None:
+        self.receive_s = limits.receive_s
+        self.send_s = limits.send_s
+        self._most = limits.connections_max
+        self._unread_bytes_max = limits.unread_bytes_max
         self._report = report
+        # Those that should read, that which has to for longest first.
+        self._unread: dict[Connection, None] = {}
         # In the order in which their last request ended, or they were opened, since dictionaries keep it.
         self._open: dict[Connection, None] = {}
 
@@ -66,8 +82,24 @@ class Connections:
             del self._open[connection]
             self._open[connection] = None
 
+    def note_unread(self, connection: "Connection") -> None:
+        """Note that a client does not read as fast as it is answered; close others that read no faster, if need be."""
+        self._unread[connection] = None
+        while sum(each.unread_bytes for each in self._unread) > self._unread_bytes_max:
+            slowest = next(iter(self._unread))
+            if slowest is connection:
+                # An answer may be larger than all may be together.
+                return
+            self.met("unread_bytes_max")
+            slowest.abort()
+
+    def note_read(self, connection: "Connection") -> None:
+        """Note that a client has read its answers, or most of them."""
+        self._unread.pop(connection, None)
+
     def leave(self, connection: "Connection") -> None:
         """Note that a connection is closed."""
+        self._unread.pop(connection, None)
         if self._open.pop(connection, 0) is None:
             self._report(ConnectionsChanged(len(self._open)))
 
@@ -83,6 +115,12 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **options)
         self._connections = connections
         self._head_due: asyncio.TimerHandle | None = None
+        self._reading_due: asyncio.TimerHandle | None = None
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes that were answered and that neither the client nor the kernel has taken."""
+        return self.transport.get_write_buffer_size()
 
     @property
     def is_needed(self) -> bool:
@@ -104,22 +142,45 @@ class Connection(H11Protocol):
         self._expect_head()
 
     @override
+    def _should_upgrade(self) -> bool:
+        # There is nothing to upgrade to, and uvicorn would warn of each request that it lacks a package.
+        return False
+
+    @override
+    def handle_events(self) -> None:
+        if self.flow.write_paused and not self._has_request:
+            # The answer to the next request would have to stay in memory, too.
+            self.flow.pause_reading()
+        else:
+            super().handle_events()
+
+    @override
     def on_response_complete(self) -> None:
         self._connections.moved_on(self)
+        self._expect_reading()
         super().on_response_complete()
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._connections.note_unread(self)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._connections.note_read(self)
+        if not self._has_request and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self.handle_events()
+            self._expect_head()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._reading_due is not None:
+            self._reading_due.cancel()
         self._connections.leave(self)
         super().connection_lost(exc)
-
-    @override
-    def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()
-        if self.transport.get_write_buffer_size():
-            # The client does not read its answer, and would keep it in memory.
-            self.transport.abort()
 
     @override
     def send_400_response(self, msg: str) -> None:
@@ -129,7 +190,9 @@ class Connection(H11Protocol):
             self._connections.met("head_bytes_max")
             self._refuse(head_too_large())
         else:
-            self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {error or msg}."))
+            # h11 quotes the line, which may have a secret in it.
+            why = str(error or msg).partition(": bytearray")[0].rstrip(".:")
+            self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {why}."))
 
     def begin(self, transport: asyncio.Transport) -> None:
         """Take requests from now on."""
@@ -152,6 +215,18 @@ class Connection(H11Protocol):
         if self._head_due is not None:
             self._head_due.cancel()
             self._head_due = None
+
+    def _expect_reading(self) -> None:
+        """Give the client its time to read what it was answered last, whether the connection goes on or not."""
+        if self._reading_due is not None:
+            self._reading_due.cancel()
+        self._reading_due = self.loop.call_later(self._connections.send_s, self._check_reading)
+
+    def _check_reading(self) -> None:
+        if self.unread_bytes:
+            # To close it would wait for the client.
+            self._connections.met("send_s")
+            self.abort()
 
     def _too_slow(self) -> None:
         seconds = self._connections.receive_s

@@ -11,6 +11,7 @@ import ssl
 from typing import Any, Final
 
 from typing_extensions import override
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
 from consumer.service.connections import Connection, Connections
 
@@ -18,6 +19,9 @@ log = logging.getLogger("dupwatch")
 
 _GOODBYE_S: Final = 1.0
 """How long a client may take to confirm that a connection ends; until then it counts."""
+
+_LOOK_S: Final = 0.05
+"""How often it is looked whether a client has read."""
 
 
 class SecureConnection(Connection):
@@ -28,10 +32,11 @@ class SecureConnection(Connection):
         self._tls = tls
         self._early = b""
         self._handshake: asyncio.Task[None] | None = None
+        self._raw: asyncio.Transport | None = None
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        self.transport = transport
+        self.transport = self._raw = transport
         # uvicorn ends it with the others when it is stopped.
         self.connections.add(self)
         self._connections.enter(self)
@@ -51,6 +56,26 @@ class SecureConnection(Connection):
             super().shutdown()
         else:
             self.abort()
+
+    @override
+    def on_response_complete(self) -> None:
+        # asyncio tells of what is not encrypted yet, and may have encrypted all of it.
+        if self.unread_bytes > HIGH_WATER_LIMIT:
+            self.pause_writing()
+            self._look_at_reader()
+        super().on_response_complete()
+
+    @property
+    @override
+    def unread_bytes(self) -> int:
+        encrypted = 0 if self._raw is None else self._raw.get_write_buffer_size()
+        return encrypted + self.transport.get_write_buffer_size()
+
+    def _look_at_reader(self) -> None:
+        if self.unread_bytes > HIGH_WATER_LIMIT:
+            self.loop.call_later(_LOOK_S, self._look_at_reader)
+        else:
+            self.resume_writing()
 
     @property
     def _is_secured(self) -> bool:

@@ -24,7 +24,6 @@ class Judging:
     """
 
     store: Store
-    store_url: str
     settings: JudgeSettings
     lexicon: Lexicon
     fields: FieldMap

@@ -33,6 +33,8 @@ OF_BODIES: Final = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, 
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 ARTICLES: Final = "articles"
 """The group of all routes but those of operators; a generated client has them in a module of this name."""
+_STORE: Final = "the store"
+"""Clients need not know where it is."""
 _READER: Final = [Depends(allowed("reader"))]
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
@@ -107,7 +109,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
 
 def _explanation(judging: Judging, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
     try:
-        side_a, side_b = (stored_side(judging.store, judging.store_url, *named) for named in (a, b))
+        side_a, side_b = (stored_side(judging.store, _STORE, *named) for named in (a, b))
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
     return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))

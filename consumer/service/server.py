@@ -18,7 +18,7 @@ from consumer.service.connections import Connections
 from consumer.service.handshakes import SecureConnection
 
 IDLE_S: Final = 30
-"""How long a connection stays open between two requests, and how long a client may take to read an answer."""
+"""How long a connection stays open between two requests."""
 _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted."""
 

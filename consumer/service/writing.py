@@ -79,7 +79,7 @@ class Writes:
 
     async def retract(self, request: Request, article_id: str) -> bytes:
         """Retract an article; return the event. Raises ``ProblemError``."""
-        key = _key(request.headers.get(KEY_HEADER))
+        key = _key(request.headers.getlist(KEY_HEADER))
         self._desk.check_ready()
         retraction = Retraction(article_id, key)
         submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, retraction))
@@ -135,12 +135,13 @@ class Writes:
         return msgspec.json.encode({"results": results})
 
 
-def _key(sent: str | None) -> str:
-    """Return the client's key for a retraction. Raises ``ProblemError``."""
+def _key(keys: Sequence[str]) -> str:
+    """Return the client's key for a retraction; of two none is the key. Raises ``ProblemError``."""
+    sent = keys[0] if len(keys) == 1 else ""
     if not sent:
         raise ProblemError(
             INVALID_REQUEST,
-            f"Send a header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it "
+            f"Send one header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it "
             "does not retract what arrived in between.",
         )
     if len(sent) > KEY_CHARS_MAX:

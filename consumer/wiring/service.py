@@ -15,7 +15,8 @@ from consumer.pages.access import Access
 from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
-from consumer.service.connections import Connections
+from consumer.service.connections import ConnectionLimits, Connections
+from consumer.service.descriptors import allow_connections
 from consumer.service.desk import Desk
 from consumer.service.liveness import Liveness
 from consumer.service.probes import open_routes
@@ -80,7 +81,8 @@ class Service:
             writing_routes(self._desk, writes, releases),
         )
         app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
-        connections = Connections(section.connections_max, section.receive_s, hooks.report)
+        limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
+        connections = Connections(limits, hooks.report)
         self._server = Server(app, connections, section.drain_s, self._access.tls)
 
     @property
@@ -135,6 +137,7 @@ def prepared_service(config: Config, streams: parts.Streams, hooks: Hooks, stopp
     with ExitStack() as resources:
         resources.enter_context(trimming())
         section, read_limits = config.service, parts.read_limits(config)
+        allow_connections(section.connections_max)
         limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
         inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)
         observers = Observers(

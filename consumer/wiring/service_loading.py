@@ -110,7 +110,6 @@ class Loading:
         judge = interruptible_detector(written, settings, self._interruption, config, common=common)
         judging = Judging(
             store=store,
-            store_url=config.store.url,
             settings=settings,
             lexicon=lexicon,
             fields=parts.field_map(config),

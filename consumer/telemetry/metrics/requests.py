@@ -43,8 +43,10 @@ LimitName = Literal[
     "received_bytes_max",
     "record_bytes_max",
     "requests_max",
+    "send_s",
     "source_chars_max",
     "title_chars_max",
+    "unread_bytes_max",
     "url_chars_max",
     "values_max",
 ]

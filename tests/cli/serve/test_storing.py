@@ -1,9 +1,10 @@
 """``dupwatch serve`` stores articles: two processes over one store, killed at any moment; and where verdicts go."""
 
+from functools import partial
 from pathlib import Path
 
 from tests.cli.command import FAST, SAMPLE, json_lines, run_process, text
-from tests.cli.serve.posting import Services, check, post
+from tests.cli.serve.posting import Services, ask_again, check, post
 from tests.cli.serve.service import serving
 from tests.unit.service.serving import WAIT_S
 
@@ -16,8 +17,9 @@ def test_whoever_was_answered_is_in_the_sink_and_has_one_verdict(tmp_path: Path)
     """Four clients post near copies to two processes that are killed with -9, and repeat what is not answered."""
     services = Services(f"lmdb:{tmp_path / 'store'}", tmp_path)
     with services.running():
-        answered = post(services, GROUPS, KILLS)
-    check(services, GROUPS, answered)
+        posted = post(services, GROUPS, [partial(services.replace, kill % 2) for kill in range(KILLS)], "short")
+        ask_again(services, GROUPS, posted.answered)
+    check(services, GROUPS, posted.answered)
 
 
 def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:

@@ -149,7 +149,6 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
     asked = detector if store is None else Detector(store, detector.settings, now_ms, seen_ms=detector.seen_ms)
     return Judging(
         store=store or window._store,
-        store_url="memory:",
         settings=detector.settings,
         lexicon=None,  # type: ignore[arg-type]  # only facts need it
         fields=FieldMap(),

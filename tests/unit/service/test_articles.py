@@ -125,6 +125,8 @@ def test_an_explanation_is_that_of_the_command(window: dupwatch.Window, client: 
         answer = client.get(f"{path_of('a')}/explain/b{query}")
         assert answer.json == json.loads(json.dumps(expected))
     assert client.get(f"{path_of('a')}/explain/b?version={'0' * 65}").status == 422
+    # Where the store is, is nobody's business.
+    assert " in the store" in client.get(f"{path_of('a')}/explain/b?version=00").json["detail"]
 
 
 @pytest.mark.parametrize("kind", ["memory", "lmdb"])

@@ -1,6 +1,7 @@
 """Every limit, met by a real client: what is answered, what is counted, and that others go on."""
 
 import json
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -179,6 +180,21 @@ def test_what_is_no_http_is_told_so(client: Client) -> None:
     with client.connect() as connection:
         connection.sendall(b"HELO there\r\n\r\n")
         assert problem_in(read_all(connection))["type"] == "urn:dupwatch:problem:malformed"
+
+
+def test_what_cannot_be_read_is_not_repeated(client: Client) -> None:
+    """A secret may be in it, and answers are logged on their way."""
+    with client.connect() as connection:
+        connection.sendall(b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nAuthorization : Bearer secret\r\n\r\n")
+        problem = problem_in(read_all(connection))
+    assert (problem["status"], problem["detail"]) == (400, "The request cannot be read: illegal header line.")
+
+
+def test_an_upgrade_is_passed_over(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    """As HTTP has it for servers that have nothing else, and without a warning for each request."""
+    with caplog.at_level(logging.WARNING):
+        assert client.get("/healthz", connection="Upgrade", upgrade="websocket").status == 200
+    assert caplog.records == []
 
 
 def test_a_broken_chunk_is_told_so(client: Client) -> None:

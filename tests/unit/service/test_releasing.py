@@ -11,6 +11,7 @@ from consumer.model.errors import SinkError
 from consumer.service.auditing import Audit, Changed
 from tests.unit.service.kept_sink import KeptSink, answer_of
 from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, wait_until_ready
+from tests.unit.service.test_limits import problem_in, read_answer
 
 URN = "urn:dupwatch:problem:"
 
@@ -46,6 +47,15 @@ def test_a_retraction_without_a_key_or_of_no_id_is_refused(
     answer = storing.ask("DELETE", path, None, **headers)
     assert (answer.status, answer.json["type"]) == (422, f"{URN}invalid-request")
     assert answer.json.get("limit", {}).get("name") == limit
+
+
+def test_a_retraction_with_two_keys_is_refused(storing: Client) -> None:
+    """A proxy, or what repeats it, may have looked at the other one."""
+    keys = b"Idempotency-Key: one\r\nIdempotency-Key: two\r\n"
+    with storing.connect() as connection:
+        connection.sendall(b"DELETE /v1/articles/a HTTP/1.1\r\nHost: localhost\r\n" + keys + b"\r\n")
+        assert problem_in(read_answer(connection))["type"] == f"{URN}invalid-request"
+    assert storing.get("/v1/articles/a").status == 404
 
 
 def test_a_release_keeps_the_article(storing: Client, sink: KeptSink) -> None:

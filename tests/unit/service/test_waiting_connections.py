@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from consumer.service.connections import Connection, Connections
+from consumer.service.connections import Connection, ConnectionLimits, Connections
 from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet
 
 
@@ -22,7 +22,7 @@ class _Connection:
 def test_where_all_wait_for_an_answer_a_new_connection_gives_way() -> None:
     """Otherwise one that does not."""
     reported: list[object] = []
-    connections = Connections(2, 1.0, reported.append)
+    connections = Connections(ConnectionLimits(2, 1.0, 1.0, 1), reported.append)
     entered = [_Connection(connections, is_needed=number < 2) for number in range(3)]
     for each in entered:
         connections.enter(cast("Connection", each))
