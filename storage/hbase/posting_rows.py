@@ -1,8 +1,8 @@
 """The table ``postings``: a row for each key, with fresh postings and posting sets, which are read together."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, groupby, islice, takewhile
 from threading import Event, Lock
 from typing import Final, NamedTuple
 
@@ -18,12 +18,11 @@ from storage.hbase.posting_cells import (
     FRESH_FAMILY,
     PACKED,
     SET_FAMILY,
-    damaged_set,
     fresh_cell,
     set_postings,
 )
+from storage.hbase.posting_counts import PostingCounts, count_postings
 from storage.hbase.row_answers import CellShape, RowCells
-from storage.hbase.sets import DamagedSetError
 from storage.hbase.wide_rows import WideRows
 from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
 from storage.records import Record
@@ -37,35 +36,17 @@ ANSWER_BYTES_MAX: Final = 16 << 20
 _WITHOUT_VALUES: Final = b"KeyOnlyFilter()"
 _SETS_SOUGHT_MAX: Final = 2
 """How many sets of a row are unpacked to find the postings with one code."""
-_COUNT_BATCH: Final = 500
-_COUNT_AHEAD: Final = 200
-_COUNT_CELLS: Final = 200_000
-"""When counting: cells in a piece, pieces fetched at once, and cells after which progress is kept."""
-
-
-class PostingCounts(NamedTuple):
-    """The number of postings, of their rows, and of rows over the cap, and the width of the widest row."""
-
-    postings: int = 0
-    rows: int = 0
-    crowded: int = 0
-    widest: int = 0
-
-    def plus(self, other: "PostingCounts") -> "PostingCounts":
-        """Add the counts of other rows."""
-        return PostingCounts(
-            self.postings + other.postings,
-            self.rows + other.rows,
-            self.crowded + other.crowded,
-            max(self.widest, other.widest),
-        )
 
 
 class _RowParts(NamedTuple):
-    """What was read of a row: its fresh postings and those of each set, and the number of its cells."""
+    """What was read of a row: its fresh postings and those of each set, and the number of its cells.
+
+    Of a row over the cap only the postings that are returned are kept, and it is ``truncated``.
+    """
 
     postings: list[bytes]
     cells: int
+    truncated: bool = False
 
 
 _NO_CELLS: Final = RowCells(b"", {})
@@ -144,23 +125,33 @@ class PostingRows:
             parts = self._parts_of(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > wide_rows.WIDE_CELLS})
         answered = list(takewhile(parts.__contains__, keys))
-        rows = self._rows([parts[key].postings for key in answered], layout)
+        postings = sets.joined([parts[key].postings for key in answered], layout)
+        rows = [Row(packed, parts[key].truncated, layout) for key, packed in zip(answered, postings, strict=True)]
         self._wide.remember(calls, {key for key, row in zip(answered, rows, strict=True) if row.truncated})
         return rows
 
     def seek(self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
-        """Read the postings with these codes: all fresh ones, and those in the first few sets of each row."""
-        return self._gateways.spread([partial(self._with_code, calls, keyed, postings_max, layout) for keyed in codes])
+        """Read the postings with these codes: all fresh ones, and those in the first few sets of each row.
+
+        The sets of a row are read once for all of its codes.
+        """
+        fresh = [partial(self._fresh_with_code, calls, keyed, postings_max, layout) for keyed in codes]
+        by_key = groupby(sorted(codes), key=lambda keyed: keyed.key)
+        packed = [partial(self._in_sets, calls, key, list(some), postings_max, layout) for key, some in by_key]
+        of_cells = self._gateways.spread(fresh)
+        of_sets = {keyed: row for found in self._gateways.spread(packed) for keyed, row in found.items()}
+        bytes_max = postings_max * layout.posting_bytes
+        rows: list[Row] = []
+        for keyed, cells in zip(codes, of_cells, strict=True):
+            matching = cells + of_sets[keyed].packed
+            matching = sets.distinct(matching, layout) if matching else b""
+            truncated = len(matching) > bytes_max or of_sets[keyed].truncated
+            rows.append(Row(matching[:bytes_max], truncated, layout))
+        return rows
 
     def count(self) -> PostingCounts:
         """Count the postings, each as often as it is stored, and how they are spread over rows."""
-        counts = PostingCounts()
-        start: bytes | None = b""
-        while start is not None:
-            selection = Selection(self._table, _FAMILIES, start, batch=_COUNT_BATCH, ahead=_COUNT_AHEAD)
-            part, start = self._gateways.calls().scan(selection, self._count_some)
-            counts = counts.plus(part)
-        return counts
+        return count_postings(self._table, self._gateways)
 
     def _parts_of(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
         narrow = [key for key in keys if key not in self._wide]
@@ -193,7 +184,7 @@ class PostingRows:
             return self._each_in_pieces(reading, keys)
         if has_begun:
             packed.set()
-        parts = {key: _parts(key, found.get(key, _NO_CELLS), layout) for key in keys}
+        parts = {key: _parts(key, found.get(key, _NO_CELLS), layout, self._postings_max) for key in keys}
         budget.spend(parts.values())
         return parts
 
@@ -204,45 +195,32 @@ class PostingRows:
         for key in keys:
             if parts and budget.is_spent:
                 break
-            postings = self._in_pieces(calls, key, layout)
-            # Most of the row's postings are cells.
-            parts[key] = _RowParts(postings, sum(map(len, postings)) // layout.posting_bytes)
+            parts[key] = self._in_pieces(calls, key, layout)
             budget.spend([parts[key]])
         return parts
 
-    def _rows(self, found: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[Row]:
-        """Join each row's fresh postings and sets. Of a row over the cap only the lowest codes are kept."""
-        width = layout.posting_bytes
-        truncated_bytes = truncated_to(self._postings_max) * width
-        return [
-            Row(postings, truncated=False, layout=layout)
-            if len(postings) <= self._postings_max * width
-            else Row(sets.distinct(postings, layout)[:truncated_bytes], truncated=True, layout=layout)
-            for postings in sets.joined(found, layout)
-        ]
-
-    def _in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> list[bytes]:
+    def _in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> _RowParts:
         """Read the parts of a row of any width, no more than the cap and one set.
 
         One scanner sees the row as it was at one moment: its fresh postings, and the names of its sets, which are then
         read one by one. Sets are never changed, so all of them together are the row at that moment. If one is missing,
-        a packer was faster, and the row is read again.
+        a packer was faster, and the row is read again. Postings of sets count as cells: of most rows they are few.
         """
         while True:
             fresh, names = calls.scan(self._names(key), self._up_to_cap)
-            parts = [_fresh(key, fresh, layout)] if fresh else []
-            count = len(fresh)
+            row = _cut(_RowParts([_fresh(key, fresh, layout)] if fresh else [], len(fresh)), layout, self._postings_max)
             for name in names:
-                if count > self._postings_max:
-                    return parts
+                if row.truncated:
+                    return row
                 value = self._set_value(calls, key, name)
                 if value is None:
                     calls.pause(Lost(f"the sets of the row {key.hex()} of postings were repacked while it was read"))
                     break
-                parts.append(set_postings(key, name, value, layout))
-                count += len(parts[-1]) // layout.posting_bytes
+                more = _lowest(key, name, value, layout, self._postings_max)
+                cells = row.cells + len(more) // layout.posting_bytes
+                row = _cut(_RowParts([*row.postings, more], cells), layout, self._postings_max)
             else:
-                return parts
+                return row
 
     def _names(self, key: bytes) -> Selection:
         batch = min(_CELLS_AT_ONCE, self._postings_max + 1)
@@ -263,41 +241,28 @@ class PostingRows:
         cell = calls.rows(self._table, [key], [name], 1).get(key, {}).get(name)
         return None if cell is None else cell.value
 
-    def _with_code(self, calls: Calls, keyed: KeyedCode, postings_max: int, layout: PostingLayout) -> Row:
+    def _fresh_with_code(self, calls: Calls, keyed: KeyedCode, postings_max: int, layout: PostingLayout) -> bytes:
         key, code = keyed
         only = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
         selection = Selection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
         columns = calls.scan(selection, lambda found: [column for _, piece in islice(found, 1) for column in piece])
-        postings = [_fresh(key, columns, layout)] if columns else []
+        return _fresh(key, columns, layout) if columns else b""
+
+    def _in_sets(
+        self, calls: Calls, key: bytes, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
+    ) -> dict[KeyedCode, Row]:
+        """Return the postings in the first sets of a row with each of these codes, no more than show it is over."""
         _, names = calls.scan(self._names_of_sets(key), self._up_to_cap)
+        found: dict[KeyedCode, bytes] = dict.fromkeys(codes, b"")
         for name in names[:_SETS_SOUGHT_MAX]:
             value = self._set_value(calls, key, name)
-            if value is not None:
-                postings.append(layout.with_code(set_postings(key, name, value, layout), code))
-        matching = sets.distinct(b"".join(postings), layout) if any(postings) else b""
-        bytes_max = postings_max * layout.posting_bytes
-        return Row(matching[:bytes_max], len(matching) > bytes_max or len(names) > _SETS_SOUGHT_MAX, layout)
+            postings = b"" if value is None else set_postings(key, name, value, layout)
+            for keyed in codes:
+                found[keyed] += layout.with_code(postings, keyed.code)[: (postings_max + 1) * layout.posting_bytes]
+        return {keyed: Row(postings, len(names) > _SETS_SOUGHT_MAX, layout) for keyed, postings in found.items()}
 
     def _names_of_sets(self, key: bytes) -> Selection:
         return Selection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
-
-    def _count_some(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[PostingCounts, bytes | None]:
-        """Count whole rows until enough was read; return the row to continue with, None at the end."""
-        widths: dict[bytes, int] = {}
-        cells = 0
-        for row, columns in found:
-            if row not in widths and cells >= _COUNT_CELLS:
-                return self._counts(widths), row
-            cells += len(columns)
-            packed = [column for column in columns if column.startswith(PACKED)]
-            width = len(columns) - len(packed)
-            width += sum(_set_count(row, column, columns[column].value) for column in packed)
-            widths[row] = widths.get(row, 0) + width
-        return self._counts(widths), None
-
-    def _counts(self, widths: Mapping[bytes, int]) -> PostingCounts:
-        crowded = sum(width > self._postings_max for width in widths.values())
-        return PostingCounts(sum(widths.values()), len(widths), crowded, max(widths.values(), default=0))
 
 
 def _puts(record: Record) -> Iterator[Change]:
@@ -305,16 +270,34 @@ def _puts(record: Record) -> Iterator[Change]:
         yield fresh_cell(key, posting)
 
 
-def _parts(key: bytes, cells: RowCells, layout: PostingLayout) -> "_RowParts":
-    """Return the fresh postings of a row, and those of each of its sets."""
+def _parts(key: bytes, cells: RowCells, layout: PostingLayout, postings_max: int) -> _RowParts:
+    """Return the fresh postings of a row, and those of each of its sets, as far as they are kept."""
     others = [column for column in cells.values if column.startswith(FRESH)]
     # A cell of another width than the store's is damage; those behind it came one by one.
     fresh = cells.qualifiers + (_fresh(key, others, layout) if others else b"")
     parts = [
-        set_postings(key, column, value, layout) for column, value in cells.values.items() if column.startswith(PACKED)
+        _lowest(key, column, value, layout, postings_max)
+        for column, value in cells.values.items()
+        if column.startswith(PACKED)
     ]
     count = len(cells.qualifiers) // layout.posting_bytes + len(cells.values)
-    return _RowParts([*parts, fresh] if fresh else parts, count)
+    return _cut(_RowParts([*parts, fresh] if fresh else parts, count), layout, postings_max)
+
+
+def _lowest(key: bytes, column: bytes, value: bytes, layout: PostingLayout, postings_max: int) -> bytes:
+    """Return the postings of a set, which are in order, as far as they show that it is over the cap."""
+    return set_postings(key, column, value, layout)[: (postings_max + 1) * layout.posting_bytes]
+
+
+def _cut(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
+    """Leave of a row over the cap only its lowest codes: in a crowd wide rows are many, and all are in memory."""
+    if sum(map(len, row.postings)) <= postings_max * layout.posting_bytes:
+        return row
+    postings = sets.distinct(b"".join(row.postings), layout)
+    if len(postings) <= postings_max * layout.posting_bytes:
+        return row._replace(postings=[postings])
+    lowest = postings[: truncated_to(postings_max) * layout.posting_bytes]
+    return row._replace(postings=[lowest], truncated=True)
 
 
 def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:
@@ -327,10 +310,3 @@ def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes
             f"{', '.join(str(width - len(FRESH)) for width in sorted(widths - {column_bytes}))}",
         )
     return np.frombuffer(b"".join(columns), np.uint8).reshape(-1, column_bytes)[:, len(FRESH) :].tobytes()
-
-
-def _set_count(key: bytes, column: bytes, value: bytes) -> int:
-    try:
-        return sets.set_count(value)
-    except DamagedSetError as error:
-        raise damaged_set(key, column, error) from error

@@ -6,7 +6,7 @@ return each posting once even if it is stored in several places.
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ _FORMAT: Final = 1
 _HEAD: Final = struct.Struct(">4sBBII")
 _QUALIFIER: Final = struct.Struct(">QQ8s")
 _WORD_BYTES: Final = 8
+_CHECKED_BYTES: Final = 4 << 20
+"""Bytes of rows after which no more are checked together for postings that stand in several places."""
 
 
 class SetName(NamedTuple):
@@ -67,7 +69,7 @@ def set_count(value: bytes) -> int:
 def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
     """Return the postings of a set, one after the other, in order. Raises ``DamagedSetError``."""
     layout, count, checksum = _head(value)
-    packed = value[_HEAD.size :]
+    packed = memoryview(value)[_HEAD.size :]
     if zlib.crc32(packed) != checksum:
         raise DamagedSetError("the checksum does not match")
     try:
@@ -90,14 +92,29 @@ def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes
     """Join the parts of each row, each posting once, in any order; no part has a posting twice."""
     packed = [b"".join(parts) for parts in rows]
     several = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
-    if several and _may_repeat([packed[number] for number in several], layout):
-        for number in several:
-            packed[number] = distinct(packed[number], layout)
+    for some in _in_runs(several, packed):
+        if _may_repeat([packed[number] for number in some], layout):
+            for number in some:
+                packed[number] = distinct(packed[number], layout)
     return packed
 
 
+def _in_runs(numbers: Sequence[int], packed: Sequence[bytes]) -> Iterator[list[int]]:
+    """Cut the numbers of rows into runs that are checked together, since that copies them."""
+    run: list[int] = []
+    size_bytes = 0
+    for number in numbers:
+        run.append(number)
+        size_bytes += len(packed[number])
+        if size_bytes > _CHECKED_BYTES:
+            yield run
+            run, size_bytes = [], 0
+    if run:
+        yield run
+
+
 def _may_repeat(rows: Sequence[bytes], layout: PostingLayout) -> bool:
-    """Return whether a row may have a posting twice. Hardly any row does, so all rows are checked together.
+    """Return whether a row may have a posting twice. Hardly any row does, so rows are checked together.
 
     Sorting one word of each posting takes a tenth of the time of sorting postings. The word combines both ends of the
     reference, so that neither the versions of an id nor one text under many ids look like one version.

@@ -14,7 +14,7 @@ from storage.hbase.failures import Denied
 from storage.hbase.pack_state import PackMeta
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.store import HbaseStore
-from storage.postings import POSTING_LAYOUTS, postings_of
+from storage.postings import POSTING_LAYOUTS, KeyedCode, postings_of
 from storage.records import Record
 from tests.builders import make_key, make_record
 
@@ -194,6 +194,42 @@ def test_of_a_row_over_the_cap_no_more_is_asked_for_than_shows_it(
     (row,) = store.look_up([KEY])
     assert (row.truncated, received, len(values)) == (True, [3], 1)
     assert [posting.tobytes() for posting in row.postings] == POSTINGS[:64]
+    store.close()
+
+
+def test_repeats_do_not_fill_a_row(hbase_address: str, hbase_namespace: str) -> None:
+    """While a packer works postings stand in several places: a row is over the cap only by different ones."""
+    store = opened(hbase_address, hbase_namespace, 200)
+    store.add(RECORDS[:150])
+    fresh = b"".join(sorted(postings_of(record)[0][1] for record in RECORDS[:150]))
+    others = b"".join(postings_of(record)[0][1] for record in RECORDS[150:200])
+    for number, postings in enumerate((fresh, others)):
+        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(postings, LAYOUT), number)
+    store._postings._wide.remember_here([KEY])
+    (row,) = store.look_up([KEY])
+    assert (row.truncated, len(row.postings)) == (False, 200)
+    store.close()
+
+
+def test_sets_are_read_once_for_all_codes_that_are_sought(
+    hbase_address: str, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a crowd a whole batch seeks its codes in the same rows, whose sets have megabytes."""
+    store = opened(hbase_address, hbase_namespace)
+    store.add(RECORDS[:2])
+    put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT))
+    values: list[bytes] = []
+    read_value = PostingRows._set_value
+
+    def counted_value(self: PostingRows, calls: Calls, key: bytes, name: bytes) -> bytes | None:
+        values.append(key)
+        return read_value(self, calls, key, name)
+
+    monkeypatch.setattr(PostingRows, "_set_value", counted_value)
+    codes = [KeyedCode(KEY, record.fingerprint) for record in RECORDS[:9]]
+    rows = store.seek([*codes, KeyedCode(OTHER, bytes(8))], 9)
+    assert [row.packed for row in rows] == [*(postings_of(record)[0][1] for record in RECORDS[:9]), b""]
+    assert values == [KEY]
     store.close()
 
 

@@ -1,5 +1,8 @@
 """Posting sets: packed and unpacked, each posting once and in order, no damage unnoticed."""
 
+import random
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -81,3 +84,18 @@ def test_names_sort_by_bucket_and_then_by_time() -> None:
     assert [sets.set_name(name.qualifier()) for name in names] == names
     with pytest.raises(DamagedSetError, match="24 bytes, not 3"):
         sets.set_name(b"abc")
+
+
+def test_rows_are_joined_without_a_second_copy_of_all() -> None:
+    """A look-up has megabytes of rows: beside what is returned, only a run of them is copied to look for repeats."""
+    width = POSTING_LAYOUTS[8].posting_bytes
+    chance = random.Random(3)
+    rows = [[chance.randbytes(4_000 * width), chance.randbytes(width)] for _ in range(80)]
+    rows[40][1] = rows[40][0][:width]
+    size_bytes = sum(len(part) for parts in rows for part in parts)
+    tracemalloc.start()
+    found = sets.joined(rows, POSTING_LAYOUTS[8])
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [len(row) // width for row in found] == [4_001] * 40 + [4_000] + [4_001] * 39
+    assert peak_bytes < 1.6 * size_bytes

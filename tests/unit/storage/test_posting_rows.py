@@ -22,8 +22,20 @@ def test_cells_and_sets_are_told_apart(layout: PostingLayout) -> None:
     fresh = [_posting(layout, number) for number in (ord("s"), 1, ord("p"))]
     packed = b"".join(_posting(layout, number) for number in (2, 3))
     cells = RowCells(b"".join(fresh), {SET: sets.encode_set(packed, layout)})
-    assert posting_rows._parts(KEY, cells, layout) == ([packed, b"".join(fresh)], 4)
-    assert posting_rows._parts(KEY, RowCells(b"", {}), layout) == ([], 0)
+    assert posting_rows._parts(KEY, cells, layout, 5) == ([packed, b"".join(fresh)], 4, False)
+    assert posting_rows._parts(KEY, RowCells(b"", {}), layout, 5) == ([], 0, False)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_of_a_row_over_the_cap_the_lowest_are_left(layout: PostingLayout) -> None:
+    """A posting that stands in several places counts once; a set is in order, cells may come in any."""
+    own = [_posting(layout, number) for number in (9, 8, 2)]
+    packed = [_posting(layout, number) for number in (2, 3, 4, 8)]
+    cells = RowCells(b"".join(own), {SET: sets.encode_set(b"".join(packed), layout)})
+    ordered = sorted({*own, *packed})
+    assert posting_rows._parts(KEY, cells, layout, 5) == ([b"".join(ordered)], 4, False)
+    assert posting_rows._parts(KEY, cells, layout, 4) == ([b"".join(ordered[:4])], 4, True)
+    assert posting_rows._parts(KEY, cells, layout, 2) == ([b"".join(ordered[:2])], 4, True)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -33,7 +45,7 @@ def test_a_cell_of_another_width_is_damage(layout: PostingLayout) -> None:
     cells = RowCells(whole, {b"p:" + posting: b"" for posting in (whole + b"x", whole[1:], whole)})
     widths = ", ".join(str(len(whole) + more) for more in (-1, 1))
     with pytest.raises(StoreDamaged, match=rf"{KEY.hex()} .* has {len(whole)} bytes, but some have {widths}\."):
-        posting_rows._parts(KEY, cells, layout)
+        posting_rows._parts(KEY, cells, layout, 5)
 
 
 def test_a_set_of_another_layout_is_refused() -> None:
@@ -41,4 +53,4 @@ def test_a_set_of_another_layout_is_refused() -> None:
     narrow, wide = LAYOUTS
     cells = RowCells(b"", {SET: sets.encode_set(_posting(wide, 1), wide)})
     with pytest.raises(StoreDamaged, match="its codes have 16 bytes"):
-        posting_rows._parts(KEY, cells, narrow)
+        posting_rows._parts(KEY, cells, narrow, 5)
