@@ -1,0 +1,52 @@
+"""What orchestrators and Prometheus ask for. It needs no session, no thread and no database.
+
+The metrics name no source, no article and nobody.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from consumer.service.messages import Readiness
+
+PATHS: Final = ("/healthz", "/readyz", "/metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Where the answers come from: why the console is not ready, nothing if it is, and its metrics."""
+
+    why_not_ready: Callable[[], Sequence[str]]
+    registry: CollectorRegistry
+
+
+def probe_routes(probes: Probes) -> list[BaseRoute]:
+    """Return their routes."""
+    # Several scrapes at once would only wait for each other.
+    scraping = asyncio.Lock()
+
+    async def healthz(request: Request) -> Response:
+        request.state.route = "/healthz"
+        return PlainTextResponse("ok\n")
+
+    async def readyz(request: Request) -> Response:
+        request.state.route = "/readyz"
+        reasons = tuple(probes.why_not_ready())
+        answer = msgspec.json.encode(Readiness(not reasons, reasons))
+        return Response(answer, 503 if reasons else 200, media_type="application/json")
+
+    async def metrics(request: Request) -> Response:
+        request.state.route = "/metrics"
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        async with scraping:
+            return Response(await asyncio.to_thread(encode, probes.registry), media_type=content_type)
+
+    return [Route(path, answer) for path, answer in zip(PATHS, (healthz, readyz, metrics), strict=True)]
