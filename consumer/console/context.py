@@ -6,6 +6,7 @@ from typing import Protocol
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.rendering import Rendering
+from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.reviews.database import Database
@@ -33,8 +34,10 @@ class ArticleView:
 class Articles(Protocol):
     """Reads articles from the store of the consumers."""
 
-    def read(self, pairs: Sequence[tuple[str, str]]) -> list[ArticleView | None]:
+    def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
         """Return these versions, by id and version, in this order; None for those that the store does not hold.
+
+        Without ``bodies`` the texts are not read, and are None: lists of articles need their titles only.
 
         Raises ``StoreError`` and ``StoreMismatch``; a page that does not catch them becomes one that says so.
         """
@@ -51,3 +54,5 @@ class Desk:
     rendering: Rendering
     now_ms: Callable[[], int]
     hooks: Hooks
+    # What the consumers judge by; None where the configuration does not say it.
+    judging: JudgeSettings | None = None
