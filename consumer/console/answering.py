@@ -24,6 +24,7 @@ from consumer.console.session import TOKEN_FIELD, check_origin, session_of
 from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
+from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person
 from consumer.service.problems import BUSY, ProblemError
 from consumer.service.workers import Workers
@@ -141,6 +142,9 @@ class Endpoint:
             log.warning("The console's database does not answer: %s", error, extra={"request_id": visit.request_id})
             message = N_("The database of the console does not answer. Try again in some seconds.")
             answer = self._console.error_page(visit, _away(message))
+        except BadCursor:
+            message = N_("This address leads to no page of a list. Begin at the first page.")
+            answer = self._console.error_page(visit, PageError(HTTPStatus.BAD_REQUEST, message))
         except (StoreError, StoreMismatch) as error:
             log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
             message = N_("The store with the texts does not answer. Try again in some seconds.")
