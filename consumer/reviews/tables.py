@@ -11,7 +11,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Float,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 METADATA: Final = MetaData(
@@ -34,22 +35,36 @@ METADATA: Final = MetaData(
 
 # SQLite numbers rows by itself only where the type is INTEGER.
 _ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")
+# By bytes, as SQLite does: what a language says of the order of letters differs between machines.
+_ID: Final = Text().with_variant(Text(collation="C"), "postgresql")
+_NAME: Final = String(200).with_variant(String(200, collation="C"), "postgresql")
+
+SOURCES: Final = Table(
+    "sources",
+    METADATA,
+    Column("source_id", _ROW_ID, primary_key=True),
+    Column("name", _ID, nullable=False, unique=True),
+)
+"""Names of the sources of articles; "" is the source of an article that names none."""
 
 STORIES: Final = Table(
     "stories",
     METADATA,
     Column("story_id", _ROW_ID, primary_key=True),
     # The kept article that the chain of duplicates goes back to, as far as known.
-    Column("root_id", Text, nullable=False, unique=True),
-    Column("root_source", Text, nullable=False, server_default=""),
+    Column("root_id", _ID, nullable=False, unique=True),
+    Column("root_source_id", _ROW_ID, ForeignKey("sources.source_id")),
     Column("copies", Integer, nullable=False),
     Column("open_copies", Integer, nullable=False),
+    # When the first and the last article of its flags and near misses came, released ones as well.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
     Index(None, "copies", "story_id"),
-    Index(None, "last_ms", "story_id"),
 )
-"""One row for each original that has copies; ``copies`` counts its flags, ``open_copies`` those not decided yet."""
+"""One row for each original that has copies, and for those that once had some.
+
+``copies`` counts its flags that are in force, ``open_copies`` those of them that nobody has confirmed yet.
+"""
 
 FLAGS: Final = Table(
     "flags",
@@ -57,44 +72,65 @@ FLAGS: Final = Table(
     Column("flag_id", _ROW_ID, primary_key=True),
     # A near miss is a sampled pair just under the threshold, which was not flagged.
     Column("kind", String(9), nullable=False),
-    Column("article_id", Text, nullable=False),
-    Column("version", String(32), nullable=False),
-    Column("original_id", Text, nullable=False),
-    Column("original_version", String(32), nullable=False),
+    Column("article_id", _ID, nullable=False),
+    Column("version", _ID, nullable=False),
+    Column("original_id", _ID, nullable=False),
+    Column("original_version", _ID, nullable=False),
     Column("story_id", _ROW_ID, ForeignKey("stories.story_id"), nullable=False),
-    # Null until they were read from the store, empty where the article names none.
-    Column("source", Text),
-    Column("original_source", Text),
+    # Null until they were read from the store.
+    Column("source_id", _ROW_ID, ForeignKey("sources.source_id")),
+    Column("original_source_id", _ROW_ID, ForeignKey("sources.source_id")),
     # Null where nothing was verified.
-    Column("similarity", Float),
+    Column("similarity", Double),
+    # Null where only the release of a flag came, and not the flag.
     Column("distance", Integer),
     # What the queue is sorted by: how sure the judge can be, 0 to 1.
-    Column("certainty", Float, nullable=False),
+    Column("certainty", Double, nullable=False),
     # One in so many pairs of this kind was sent; 1 for flags.
-    Column("sampled_in", Float, nullable=False, server_default="1"),
+    Column("sampled_in", Double, nullable=False, server_default="1"),
     Column("truncated", Boolean, nullable=False),
     Column("arrived_ms", BigInteger, nullable=False),
     Column("decided_ms", BigInteger, nullable=False),
     Column("state", String(8), nullable=False),
+    # When its release was reached, as the event says; the version is kept from then on.
+    Column("released_ms", BigInteger),
     UniqueConstraint("article_id", "version", "kind"),
     CheckConstraint("kind IN ('flag', 'near_miss')", name="kind"),
     CheckConstraint("state IN ('open', 'skipped', 'right', 'wrong', 'released')", name="state"),
-    Index(None, "state", "certainty", "flag_id"),
-    Index(None, "state", "arrived_ms", "flag_id"),
-    Index(None, "state", "source", "certainty", "flag_id"),
-    Index(None, "story_id", "arrived_ms", "flag_id"),
+    # The copies of a version.
+    Index(None, "original_id", "original_version"),
+    # The queue: each order with each filter that may match many rows.
+    Index(None, "state", "kind", "certainty", "flag_id"),
+    Index(None, "state", "kind", "arrived_ms", "flag_id"),
+    Index(None, "source_id", "state", "kind", "certainty", "flag_id"),
+    Index(None, "source_id", "state", "kind", "arrived_ms", "flag_id"),
+    Index(None, "original_source_id", "state", "kind", "certainty", "flag_id"),
+    Index(None, "original_source_id", "state", "kind", "arrived_ms", "flag_id"),
+    Index("ix_flags_pair_certainty", "source_id", "original_source_id", "state", "kind", "certainty", "flag_id"),
+    Index("ix_flags_pair_arrived_ms", "source_id", "original_source_id", "state", "kind", "arrived_ms", "flag_id"),
+    Index(None, "story_id", "state", "kind", "certainty", "flag_id"),
+    Index(None, "story_id", "state", "kind", "arrived_ms", "flag_id"),
 )
 """Flags and near misses.
 
 A flag is ``wrong`` where a person of the console says so, its release being due or sent, and ``released`` where it was
-released elsewhere.
+released elsewhere. It is in force, and a copy of its story, in every other state.
 """
+
+TALLY: Final = Table(
+    "tally",
+    METADATA,
+    Column("kind", String(9), primary_key=True),
+    Column("state", String(8), primary_key=True),
+    Column("flags", BigInteger, nullable=False),
+)
+"""How many flags are in each state: counted as they change, since counting a million takes too long for a page."""
 
 PEOPLE: Final = Table(
     "people",
     METADATA,
     Column("person_id", _ROW_ID, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
+    Column("name", _NAME, nullable=False, unique=True),
     # Argon2; null for people whom a proxy signs in.
     Column("password_hash", String(200)),
     Column("role", String(8), nullable=False),
@@ -121,8 +157,12 @@ SIGN_IN_FAILURES: Final = Table(
     # A name or an address, with a prefix that says which.
     Column("subject", String(300), primary_key=True),
     Column("failures", Integer, nullable=False),
-    Column("last_ms", BigInteger, nullable=False),
+    Column("last_ms", BigInteger, nullable=False, index=True),
+    Column("waits_until_ms", BigInteger, nullable=False),
 )
+
+UNSENT: Final = text("decision = 'wrong' AND undone_ms IS NULL AND sent_ms IS NULL AND refused IS NULL")
+"""Reviews whose release is due, now or when they are final."""
 
 REVIEWS: Final = Table(
     "reviews",
@@ -144,7 +184,7 @@ REVIEWS: Final = Table(
     Column("claimed_by", String(64)),
     Column("claimed_ms", BigInteger),
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
-    Index(None, "decision", "sent_ms", "final_ms"),
+    Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
 )
 """What people decided; rows are added, and only the columns after ``final_ms`` change."""
 
@@ -173,13 +213,15 @@ AUDIT: Final = Table(
     Column("entry_id", _ROW_ID, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
     # The name as it was then; empty before somebody is signed in.
-    Column("person", String(200), nullable=False, index=True),
+    Column("person", _NAME, nullable=False),
     Column("address", String(64), nullable=False),
-    Column("action", String(32), nullable=False, index=True),
+    Column("action", String(32), nullable=False),
     # What it was done to: a flag, a person, a setting.
     Column("subject", String(600), nullable=False, server_default=""),
     Column("flag_id", _ROW_ID, index=True),
     Column("why", String(2_000), nullable=False, server_default=""),
+    Index(None, "person", "entry_id"),
+    Index(None, "action", "entry_id"),
 )
 """Who did what, when, from where and why. Rows are added, and never changed or deleted."""
 
@@ -190,6 +232,10 @@ FLOODS: Final = Table(
     Column("story_id", _ROW_ID, ForeignKey("stories.story_id"), nullable=False, index=True),
     Column("began_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False, index=True),
+    # When the console saw that it had begun.
+    Column("noted_ms", BigInteger, nullable=False),
     Column("copies", Integer, nullable=False),
+    # When its event was sent, null until then.
+    Column("sent_ms", BigInteger, index=True),
 )
 """A story that got many copies within a short time, over all consumers."""
