@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from consumer.console import assets
+from consumer.console.article_filters import host, lang_tag
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
 from consumer.pages.flags_page import safe_url
 from consumer.text.visible import one_line, paragraphs
@@ -70,6 +71,8 @@ def _environment(language: Language) -> Environment:
         decimal=language.decimal,
         span=language.span,
         safe_url=safe_url,
+        host=host,
+        lang_tag=lang_tag,
     )
     return environment
 
