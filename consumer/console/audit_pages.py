@@ -34,6 +34,8 @@ ACTIONS: Final[dict[str, str]] = {
     "flag.note": N_("wrote a note"),
     "own.language": N_("changed their language"),
     "own.password": N_("changed their password"),
+    "release.sent": N_("a release was sent"),
+    "release.refused": N_("a release cannot be sent"),
     "audit.export": N_("exported the audit log"),
 }
 """What each action is called. An action that is not among them is shown by its own name."""

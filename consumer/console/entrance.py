@@ -1,7 +1,7 @@
 """Finds out who sends a request: by the session in the cookie, or by the header of a proxy."""
 
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from starlette.requests import Request
 
@@ -10,11 +10,9 @@ from consumer.console.context import Desk
 from consumer.console.faults import N_, PageError
 from consumer.model.errors import ConfigError
 from consumer.pages.access import is_loopback, parse_address
-from consumer.reviews import audit, people
+from consumer.reviews import audit, people, sessions
 from consumer.reviews.database import Connection
-from consumer.reviews.people import Person
-
-NAME_CHARS_MAX: Final = 200
+from consumer.reviews.people import NAME_CHARS_MAX, Person
 
 
 class Arrival(NamedTuple):
@@ -56,7 +54,7 @@ class Entrance:
 
     def _of_session(self, secret: str) -> Person | None:
         now_ms, idle_ms = self._desk.now_ms(), round(self._desk.section.idle_s * 1_000)
-        return self._desk.database.written(lambda c: people.person_of(c, secret, now_ms, idle_ms))
+        return sessions.person_of(self._desk.database, secret, now_ms, idle_ms)
 
     def _known(self, name: str, role: people.Role, address: str) -> Person:
         """Return a person who needs no password; one who has not been here before is added."""

@@ -8,7 +8,7 @@ import gettext
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -71,7 +71,7 @@ class Language:
 
     def span(self, seconds: float) -> str:
         """Return a span of time in its largest unit, such as 3 hours."""
-        return format_timedelta(seconds, threshold=1.0, locale=self._locale)
+        return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
 
 
 _TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "y年M月d日 HH:mm:ss"}

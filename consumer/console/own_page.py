@@ -8,12 +8,11 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError
 from consumer.console.i18n import CODES
 from consumer.console.roles import Route
-from consumer.console.signing_in import PASSWORD_CHARS_MAX, check_attempts, note_failure
+from consumer.console.signing_in import check_attempts, note_failure
 from consumer.console.visit import Asked
-from consumer.reviews import people
+from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection
-
-PASSWORD_CHARS_MIN: Final = 12
+from consumer.reviews.passwords import PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN
 
 _SAID: Final = {
     "language": N_("The language is changed."),
@@ -52,8 +51,8 @@ def change_language(asked: Asked) -> Response:
 def change_password(asked: Asked) -> Response:
     """Take a new password where the one until now is right; all sessions end, and this browser gets another one."""
     desk, person, form = asked.desk, asked.person, asked.form
-    old, new = form.secret("old", PASSWORD_CHARS_MAX), form.secret("new", PASSWORD_CHARS_MAX)
-    why_not = _why_not(new, form.secret("again", PASSWORD_CHARS_MAX), person.name)
+    old, new = form.exact("old", PASSWORD_CHARS_MAX), form.exact("new", PASSWORD_CHARS_MAX)
+    why_not = _why_not(new, form.exact("again", PASSWORD_CHARS_MAX), person.name)
     if why_not:
         return _page(asked, why_not, HTTPStatus.BAD_REQUEST)
     # Whoever finds a browser that is signed in must not be able to guess on and on.
@@ -68,7 +67,7 @@ def change_password(asked: Asked) -> Response:
         now_ms = desk.now_ms()
         people.set_password(connection, person.person_id, new)
         asked.note(connection, "own.password", at_ms=now_ms, subject=person.name)
-        return people.begin_session(connection, person.person_id, now_ms, round(desk.section.session_s * 1_000))
+        return sessions.begin_session(connection, person.person_id, now_ms, round(desk.section.session_s * 1_000))
 
     secret = desk.database.written(changed)
     response = asked.redirect("/me", done="password")

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from consumer.console.entrance import NAME_CHARS_MAX
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.roles import Route
 from consumer.console.visit import Asked
 from consumer.reviews import passwords, people
 from consumer.reviews.database import Connection
-from consumer.reviews.people import Person
+from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, NobodyThere, Person, Role
 
-ROLES: Final[dict[people.Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
+_Result = TypeVar("_Result")
+
+ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
 
 
 def people_routes() -> list[Route]:
@@ -118,3 +119,34 @@ def _page(asked: Asked, *, said: str = "", person: Person | None = None, passwor
         changed=person,
         password=password,
     )
+
+
+def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
+    """Change something about somebody. Raises ``PageError`` where that cannot be."""
+    try:
+        return asked.desk.database.written(work)
+    except NobodyThere as error:
+        raise not_found() from error
+    except NameTaken as error:
+        message = N_("There is somebody of this name already, and nobody was added. Choose another name.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
+    except LastAdmin as error:
+        message = N_("This is the last admin, and nothing was changed. Make somebody else an admin first.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
+
+
+def _person(asked: Asked, connection: Connection) -> Person:
+    """Return whom the path names. Raises ``PageError``."""
+    person = people.person_numbered(connection, asked.places["person_id"])
+    if person is None:
+        raise not_found()
+    return person
+
+
+def _role(asked: Asked) -> Role:
+    """Return the role that a form names. Raises ``PageError``."""
+    sent = asked.form.text("role")
+    for role in ROLES:
+        if role == sent:
+            return role
+    raise PageError(HTTPStatus.BAD_REQUEST, N_("There is no such role."))

@@ -7,15 +7,16 @@ from typing import Final
 
 from starlette.responses import Response
 
-from consumer.console.entrance import NAME_CHARS_MAX
 from consumer.console.faults import N_, PageError
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked, Visit
-from consumer.reviews import audit, people
+from consumer.reviews import attempts, audit, people, sessions
 from consumer.reviews.database import Connection
+from consumer.reviews.passwords import PASSWORD_CHARS_MAX
+from consumer.reviews.people import NAME_CHARS_MAX
 
-PASSWORD_CHARS_MAX: Final = 200
-_BACK: Final = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}", re.ASCII)
+BACK_CHARS_MAX: Final = 2_000
+_BACK: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*", re.ASCII)
 """A path of this console, where a browser sees no other host in it."""
 
 
@@ -30,22 +31,22 @@ def sign_in_routes() -> list[Route | OpenRoute]:
 
 def show_form(visit: Visit) -> Response:
     """Ask for name and password."""
-    return _form(visit, back=visit.query.text("back"))
+    return _form(visit, back=visit.query.exact("back", BACK_CHARS_MAX))
 
 
 def sign_in(visit: Visit) -> Response:
     """Begin a session, where the password is right."""
-    name, password = visit.form.text("name", NAME_CHARS_MAX), visit.form.secret("password", PASSWORD_CHARS_MAX)
+    name, password = visit.form.text("name", NAME_CHARS_MAX), visit.form.exact("password", PASSWORD_CHARS_MAX)
     desk = visit.desk
+    back = visit.form.exact("back", BACK_CHARS_MAX)
     check_attempts(visit, name)
     with desk.database.reading() as connection:
         person = people.person_with_password(connection, name, password)
     if person is None:
         desk.database.written(lambda c: note_failure(c, visit, name))
         said = visit.language.gettext(N_("The name or the password is wrong."))
-        return _form(visit, back=visit.form.text("back"), name=name, said=said)
-    secret = desk.database.written(lambda c: _begun(c, visit, person))
-    back = visit.form.text("back")
+        return _form(visit, back=back, name=name, said=said)
+    secret = desk.database.written(lambda c: _begun(c, visit, person, password))
     response = visit.redirect(back if _BACK.fullmatch(back) else "/")
     visit.session.begin(response, secret, desk.section.session_s)
     return response
@@ -57,7 +58,7 @@ def sign_out(asked: Asked) -> Response:
 
     def ended(connection: Connection) -> None:
         if secret is not None:
-            people.end_session(connection, secret)
+            sessions.end_session(connection, secret)
         asked.note(connection, "session.end", at_ms=now_ms)
 
     asked.desk.database.written(ended)
@@ -69,7 +70,7 @@ def sign_out(asked: Asked) -> Response:
 def check_attempts(visit: Visit, name: str) -> None:
     """Raise ``PageError`` where this name or this address has to wait after failed attempts."""
     with visit.desk.database.reading() as connection:
-        waits = [people.may_try(connection, subject, visit.desk.now_ms()) for subject in subjects(visit, name)]
+        waits = [attempts.may_try(connection, subject, visit.desk.now_ms()) for subject in subjects(visit, name)]
     wait_s = ceil(max(waits) / 1_000)
     if wait_s > 0:
         message = N_("There were too many failed attempts with this name or from this address. Try again in %(wait)s.")
@@ -82,7 +83,7 @@ def note_failure(connection: Connection, visit: Visit, name: str) -> None:
     """Count a failed attempt, and put it into the audit log."""
     now_ms, failures_max = visit.desk.now_ms(), visit.desk.section.failures_max
     for subject in subjects(visit, name):
-        people.failed(connection, subject, now_ms, failures_max)
+        attempts.failed(connection, subject, now_ms, failures_max)
     audit.note(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
 
 
@@ -91,16 +92,17 @@ def subjects(visit: Visit, name: str) -> tuple[str, str]:
     return f"name:{name}", f"address:{visit.address}"
 
 
-def _begun(connection: Connection, visit: Visit, person: people.Person) -> str:
+def _begun(connection: Connection, visit: Visit, person: people.Person, password: str) -> str:
     """Begin a session with a secret of its own; what this browser had before ends."""
     now_ms = visit.desk.now_ms()
     if visit.session.secret is not None:
-        people.end_session(connection, visit.session.secret)
-    people.sweep(connection, now_ms)
+        sessions.end_session(connection, visit.session.secret)
+    sessions.sweep(connection, now_ms)
+    people.renew_hash(connection, person.person_id, password)
     # Not for the address: whoever has an account could try others' passwords between their own sign-ins.
-    people.succeeded(connection, subjects(visit, person.name)[0])
+    attempts.succeeded(connection, subjects(visit, person.name)[0])
     audit.note(connection, at_ms=now_ms, person=person.name, address=visit.address, action="session.begin")
-    return people.begin_session(connection, person.person_id, now_ms, round(visit.desk.section.session_s * 1_000))
+    return sessions.begin_session(connection, person.person_id, now_ms, round(visit.desk.section.session_s * 1_000))
 
 
 def _form(visit: Visit, *, back: str, name: str = "", said: str = "") -> Response:

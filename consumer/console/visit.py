@@ -43,7 +43,7 @@ class Fields:
             raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, num=len(value), most=chars_max)
         return value
 
-    def secret(self, name: str, chars_max: int) -> str:
+    def exact(self, name: str, chars_max: int) -> str:
         """Return a field with all its characters, "" where it is not there or too long."""
         value = self._values.get(name, [""])[-1]
         return value if len(value) <= chars_max else ""

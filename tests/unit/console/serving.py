@@ -80,9 +80,9 @@ class Browser:
 
     def ask(self, method: str, path: str, body: bytes | Iterator[bytes] | None = None, **headers: str | None) -> Answer:
         """Send a request on a connection of its own; a header of None is left out."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
-            named = {"cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} | named
+            named.setdefault("cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
         connection = HTTPConnection(self._host, timeout=WAIT_S)
         try:
             sent = {name: value for name, value in named.items() if value is not None}
