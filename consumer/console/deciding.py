@@ -16,6 +16,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.own_reviews import own_review
+from consumer.telemetry.metrics.console import FlagsDecided
 
 WHY_NOT: Final[dict[str, str]] = {
     "gone": N_("This flag is no longer there."),
@@ -42,6 +43,7 @@ def decide(asked: Asked) -> Response:
     database = asked.desk.database
     now_ms = asked.desk.now_ms()
     decided = database.written(lambda c: decide_and_note(c, asked, [flag], decision, note, now_ms))
+    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.CONFLICT)

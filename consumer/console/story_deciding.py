@@ -19,6 +19,7 @@ from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.own_reviews import own_reviews_at
 from consumer.reviews.queue import Filters
 from consumer.reviews.root_versions import root_versions
+from consumer.telemetry.metrics.console import FlagsDecided
 
 HEADINGS: Final[dict[Decision, str]] = {
     "right": N_("Are all of these flags right?"),
@@ -62,9 +63,8 @@ def decide_all(asked: Asked) -> Response:
         story = the_story(asked, connection)
         flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
     now_ms = asked.desk.now_ms()
-    decided = asked.desk.database.written(
-        lambda c: decide_and_note(c, asked, flags, decision, note, now_ms)
-    )
+    decided = asked.desk.database.written(lambda c: decide_and_note(c, asked, flags, decision, note, now_ms))
+    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     if not decided.review_ids:
         raise PageError(
             HTTPStatus.CONFLICT, N_("Nothing was decided: somebody else has decided about all of these flags.")

@@ -21,7 +21,7 @@ from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
 GOOD = FoundTopic(
     6,
     1,
@@ -100,7 +100,7 @@ def test_printing_asks_nobody() -> None:
     ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
     assert ran.code == 0, ran.err
     names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
-    assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "articles"]
+    assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "articles"]
     assert "cleanup.policy=delete" in ran.out.decode()
     kept = next(line for line in ran.out.decode().splitlines() if line.startswith("articles:"))
     assert f"retention.ms={8 * DAY_MS} " in kept
