@@ -215,6 +215,7 @@ def served(
     articles: Articles | None = None,
     *,
     fixed_person: str | None = None,
+    is_tls: bool = False,
     why_not_ready: Callable[[], Sequence[str]] = tuple,
     hooks: Hooks | None = None,
     judging: JudgeSettings | None = None,
@@ -227,7 +228,7 @@ def served(
     ConsoleRequestMetrics(Instruments(registry)).listen(heard)
     desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging)
     workers = Workers(section.threads, section.requests_max, section.answer_s)
-    app = build_console(desk, workers, Probes(why_not_ready, registry), fixed_person=fixed_person)
+    app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)
     connections = Connections(section.connections_max, section.receive_s, heard.report)
     server = Server(app, connections, section.drain_s, None)

@@ -2,16 +2,22 @@
 
 import csv
 import io
+import re
 from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import consumer
 from consumer.console.audit_pages import ACTIONS, ROWS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import Connection
+from consumer.reviews.decisions import Decision
 from tests.unit.console.serving import Browser, Served
 
+CONSUMER = Path(consumer.__file__).parent
 DAY_MS = 86_400_000
 SECOND = 1_764_028_800_000
 """2025-11-25, the day on which the second half happened."""
@@ -119,6 +125,17 @@ def test_a_spreadsheet_takes_nothing_for_a_formula(console: Served, wei: Browser
     found = [row["why"] for row in rows(wei.get("/audit.csv?person=Ann").text)][::-1]
     assert found[:4] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)"]
     assert found[4:] == ["\ufffd=1", "\ufffd=1", "a\ufffd[31m", 'a","b', "two\ufffdlines", "\ufffdevil"]
+
+
+def test_every_action_has_a_name() -> None:
+    """A moderator reads sentences, whatever part of dupwatch made the entry; there is no name for what nobody does."""
+    kinds = {action.partition(".")[0] for action in ACTIONS}
+    literal = re.compile(rf'"((?:{"|".join(kinds)})\.(?!html)[a-z_]+)"')
+    sources = [path for folder in ("console", "cli") for path in (CONSUMER / folder).glob("*.py")]
+    others = [path for path in sources if path.name != "audit_pages.py"]
+    found = {action for path in others for action in literal.findall(path.read_text(encoding="utf-8"))}
+    decided = {f"flag.{decision}" for decision in get_args(Decision)}
+    assert found | decided | {"audit.export"} == set(ACTIONS)
 
 
 def test_actions_have_names_in_the_log(console: Served, wei: Browser) -> None:

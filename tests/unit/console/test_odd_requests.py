@@ -331,6 +331,36 @@ def test_a_request_that_finds_no_thread_may_come_again(
         assert console.browser().get("/sign-in").status == 200
 
 
+def test_a_page_that_is_being_made_keeps_its_connection(
+    tmp_path: Path, with_route: Callable[[Callable[[Visit], Answered]], None]
+) -> None:
+    """Others that open more than connections_max and send nothing do not cut it."""
+    begun, end = threading.Event(), threading.Event()
+
+    def wait(visit: Visit) -> Answered:
+        begun.set()
+        assert end.wait(60)
+        return visit.page("error.html", title="made", message="", offers_sign_in=False)
+
+    with_route(wait)
+    with served(tmp_path, connections_max=3, requests_max=2) as console:
+        answers: list[Answer] = []
+        waiting = threading.Thread(target=lambda: answers.append(console.browser().get("/test")))
+        waiting.start()
+        idle = []
+        try:
+            assert begun.wait(60)
+            idle = [console.connect() for _ in range(6)]
+            # The first of them was closed in favour of later ones.
+            assert idle[0].recv(1) == b""
+        finally:
+            end.set()
+            waiting.join()
+            for connection in idle:
+                connection.close()
+        assert "made" in answers[0].shown
+
+
 @pytest.mark.parametrize(("method", "said"), [("GET", "Try again"), ("POST", "may take effect all the same")])
 def test_what_takes_too_long_is_given_up(
     tmp_path: Path, with_route: Callable[[Callable[[Visit], Answered]], None], method: str, said: str

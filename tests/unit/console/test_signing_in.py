@@ -180,6 +180,24 @@ def test_cookies_are_for_this_console_alone(console: Served) -> None:
     assert given == {"httponly", "path=/", "samesite=lax", "max-age=604800"}
 
 
+def test_over_tls_no_other_host_can_set_the_cookies(tmp_path: Path) -> None:
+    """They are sent over TLS only, have the prefix that makes browsers strict, and http pages are another origin."""
+    with served(tmp_path, is_tls=True) as console:
+        console.add("Ann")
+        browser = console.browser()
+        first = browser.get("/sign-in")
+        (line,) = first.all_headers("set-cookie")
+        assert line.startswith("__Host-dupwatch-form=")
+        form = {"token": first.token, "name": "Ann", "password": PASSWORD}
+        assert browser.post("/sign-in", form, origin=browser.url).status == 403
+        answer = browser.post("/sign-in", form, origin=browser.url.replace("http:", "https:"))
+        assert answer.status == 303
+        (line,) = answer.all_headers("set-cookie")
+        given = {part.strip().lower() for part in line.split(";")[1:]}
+        assert line.startswith("__Host-dupwatch=")
+        assert given == {"httponly", "path=/", "samesite=lax", "secure", "max-age=604800"}
+
+
 def test_guessing_is_slowed_by_name(tmp_path: Path) -> None:
     """After failures_max even the right password has to wait; other names do not, from another address."""
     with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
