@@ -14,6 +14,7 @@ from consumer.reviews import attempts, audit, people, sessions
 from consumer.reviews.database import Connection
 from consumer.reviews.passwords import PASSWORD_CHARS_MAX
 from consumer.reviews.people import NAME_CHARS_MAX
+from consumer.telemetry.metrics.console import SignInFailed
 
 BACK_CHARS_MAX: Final = 2_000
 _BACK: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*", re.ASCII)
@@ -44,6 +45,7 @@ def sign_in(visit: Visit) -> Response:
         person = people.person_with_password(connection, name, password)
     if person is None:
         desk.database.written(lambda c: note_failure(c, visit, name))
+        desk.hooks.report(SignInFailed())
         said = visit.language.gettext(N_("The name or the password is wrong."))
         return _form(visit, back=back, name=name, said=said)
     secret = desk.database.written(lambda c: _begun(c, visit, person, password))
