@@ -93,11 +93,15 @@ def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
 
 
 def _is_island(stretches: Sequence[Stretch], index: int) -> bool:
+    """Tell whether equal text is too short to mean anything between what was replaced around it."""
     around = stretches[max(index - 1, 0) : index + 2]
-    between = len(around) == len("<=>") and around[0].kind == around[2].kind == "changed"
+    if len(around) < len("<=>") or not around[0].kind == around[2].kind == "changed":
+        return False
+    # Between two insertions, or two deletions, the other text goes on unchanged.
+    is_replaced = bool(around[0].a + around[2].a) and bool(around[0].b + around[2].b)
     text = stretches[index].a
     # A paragraph's end stays where it is, so that texts keep their shape.
-    return between and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
+    return is_replaced and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
 
 
 def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:

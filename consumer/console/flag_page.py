@@ -1,5 +1,6 @@
 """The page of one flag: both texts side by side, why it was flagged, its story and its history."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlencode
@@ -15,12 +16,13 @@ from consumer.console.queue_filters import Wanted, wanted_in
 from consumer.console.reasons import reasons
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.rule_advice import advice
-from consumer.console.said import said_of_decision
+from consumer.console.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.stored_articles import articles_of
 from consumer.console.story_rows import story_rows
 from consumer.console.visit import Asked
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
+from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.paging import Cursor, encoded
 from consumer.text.visible import paragraphs
@@ -76,7 +78,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         story = stories.story(connection, flag.story_id)
         around = _around(connection, flag)
         history = discussion.history(connection, flag.flag_id)
-        said = said_of_decision(asked, connection)
+        said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around)
     article, original = found.article(flag), found.original(flag)
@@ -142,30 +144,36 @@ def the_flag(asked: Asked) -> FlagRow:
     return flag
 
 
+def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -> SaidDecision | None:
+    """Return one's own decision about the flag that is shown, as long as it can be undone."""
+    last = [said for said in history if said.decision is not None and said.undone_ms is None][-1:]
+    said = said_of_review(asked, connection, last[0].said_id) if last else None
+    return said if said is not None and said.can_be_undone else None
+
+
 def _texts(article: ArticleView | None, original: ArticleView | None, number: int) -> Texts:
     a, b = (view.body if view else None for view in (article, original))
     if a is not None and b is not None:
-        found = differing(a, b, number)
-        part = found.part
+        both = differing(a, b, number)
         return Texts(
-            part.article,
-            part.original,
-            found.number,
-            found.parts,
-            True,
-            found.compared,
-            found.equal,  # noqa: FBT003
+            both.part.article,
+            both.part.original,
+            both.number,
+            both.parts,
+            has_both=True,
+            is_compared=both.compared,
+            is_equal=both.equal,
         )
     piece, shown, parts = plain_part(a if a is not None else b or "", number)
-    pieces = (piece,) if piece.text else ()
+    alone = (piece,) if piece.text else ()
     return Texts(
-        pieces if a is not None else (),
-        pieces if b is not None else (),
+        () if a is None else alone,
+        () if b is None else alone,
         shown,
         parts,
-        False,
-        True,
-        False,  # noqa: FBT003
+        has_both=False,
+        is_compared=True,
+        is_equal=False,
     )
 
 

@@ -54,11 +54,11 @@ class Row(NamedTuple):
 
 
 class Tab(NamedTuple):
-    """A link to another part of the queue; ``count`` is how many flags are there, None where it is not counted."""
+    """A link to another part of the queue; ``flags`` is how many are there, None where it is not counted."""
 
     name: str
     href: str
-    count: int | None
+    flags: int | None
     is_here: bool
 
 
@@ -90,7 +90,8 @@ def show_queue(asked: Asked) -> Response:
         after_href=None if page.after is None else f"/?{wanted.but(after=page.after)}",
         is_partial=page.is_partial,
         is_first=place is None,
-        sources=sources,
+        # The browser shows them as they are.
+        sources=[name for name in sources if name.isprintable()],
         store_is_away=found.is_away,
         decision=said,
         orders=_named(asked, ORDER_NAMES),
@@ -108,7 +109,7 @@ def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | Non
 
 def _tabs(asked: Asked, counts: Counts, wanted: Wanted) -> list[Tab]:
     # Counts are of the whole queue, so beside a filter they would mislead.
-    counted = {} if wanted.narrows else {state: getattr(counts, state) for state in STATES}
+    counted: dict[str, int] = {} if wanted.narrows else {state: getattr(counts, state) for state in STATES}
     return [
         Tab(
             asked.language.gettext(name),

@@ -32,4 +32,4 @@ def _quoted(name: str) -> str:
 
 
 def _escape(char: str) -> str:
-    return f"\\u{ord(char):04X}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08X}"
+    return f"\\U{ord(char):08X}"

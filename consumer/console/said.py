@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from consumer.console.visit import Asked
 from consumer.reviews.database import Connection
@@ -9,11 +10,11 @@ from consumer.reviews.decisions import Decision
 from consumer.reviews.flag_row import Kind
 from consumer.reviews.own_reviews import OwnReview, own_review, own_reviews_at
 
-ONE: str = "decided"
+ONE: Final = "decided"
 """The field of a query that has the number of the review."""
-MANY: str = "decided_at"
+MANY: Final = "decided_at"
 """The field of a query that has the time of a decision about many flags of a story."""
-REFUSED: str = "refused"
+REFUSED: Final = "refused"
 """The field of a query that has how many of them others had decided already."""
 
 
@@ -42,12 +43,13 @@ class SaidDecision:
 
 def said_of_decision(asked: Asked, connection: Connection) -> SaidDecision | None:
     """Return what the query says was decided; None where it says nothing, or it was somebody else."""
-    if not asked.query.text(ONE):
-        return None
-    review = own_review(connection, asked.person.person_id, asked.query.integer(ONE))
-    if review is None:
-        return None
-    return _said(asked, [review], f"/reviews/{review.review_id}/undo", 0)
+    return said_of_review(asked, connection, asked.query.integer(ONE)) if asked.query.text(ONE) else None
+
+
+def said_of_review(asked: Asked, connection: Connection, review_id: int) -> SaidDecision | None:
+    """Return what was decided in a review of one's own; None where it is somebody else's."""
+    review = own_review(connection, asked.person.person_id, review_id)
+    return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo", 0)
 
 
 def said_of_many(asked: Asked, connection: Connection, story_id: int) -> SaidDecision | None:

@@ -34,9 +34,7 @@ def span_in(asked: Asked) -> Span:
     wanted = asked.query.text(FIELD) or _DEFAULT
     if wanted not in _SECONDS:
         message = N_("%(field)s is %(value)s; it can be %(possible)s.")
-        raise PageError(
-            HTTPStatus.BAD_REQUEST, message, field=FIELD, value=wanted[:40], possible=", ".join(_SECONDS)
-        )
+        raise PageError(HTTPStatus.BAD_REQUEST, message, field=FIELD, value=wanted[:40], possible=", ".join(_SECONDS))
     names = {code: asked.language.span(seconds) for code, seconds in _SECONDS.items()}
     tabs = tuple(
         SpanTab(names[code], asked.path if code == _DEFAULT else f"{asked.path}?{FIELD}={code}", code == wanted)

@@ -78,7 +78,8 @@ def show_stories(asked: Asked) -> Response:
         fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
         largest = stories.largest(connection, 0, STORIES_MAX)
         begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
-        ids = [*(each.story.root_id for each in fastest), *(each.root_id for each in [*largest, *begun])]
+        listed = [*(each.story for each in fastest), *largest]
+        ids = [*(each.root_id for each in listed), *(each.root_id for each in begun)]
         versions = root_versions(connection, ids)
     found = articles_named(asked.desk, versions.items())
     most_since = max((each.since for each in fastest), default=1)
