@@ -45,12 +45,18 @@ def add(
     """Add a person. The password is made and printed once, unless it is given."""
     chosen = configured(config, settings)
     given = _given_password() if password_stdin else None
-    with _reviews(chosen) as (people, passwords, written):
+    with _reviews(chosen, has_to_be_there=False) as (people, passwords, written):
         if not name.isprintable():
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
-        password = given or passwords.generated()
-        written("person.add", name, lambda c: people.add_person(c, name, role, now_ms(), password=password), role)
-    _show(f"Added {render.plain(name)} ({role}).", None if given else password)
+        new = given or passwords.generated()
+
+        def added(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
+            people.add_person(connection, name, role, now_ms(), password=new)
+            if given is None:
+                _print(new)
+
+        written("person.add", name, added, role)
+    _say(f"Added {render.plain(name)} ({role}).", is_shown=given is None)
 
 
 @app.command("list")
@@ -88,7 +94,7 @@ def role(
 ) -> None:
     """Give a person another role."""
     _change(configured(config, settings), "person.role", name, lambda people, c, who: people.set_role(c, who, new), new)
-    _show(f"{render.plain(name)} is {'an admin' if new == 'admin' else 'a reviewer'}.")
+    _say(f"{render.plain(name)} is {'an admin' if new == 'admin' else 'a reviewer'}.")
 
 
 @app.command()
@@ -96,14 +102,14 @@ def disable(name: NameArgument, config: ConfigOption = None, settings: SetOption
     """Disable an account: its sessions end at once. What the person decided stays."""
     chosen = configured(config, settings)
     _change(chosen, "person.disable", name, lambda people, c, who: people.disable(c, who, now_ms()))
-    _show(f"{render.plain(name)} is disabled.")
+    _say(f"{render.plain(name)} is disabled.")
 
 
 @app.command()
 def enable(name: NameArgument, config: ConfigOption = None, settings: SetOption = None) -> None:
     """Enable an account again."""
     _change(configured(config, settings), "person.enable", name, lambda people, c, who: people.enable(c, who))
-    _show(f"{render.plain(name)} is enabled.")
+    _say(f"{render.plain(name)} is enabled.")
 
 
 @app.command()
@@ -114,8 +120,14 @@ def password(
     chosen = configured(config, settings)
     given = _given_password() if password_stdin else None
     new = given or _passwords().generated()
-    _change(chosen, "person.password", name, lambda people, c, who: people.set_password(c, who, new))
-    _show(f"{render.plain(name)} has a new password.", None if given else new)
+
+    def changed(people: Any, connection: Any, person_id: int) -> None:  # noqa: ANN401  # of an extra
+        people.set_password(connection, person_id, new)
+        if given is None:
+            _print(new)
+
+    _change(chosen, "person.password", name, changed)
+    _say(f"{render.plain(name)} has a new password.", is_shown=given is None)
 
 
 def _people() -> Any:  # noqa: ANN401  # a module of an extra
@@ -127,23 +139,23 @@ def _passwords() -> Any:  # noqa: ANN401  # as above
 
 
 @contextmanager
-def _opened(config: Config) -> Iterator[Any]:
+def _opened(config: Config, *, has_to_be_there: bool = True) -> Iterator[Any]:
     """Open the console's database. Raises ``ConfigError``, and ``SinkError`` where it does not answer."""
     database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", "dupwatch people")
     wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", "dupwatch people")
     try:
-        with closing(wiring.opened_reviews(config.console)) as database:
+        with closing(wiring.opened_reviews(config.console, has_to_be_there=has_to_be_there)) as database:
             yield database
     except database_module.DatabaseUnavailable as error:
         raise SinkError(str(error)) from error
 
 
 @contextmanager
-def _reviews(config: Config) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
+def _reviews(config: Config, *, has_to_be_there: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
     """Yield the modules that know people and passwords, and what changes something and puts it into the audit log."""
     people = _people()
     audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", "dupwatch people")
-    with _opened(config) as database:
+    with _opened(config, has_to_be_there=has_to_be_there) as database:
 
         def written(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
@@ -195,16 +207,20 @@ def _state(person: Any) -> dict[str, bool]:  # noqa: ANN401  # of an extra
     return {"disabled": person.disabled, "has_password": person.has_password}
 
 
-def _show(sentence: str, new_password: str | None = None) -> None:
-    """Say what was done on standard error, and print a password that was made on standard output, alone."""
-    if new_password is None:
-        render.console(stderr=True).print(sentence, highlight=False)
-        return
+def _print(new_password: str) -> None:
+    """Print a password, before it counts: one that could not be printed would be nobody's."""
     with results():
         write(f"{new_password}\n".encode())
-    render.console(stderr=True).print(
-        f"{sentence} The password is shown this once; it can be changed on the person's own page.", highlight=False
-    )
+
+
+def _say(sentence: str, *, is_shown: bool = False) -> None:
+    """Say what was done; on standard error where standard output has a password, and that it is not shown again."""
+    if is_shown:
+        more = "The password is shown this once; it can be changed on the person's own page."
+        render.console(stderr=True).print(f"{sentence} {more}", highlight=False)
+        return
+    with results():
+        render.console().print(sentence, highlight=False)
 
 
 def _user() -> str:

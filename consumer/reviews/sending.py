@@ -29,8 +29,12 @@ class Backlog(NamedTuple):
 
 
 def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
-    """Claim releases that are due for a process, the oldest first. After ``lease_ms`` others may claim them."""
-    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms)
+    """Claim releases that are due for a process, the oldest first, those that it had claimed before included.
+
+    After ``lease_ms`` others may claim them.
+    """
+    own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
+    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
     is_flag = REVIEWS.c.flag_id == FLAGS.c.flag_id
     chosen = (
         select(REVIEWS.c.review_id)

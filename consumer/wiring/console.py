@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -42,7 +42,7 @@ from consumer.wiring.console_feed import Rebuild, add_from_store, begin_topic_ag
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
 from storage.clock import now_ms
-from storage.errors import StoreError
+from storage.errors import StoreUnavailable
 from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
@@ -242,7 +242,7 @@ def prepared_console(
 def _completed(config: Config) -> Config:
     try:
         return stores.completed_config(config, answer_s=STORE_S)
-    except StoreError as error:
+    except StoreUnavailable as error:
         log.warning("The store does not say yet what it was made with: %s", error)
         return config
 
@@ -261,6 +261,9 @@ def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitSt
     writes = LazyStore(config, hooks.report, None)
     resources.callback(writes.close)
     if not stores.is_remote(config):
+        with suppress(StoreUnavailable):
+            # One that cannot be used is told at once.
+            writes()
         return writes, writes
     reads = LazyStore(config, hooks.report, STORE_S)
     resources.callback(reads.close)

@@ -38,7 +38,7 @@ class LazyStore(StoreAccess):
         """Return the store. Raises ``StoreError`` while it cannot be opened, or is not there yet."""
         with self._lock:
             if self._store is None:
-                if stores.is_missing(self._config):
+                if stores.is_still_to_come(self._config):
                     # Consumers make it, with the settings that they judge by.
                     raise StoreUnavailable(f"{self._config.store.url} is not there yet")
                 opened = stores.opened_store(self._config, report=self._report, quiet=True, answer_s=self._answer_s)
