@@ -21,7 +21,7 @@ ACTIONS: Final[dict[str, str]] = {
     "session.begin": N_("signed in"),
     "session.refused": N_("failed to sign in"),
     "session.end": N_("signed out"),
-    "person.first_seen": N_("came in through the proxy for the first time"),
+    "person.first_seen": N_("came in for the first time"),
     "person.add": N_("added a person"),
     "person.disable": N_("disabled a person"),
     "person.enable": N_("enabled a person"),
