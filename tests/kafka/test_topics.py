@@ -131,7 +131,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert f"{topics.verdicts_topic}: differs" in first.out.decode()
     assert "has 1 partitions, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
-    assert first.out.decode().count(": created") == 4
+    assert first.out.decode().count(": created") == 5
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=10).topics
     assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2]
@@ -142,7 +142,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
-    assert again.out.decode().count(": ok") == 3
+    assert again.out.decode().count(": ok") == 4
     wait_for(lambda: missing(settings, names) == [])
     assert dupwatch(*sink).code == 0
 

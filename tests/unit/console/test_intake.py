@@ -15,6 +15,7 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
 from consumer.reviews import queue
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
 from storage.errors import StoreUnavailable
@@ -102,7 +103,7 @@ def test_a_store_that_is_away_is_not_waited_for(database: Database) -> None:
 
 def test_a_database_that_is_away_is_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is committed before it is stored; that it is away is said, and that it is back."""
-    taking, stored, away = Taking(database), module.add_events, [True, True]
+    taking, stored, away = Taking(database), add_events, [True, True]
 
     def failing(*arguments: object) -> object:
         if away:

@@ -9,7 +9,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from typing_extensions import override
 
-from consumer.console import sending as module
 from consumer.console.sending import CLAIMED_MAX, LEASE_S, PATIENT_MAX, CannotRelease, ReleasePort, Sender, SenderParts
 from consumer.model.errors import SinkError
 from consumer.model.flood import FloodEvent, encode_flood
@@ -170,7 +169,7 @@ def test_what_a_killed_process_had_claimed_is_sent_by_another(desk: Desk) -> Non
 def test_a_process_gives_up_its_claims_before_others_may_have_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it could not send within the lease it claims again, or leaves to who has."""
     clock_s = [1_000.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock_s[0])
+    monkeypatch.setattr("consumer.console.sending.time.monotonic", lambda: clock_s[0])
     desk.decided(2)
     desk.at_ms += UNDO_MS
     late = desk.sender()
