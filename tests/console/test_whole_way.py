@@ -1,12 +1,14 @@
 """From an article to a decision and back: real brokers, a real store, both databases."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deploy.local.postgres import Postgres
 from tests.cli.command import FAST, run_process, text, wait_for
-from tests.console.consoles import Place, Running, add_person, consoling, sqlite_place
+from tests.console.consoles import Place, Running, add_person, consoling, postgres_place, sqlite_place
 from tests.kafka.running import running
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, read_all, send, wait_for_count
@@ -122,3 +124,40 @@ def test_a_lost_database_is_made_again(topics: Topics, tmp_path: Path, origin: s
         signed_in(console, other)
         assert console.get("/?source=wire").shown.count("wire") >= 3
         assert console.stop() == 0, console.log.read_text()
+
+
+def test_what_is_away_is_told_and_comes_back(
+    topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path
+) -> None:
+    """Without its database the console is not ready; flags that came meanwhile are there afterwards."""
+    server = own_postgres()
+    place = postgres_place(server.url("postgres"), server.password, tmp_path)
+    store = f"lmdb:{tmp_path / 'store'}"
+    with consoling(topics, store, place, tmp_path) as console:
+        signed_in(console, place)
+        assert console.readiness()[0] == 200
+        wait_for(lambda: any(reason.startswith("store: ") for reason in console.readiness()[1]), 60)
+        server.kill9()
+        wait_for(lambda: console.readiness()[0] == 503, 60)
+        assert any(reason.startswith("database: ") for reason in console.readiness()[1])
+        assert console.get("/").status == 503
+        judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(3)], 3)
+        server.start()
+        wait_for(lambda: console.readiness() == (200, []), 60)
+        wait_for(lambda: len(console.open_flags()) == 2, 60)
+        assert console.stop() == 0, console.log.read_text()
+
+
+def test_a_flood_is_announced(topics: Topics, tmp_path: Path) -> None:
+    """One event for each, with the original and how many copies there were."""
+    store = f"lmdb:{tmp_path / 'store'}"
+    with consoling(topics, store, sqlite_place(tmp_path), tmp_path, flood_copies=5) as console:
+        console.wait_ready()
+        judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(9)], 9)
+        wait_for(lambda: bool(read_all(topics, topics.sink("floods"))), 60)
+        wait_for(lambda: console.metric('dupwatch_console_events_total{kind="flag"}') == 8)
+        assert console.stop() == 0, console.log.read_text()
+    (event,) = [message.content for message in read_all(topics, topics.sink("floods"))]
+    (original,) = {f"a{number}" for number in range(9)} - set(flagged(topics))
+    assert (event["schema"], event["original"]) == ("dupwatch.flood/1", original)
+    assert event["copies"] >= 5

@@ -127,6 +127,22 @@ def test_a_batch_that_others_have_is_left_to_them(database: Database) -> None:
     assert [row[0] for row in taking.rows()] == ["a1", "a2"]
 
 
+def test_a_batch_is_given_up_while_its_database_is_away(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has its partitions now stores it: this one waits no longer, and goes on with what it has."""
+    taking, attempts = Taking(database), []
+
+    def failing(*arguments: object) -> object:
+        attempts.append(arguments)
+        if len(attempts) == 1:
+            raise DatabaseUnavailable("no connection")
+        return add_events(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "add_events", failing)
+    source = taking.take(batch(flag(1)), batch(flag(2), begin=1), lost=1)
+    assert (source.committed, source.abandoned) == ([2], 1)
+    assert [row[0] for row in taking.rows()] == ["a2"]
+
+
 def test_it_stops_while_it_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A console that ends while its database is away commits nothing."""
     taking = Taking(database)
