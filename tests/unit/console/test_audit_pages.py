@@ -118,6 +118,23 @@ def test_an_export_has_everything_that_matches(console: Served, wei: Browser) ->
     assert (entry.person, entry.subject) == ("Wei", "person=Ann&text=subject-")
 
 
+def test_the_head_of_an_export_is_not_all_of_it(console: Served, wei: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever only asks how it would be answered costs no more than its first piece."""
+    note(console, *({"subject": "subject"} for _ in range(2_500)))
+    pieces: list[str | None] = []
+    search = audit.search
+
+    def counting(connection: Connection, filters: AuditFilters, after: str | None, rows_max: int) -> audit.AuditPage:
+        pieces.append(after)
+        return search(connection, filters, after, rows_max)
+
+    monkeypatch.setattr(audit, "search", counting)
+    assert wei.ask("HEAD", "/audit.csv?person=Ann").status == 200
+    assert len(pieces) == 1
+    assert len(rows(wei.get("/audit.csv?person=Ann").text)) == 2_500
+    assert len(pieces) == 4
+
+
 def test_a_spreadsheet_takes_nothing_for_a_formula(console: Served, wei: Browser) -> None:
     """Nor does a terminal take anything for a command; quotes and commas stay in their cell."""
     hostile = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a\x1b[31m", 'a","b', "two\nlines", "\u202eevil"]

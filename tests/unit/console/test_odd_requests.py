@@ -2,7 +2,10 @@
 
 import logging
 import threading
+import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -88,7 +91,15 @@ def test_every_answer_has_the_headers_that_protect(console: Served) -> None:
 
 def test_the_policy_allows_what_pages_have_and_nothing_else(console: Served) -> None:
     """The digests are of exactly what stands in the page, which has no other style, script or handler."""
-    page = console.browser().get("/sign-in").text
+    answer = console.browser().get("/sign-in")
+    page, policy = answer.text, answer.header("content-security-policy")
+    for begin, end, part in (
+        ("<style>", "</style>", ".field{"),
+        ('<script type="module">', "</script>", "addEventListener"),
+    ):
+        inside = page.partition(begin)[2].partition(end)[0]
+        assert part in inside
+        assert f"'sha256-{b64encode(sha256(inside.encode()).digest()).decode()}'" in policy
     assert page.count("<style") == page.count(f"<style>{CSS}</style>") == 1
     assert page.count("<script") == page.count(f'<script type="module">{SCRIPT}</script>') == 1
     assert " style=" not in page
@@ -228,7 +239,9 @@ def test_a_form_that_does_not_arrive_is_given_up(tmp_path: Path) -> None:
     with served(tmp_path, receive_s=0.3) as console, console.connect() as connection:
         head = f"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: {console.url}\r\nContent-Type: {FORM}\r\n"
         connection.sendall(f"{head}Sec-Fetch-Site: same-origin\r\nContent-Length: 100\r\n\r\nname=".encode())
+        began_s = time.monotonic()
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert time.monotonic() - began_s < 15
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"did not arrive within 0.3 s" in answer
         assert limits_met(console, "receive_s") == 1

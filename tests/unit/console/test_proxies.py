@@ -134,6 +134,13 @@ def test_behind_tls_of_a_proxy_cookies_are_secure(tmp_path: Path) -> None:
         assert browser.post("/sign-out", {"token": token}, x_forwarded_proto="https").status == 403
 
 
+def test_whoever_is_no_proxy_cannot_say_that_there_is_tls(console: Served) -> None:
+    """A browser would not keep such cookies, and nobody could sign in."""
+    (line,) = console.browser().get("/sign-in", x_forwarded_proto="https").all_headers("set-cookie")
+    assert line.startswith("dupwatch_form=")
+    assert "Secure" not in line
+
+
 def test_a_wrong_address_of_a_proxy_is_a_wrong_setting(tmp_path: Path) -> None:
     """It names the setting and the value."""
     with (
