@@ -104,6 +104,11 @@ def said(browser: Chrome) -> str:
     return browser.find_element(By.CSS_SELECTOR, ".decided").text
 
 
+def shown(browser: Chrome) -> str:
+    """The title of the article whose flag is open."""
+    return browser.find_element(By.CSS_SELECTOR, ".side h2").text
+
+
 def button(browser: Chrome, name: str, value: str) -> WebElement:
     """One of the buttons of a decision."""
     return browser.find_element(By.CSS_SELECTOR, f"button[name={name}][value={value}]")
@@ -144,14 +149,12 @@ def walk_by_click(browser: Chrome, desk: Office) -> None:
     assert browser.find_element(By.CSS_SELECTOR, ".side ins").text == "Friday"
     assert browser.find_element(By.CSS_SELECTOR, ".side del").text == "Tuesday"
     button(browser, "decision", "wrong").click()
-    wait_for(browser, lambda: "copy-0" in said(browser))
-    assert desk.room.state("copy-0") == "wrong"
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+    assert "copy-0" in said(browser)
     browser.find_element(By.CSS_SELECTOR, ".decided button").click()
-    wait_for(browser, lambda: button(browser, "decision", "wrong"))
-    assert desk.room.state("copy-0") == "open"
+    wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
     button(browser, "decision", "wrong").click()
-    wait_for(browser, lambda: "copy-0" in said(browser))
-    assert desk.room.state("copy-0") == "wrong"
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
 
 
 def test_the_whole_way_by_click(browser: Chrome, desk: Office) -> None:
@@ -183,23 +186,20 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     """J chooses from the list, Enter opens, W, U and S decide, N goes on, ? tells of them; typing a note does not."""
     enter(browser, desk)
     press(browser, "j", "j", "k", Keys.ENTER)
-    wait_for(browser, lambda: button(browser, "decision", "wrong"))
+    wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
     browser.find_element(By.ID, "why").send_keys("wsr")
-    press(browser, Keys.SHIFT + Keys.TAB)
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
     press(browser, "w")
-    wait_for(browser, lambda: "copy-0" in said(browser))
-    assert desk.room.state("copy-0") == "wrong"
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
     press(browser, "u")
-    wait_for(browser, lambda: desk.room.state("copy-0") == "open" and button(browser, "decision", "wrong"))
+    wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
     assert "wsr" in browser.find_element(By.CSS_SELECTOR, ".history").text
     press(browser, "w")
-    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong")
-    wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".side h2").text == "Ferry landing 1")
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
     press(browser, "s")
-    wait_for(browser, lambda: desk.room.state("copy-1") == "skipped")
-    wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".side h2").text == "Ferry landing 2")
+    wait_for(browser, lambda: desk.room.state("copy-1") == "skipped" and shown(browser) == "Ferry landing 2")
     press(browser, "n")
-    wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".side h2").text == "Ferry landing 3")
+    wait_for(browser, lambda: shown(browser) == "Ferry landing 3")
     press(browser, "?")
     assert browser.find_element(By.CSS_SELECTOR, "#keys dl").is_displayed()
     press(browser, "q")
@@ -236,11 +236,15 @@ def test_the_whole_way_by_tab_and_enter(browser: Chrome, desk: Office) -> None:
     enter(browser, desk)
     with without_scripts(browser):
         browser.get(f"{desk.served.url}/")
-        for state, steps in (("wrong", ["ol.queue a", "button[value=wrong]"]), ("open", [".decided button"])):
-            for selector in steps:
-                tab_to(browser, selector)
-                press(browser, Keys.ENTER)
-            wait_for(browser, lambda state=state: desk.room.state("copy-0") == state)
+        tab_to(browser, "ol.queue a")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
+        tab_to(browser, "button[value=wrong]")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+        tab_to(browser, ".decided button")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
         tab_to(browser, "button[value=wrong]")
         press(browser, Keys.ENTER)
         wait_for(browser, lambda: desk.room.state("copy-0") == "wrong")
