@@ -15,6 +15,7 @@ from consumer.kafka.client_settings import (
     consumer_settings,
     is_kafka,
     parse_prefix,
+    producer_settings,
 )
 from consumer.kafka.groups import Committed, Group, Topics
 from consumer.model.errors import ConfigError
@@ -31,12 +32,15 @@ LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=500)
 
 
 def check_sink(config: Config) -> None:
-    """Raise ``ConfigError`` where the configured sink is no topic: flags come from nowhere else."""
+    """Raise ``ConfigError`` where the configured sink is no topic, or clients have wrong settings."""
     if not is_kafka(config.sink.url):
         raise ConfigError(
             f"the console reads flags from the topics that consumers write to, and sink.url is {config.sink.url}: name "
             "them with --sink kafka://HOST:PORT/PREFIX"
         )
+    brokers = parse_prefix(config.sink.url).brokers
+    consumer_settings(brokers, _options(config))
+    producer_settings(brokers, _options(config), transactional=False)
 
 
 def flag_source(config: Config, hooks: Hooks, stopped: Callable[[], bool]) -> KafkaSource:

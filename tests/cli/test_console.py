@@ -31,6 +31,13 @@ def test_a_sink_that_is_no_topic_is_refused(dupwatch: Command, database: tuple[s
     assert "kafka://HOST:PORT/PREFIX" in ended.err
 
 
+def test_wrong_settings_of_the_client_are_refused(dupwatch: Command, database: tuple[str, str]) -> None:
+    """At once, and not by a thread that waits for ever."""
+    wrong = ("--set", 'kafka.consumer={"session.timeout.ms"=1}')
+    ended = dupwatch("console", "--store", "lmdb:none", *SINK, *database, *wrong)
+    assert (ended.code, "session.timeout.ms is 1" in ended.err) == (2, True)
+
+
 def test_a_store_that_ends_with_its_run_is_refused(dupwatch: Command, database: tuple[str, str]) -> None:
     """It would be another one than the consumers'."""
     ended = dupwatch("console", "--store", "memory:", *SINK, *database)

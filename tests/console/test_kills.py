@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
 from http.client import HTTPException
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeVar, get_args
 
 import pytest
@@ -19,13 +20,14 @@ from sqlalchemy import select
 
 from consumer.reviews.database import Database
 from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS
+from deploy.local.kafka import KafkaBroker
 from deploy.local.postgres import Postgres
 from tests.cli.command import text, wait_for
 from tests.console.consoles import Place, Running, add_person, consoling, postgres_place, sqlite_place
 from tests.kafka.running import Running as Consuming
 from tests.kafka.running import running
-from tests.kafka.test_run import SHORT_SESSION, article
-from tests.kafka.topics import Topics, read_all, send
+from tests.kafka.test_run import article
+from tests.kafka.topics import Topics, make_topics, read_all, send
 
 pytestmark = pytest.mark.servers
 
@@ -36,6 +38,12 @@ ARTICLES: Final = 40
 ROUND_S: Final = 2.0
 SETTLE_S: Final = 180
 UNDO_S: Final = 0.5
+ASSIGNED_S: Final = 30
+SESSION: Final = ("--set", "kafka.group_protocol=consumer")
+BROKER: Final = MappingProxyType(
+    dict.fromkeys(("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"), "1500")
+)
+"""Who was killed is a member of its group until its session ends: longer ones would leave no time to read."""
 Decision = Literal["right", "wrong", "skip"]
 Process = TypeVar("Process")
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -180,6 +188,9 @@ class Killing:
 
     def _round(self, number: int, console: Member[Running], consumer: Member[Consuming]) -> None:
         console.process.wait_ready()
+        # Otherwise nothing would come in that a kill could lose.
+        wait_for(lambda: console.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
+        wait_for(lambda: consumer.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
         kills = {"console": console.restart, "consumer": consumer.restart}
         if self.server is not None:
             kills["database"] = self._restart
@@ -214,13 +225,13 @@ class Killing:
             self.store,
             self.place,
             self.folder,
-            *SHORT_SESSION,
+            *SESSION,
             cookies=self.cookies,
             undo_s=UNDO_S,
         )
 
     def _consumer(self) -> AbstractContextManager[Consuming]:
-        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *SHORT_SESSION)
+        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *SESSION)
 
     def _read(self) -> Kept:
         with closing(self.place.opened()) as database:
@@ -262,6 +273,12 @@ def seed() -> int:
     drawn = int(os.environ.get("TEST_LOAD_SEED") or random.randrange(1 << 30))
     print(f"TEST_LOAD_SEED={drawn}")  # noqa: T201
     return drawn
+
+
+@pytest.fixture
+def topics(own_kafka: Callable[..., KafkaBroker]) -> Topics:
+    """Topics of a broker that lets sessions be short."""
+    return make_topics(own_kafka(BROKER).address)
 
 
 def test_nothing_is_lost_with_sqlite(topics: Topics, tmp_path: Path) -> None:
