@@ -26,7 +26,7 @@ from storage.clock import MS_PER_S
 
 log = logging.getLogger("dupwatch")
 
-LEASE_S: Final = 60.0
+LEASE_S: Final = 30.0
 """How long a process has for the releases that it claims, before another one does the same."""
 CLAIMED_MAX: Final = 20
 """Releases that are claimed at once."""
@@ -35,7 +35,7 @@ PATIENT_MAX: Final = 5
 FLOODS_MAX: Final = 20
 FLOOD_FRESH_S: Final = 3_600.0
 """A flood that ended longer ago is not announced: the console has read its flags again, or was away."""
-_LEASE_LEFT_S: Final = 15.0
+_LEASE_LEFT_S: Final = 10.0
 
 
 class CannotRelease(Exception):  # noqa: N818  # named for what is so
