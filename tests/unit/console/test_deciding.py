@@ -103,10 +103,12 @@ def test_after_that_time_it_is_final(desk: Office) -> None:
 
 
 def test_a_release_that_was_refused_says_why(desk: Office) -> None:
-    """The window may have ended meanwhile."""
+    """The window may have ended meanwhile; there is nothing left to undo, whatever the time."""
     decide(desk.ann, 1, "wrong")
     desk.room.database.written(lambda c: sending.refused(c, 1, "the window has ended", desk.served.clock()))
-    assert "could not be released: the window has ended" in page(desk.ann, "/flags/1").answer.shown
+    opened = page(desk.ann, "/flags/1?decided=1")
+    assert "could not be released: the window has ended" in opened.answer.shown
+    assert opened.texts(".decided button") == []
 
 
 def test_without_time_to_undo_it_is_final_at_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -254,7 +255,7 @@ def test_the_rule_for_the_configuration(desk: Office) -> None:
 
 def test_hostile_content_is_text_in_every_field(desk: Office) -> None:
     """Markup, scripts and templates are shown; control and bidi characters are not; nothing becomes an element."""
-    fields = {"title": HOSTILE + UNSEEN, "body": HOSTILE + UNSEEN, "source": HOSTILE + UNSEEN,
+    fields: dict[str, Any] = {"title": HOSTILE + UNSEEN, "body": HOSTILE + UNSEEN, "source": HOSTILE + UNSEEN,
               "url": f"https://x.example/{HOSTILE}", "lang": HOSTILE, "keywords": (HOSTILE, UNSEEN)}  # fmt: skip
     copy = article(f"copy{HOSTILE}{UNSEEN}", **fields)
     original = article(f"original{HOSTILE}{UNSEEN}", **fields)

@@ -62,8 +62,12 @@ def test_others_who_have_flags_open_are_named(database: Database) -> None:
     add(database, flagged("a", "o"), flagged("b", "o"))
     people = [add_person(database, name) for name in ("Wei", "Ann", "Me")]
     first, second = rows_of(database)["a"].flag_id, rows_of(database)["b"].flag_id
+
+    def look(person_id: int) -> None:
+        database.written(lambda c: discussion.looking(c, first, person_id, NOW_MS))
+
     for person in people:
-        database.written(lambda c, person=person: discussion.looking(c, first, person.person_id, NOW_MS))
+        look(person.person_id)
     me = people[2].person_id
     assert read(database, lambda c: open_elsewhere(c, [first, second], me, NOW_MS + 1)) == {first: ("Ann", "Wei")}
     assert read(database, lambda c: open_elsewhere(c, [first], me, NOW_MS + discussion.LOOKING_MS)) == {}
