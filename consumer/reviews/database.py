@@ -18,6 +18,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from consumer.model.errors import ConfigError, DupwatchError
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.schema import migrate
+from consumer.text.install_advice import install_command
 
 __all__ = ["Connection", "Database", "DatabaseUnavailable", "opened_database"]
 
@@ -32,7 +33,8 @@ CONNECTIONS_MAX: Final = 80
 _CONNECT_S: Final = 5
 _POOL_S: Final = 10.0
 _PAUSE_S: Final = 0.02
-_CACHE_KIB: Final = 64 * 1_024
+_CACHE_KIB: Final = 16 * 1_024
+_MAPPED_BYTES: Final = 4 << 30
 _FILE_MODE: Final = 0o600
 _WRITES: Final = "dupwatch_writes"
 # Serialization failure, deadlock, lock not to be had in time.
@@ -117,6 +119,11 @@ def opened_database(url: str, password: str | None = None) -> Database:
     database = Database(engine)
     try:
         database.written(lambda connection: _prepared(connection, url))
+    except DatabaseUnavailable as error:
+        database.close()
+        if _sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
+            raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
+        raise
     except BaseException:
         database.close()
         raise
@@ -172,6 +179,8 @@ def _sqlite(url: URL) -> Engine:
             "synchronous = FULL",
             "foreign_keys = ON",
             f"cache_size = -{_CACHE_KIB}",
+            # What is read often is read from the memory of the system, without a copy and a call for each page.
+            f"mmap_size = {_MAPPED_BYTES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -202,7 +211,8 @@ def _postgresql(url: URL) -> Engine:
         )
     except (ImportError, NoSuchModuleError):
         raise ConfigError(
-            "PostgreSQL needs a package that is not installed: pip install 'dupwatch[console-postgresql]'"
+            "PostgreSQL needs a package that is not installed. Install it with:\n"
+            f"{install_command('console-postgresql')}"
         ) from None
 
 
@@ -222,7 +232,10 @@ def _translated() -> Iterator[None]:
 
 
 def _is_conflict(error: BaseException | None) -> bool:
-    if isinstance(error, sqlite3.Error):
-        # Errors of the module itself have no code.
-        return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _BUSY
-    return getattr(error, "sqlstate", None) in _CONFLICTS
+    return _sqlite_code(error) in _BUSY or getattr(error, "sqlstate", None) in _CONFLICTS
+
+
+def _sqlite_code(error: BaseException | None) -> int:
+    """Return which error of SQLite it is, 0 for another one."""
+    # Errors of the module itself have none.
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE

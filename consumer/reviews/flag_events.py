@@ -28,9 +28,8 @@ ID_BYTES_MAX: Final = 512
 """Ids of articles are no longer; what is longer is in no store."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-# Without a second look nobody can be sure, however near the fingerprints are.
-_UNVERIFIED: Final = 0.5
 _BITS_A_DIGIT: Final = 4
+_LEAST: Final = -1.0
 
 
 class FlagEvent(NamedTuple):
@@ -217,10 +216,11 @@ def _is_possible(text: str) -> bool:
 def _certainty(verdict: Verdict) -> float:
     if verdict.similarity is not None:
         return verdict.similarity
+    # Without a second look nobody can be sure, however near the fingerprints are.
     if verdict.distance is None or not verdict.fingerprint:
-        return 0.0
+        return _LEAST
     bits = len(verdict.fingerprint) * _BITS_A_DIGIT
-    return _UNVERIFIED * max(0.0, 1 - verdict.distance / bits)
+    return max(_LEAST, -(verdict.distance + 1) / (bits + 1))
 
 
 def _time_ms(timestamp: str) -> int:

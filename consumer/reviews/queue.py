@@ -5,7 +5,6 @@ same time whether it is the first or the last. What no index has is looked at ro
 page: such a page may have fewer rows than were asked for, and still be followed by others.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -28,7 +27,6 @@ ORDERS: Final[dict[Order, Way]] = {
     # The most similar first.
     "similarity": Way("certainty", is_descending=True),
 }
-_UNVERIFIED_CERTAINTY_MAX: Final = 0.5
 _PAGES_WITHOUT_ROWS_MAX: Final = 5
 
 
@@ -95,7 +93,7 @@ def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, c
             return scoped_page(connection, scope, way, rows_max, None)
         rows.reverse()
         follows = Cursor("after", *way.key(rows[-1])) if rows else cursor._replace(side="after")
-        return Page(tuple(rows), encoded(follows), encoded(more), is_partial)
+        return Page(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
     rows, more, is_partial = found(connection, scope, way, rows_max, cursor)
     before = None
     if cursor is not None:
@@ -162,11 +160,9 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
         numbers.append(number)
     source, original_source = numbers
     ranges: dict[str, Range] = {}
-    needs_similarity = False
     if filters.similarity_min is not None or filters.similarity_max is not None:
-        # What was verified is as certain as it is similar.
-        ranges["certainty"] = Range(filters.similarity_min, filters.similarity_max)
-        needs_similarity = (filters.similarity_min or 0.0) <= _UNVERIFIED_CERTAINTY_MAX
+        # What was verified is as certain as it is similar, and what was not is below 0.
+        ranges["certainty"] = Range(max(0.0, filters.similarity_min or 0.0), filters.similarity_max)
     if filters.arrived_from_ms is not None or filters.arrived_to_ms is not None:
         to_ms = filters.arrived_to_ms
         ranges["arrived_ms"] = Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1)
@@ -177,10 +173,4 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
         original_source_id=original_source,
         story_id=filters.story_id,
         ranges=ranges,
-        needs_similarity=needs_similarity,
     )
-
-
-def states_scope(story_id: int, states: Sequence[State] | None, kinds: Sequence[Kind] | None) -> Scope:
-    """Return the flags of a story in some states."""
-    return Scope(states=states, kinds=kinds, story_id=story_id)

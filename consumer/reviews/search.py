@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select, tuple_, union_all
-from sqlalchemy.sql.selectable import Subquery
+from sqlalchemy.sql.selectable import FromClause, Subquery
 
 from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows
 from consumer.reviews.paging import Cursor
 from consumer.reviews.tables import FLAGS
 
-EXAMINED_MAX: Final = 20_000
-"""Rows that are looked at for one page where no index has all that is asked for."""
+EXAMINED_MAX: Final = 50_000
+"""Entries of an index that are looked at for one page where it is not in the order of all that is asked for."""
 SORTED_MAX: Final = 2_000
 """Rows that are fetched and sorted for one page where a filter leaves no more."""
 
@@ -45,18 +45,20 @@ class Way:
         """Tell whether the first of two keys comes after the other."""
         return key < other if self.is_descending else key > other
 
-    def ordered(self) -> list[ColumnElement[object]]:
+    def ordered(self, of: FromClause = FLAGS) -> list[ColumnElement[object]]:
         """Return what a query is to be ordered by."""
-        columns: list[ColumnElement[object]] = [FLAGS.c[self.by], FLAGS.c.flag_id]
+        columns: list[ColumnElement[object]] = [of.c[self.by], of.c.flag_id]
         return [column.desc() for column in columns] if self.is_descending else columns
 
-    def beyond(self, cursor: Cursor) -> ColumnElement[bool]:
+    def beyond(self, cursor: Cursor | None, of: FromClause = FLAGS) -> list[ColumnElement[bool]]:
         """Return the condition for rows that come after a place."""
-        columns = tuple_(FLAGS.c[self.by], FLAGS.c.flag_id)
+        if cursor is None:
+            return []
+        columns = tuple_(of.c[self.by], of.c.flag_id)
         # A number of another type than the column's would keep PostgreSQL from using the index.
         key = float(cursor.key) if self.by == "certainty" else int(cursor.key)
         place = (key, cursor.row_id)
-        return columns < place if self.is_descending else columns > place
+        return [columns < place if self.is_descending else columns > place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,12 @@ class Scope:
     original_source_id: int | None = None
     story_id: int | None = None
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    needs_similarity: bool = False
 
     def equal(self) -> list[ColumnElement[bool]]:
         """Return the conditions that an index begins with, besides kind and state."""
         if self.story_id is not None:
             return [FLAGS.c.story_id == self.story_id]
-        return self._of_sources()
+        return self.of_sources(FLAGS)
 
     def kinds_and_states(self) -> Iterator[tuple[ColumnElement[bool], ColumnElement[bool]]]:
         """Yield each pair of a kind and a state: an index has each pair in order, but not several together."""
@@ -83,24 +84,20 @@ class Scope:
             for state in self.states or STATES:
                 yield FLAGS.c.kind == kind, FLAGS.c.state == state
 
-    def within(self, key: Key) -> list[ColumnElement[bool]]:
+    def within(self, key: Key, of: FromClause = FLAGS) -> list[ColumnElement[bool]]:
         """Return the conditions of the range of a column."""
         limits = self.ranges.get(key, Range(None, None))
-        column: ColumnElement[float] = FLAGS.c[key]
+        column: ColumnElement[float] = of.c[key]
         lower = [] if limits.low is None else [column >= limits.low]
         upper = [] if limits.high is None else [column <= limits.high]
         return [*lower, *upper]
 
-    def beside(self) -> list[ColumnElement[bool]]:
-        """Return the conditions that only the rows themselves can tell."""
-        similarity = [FLAGS.c.similarity.is_not(None)] if self.needs_similarity else []
-        return [*similarity, *(self._of_sources() if self.story_id is not None else [])]
-
-    def _of_sources(self) -> list[ColumnElement[bool]]:
-        source = [] if self.source_id is None else [FLAGS.c.source_id == self.source_id]
+    def of_sources(self, of: FromClause) -> list[ColumnElement[bool]]:
+        """Return the conditions for the sources."""
+        source = [] if self.source_id is None else [of.c.source_id == self.source_id]
         if self.original_source_id is None:
             return source
-        return [*source, FLAGS.c.original_source_id == self.original_source_id]
+        return [*source, of.c.original_source_id == self.original_source_id]
 
 
 class Found(NamedTuple):
@@ -114,62 +111,66 @@ class Found(NamedTuple):
 def found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Found:
     """Return up to ``rows_max`` rows that come after a place."""
     other: Key = "arrived_ms" if way.by == "certainty" else "certainty"
-    beyond = [] if cursor is None else [way.beyond(cursor)]
-    across, beside = scope.within(other), scope.beside()
+    across = scope.within(other)
     if across:
-        few = _branches(scope, Way(other, is_descending=False), across, SORTED_MAX + 1)
-        if _number(connection, few) <= SORTED_MAX:
-            rows = _rows(connection, few, [*scope.within(way.by), *beside, *beyond], way, rows_max + 1)
-            return _cut(rows, rows_max, way)
-    conditions = [*scope.within(way.by), *beyond]
-    if not across and not beside:
-        branches = _branches(scope, way, conditions, rows_max + 1)
-        return _cut(_rows(connection, branches, [], way, rows_max + 1), rows_max, way)
+        few = _together(branches(scope, Way(other, is_descending=False), across, SORTED_MAX + 1))
+        if connection.execute(select(func.count()).select_from(few)).scalar_one() <= SORTED_MAX:
+            conditions = [*scope.within(way.by, few), *_of_story(scope, few), *way.beyond(cursor, few)]
+            return _cut(_rows(connection, few, conditions, way, rows_max + 1), rows_max, way)
+    conditions = [*scope.within(way.by), *way.beyond(cursor)]
+    if not across and not _of_story(scope, FLAGS):
+        all_of_them = _together(branches(scope, way, conditions, rows_max + 1))
+        return _cut(_rows(connection, all_of_them, [], way, rows_max + 1), rows_max, way)
     each_max = EXAMINED_MAX // len(list(scope.kinds_and_states()))
-    branches = _branches(scope, way, conditions, each_max)
-    rows = _rows(connection, branches, [*across, *beside], way, rows_max + 1)
-    end = _end(connection, branches, each_max, way)
+    examined = branches(scope, way, conditions, each_max)
+    candidates = _together(examined)
+    chosen = [*scope.within(other, candidates), *_of_story(scope, candidates)]
+    rows = _rows(connection, candidates, chosen, way, rows_max + 1)
+    end = _end(connection, examined, each_max, way)
     if end is None:
         return _cut(rows, rows_max, way)
     rows = [row for row in rows if not way.passes(way.key(row), end)]
     return _cut(rows, rows_max, way) if len(rows) > rows_max else Found(rows, Cursor("after", *end), is_partial=True)
 
 
-_Branch = Select[tuple[int, float]]
+Branch = Select[Any]
 
 
-def _branches(scope: Scope, way: Way, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[_Branch]:
+def branches(scope: Scope, way: Way, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
     """Return a query for each kind and state: the first rows, by an index alone."""
-    columns = select(FLAGS.c.flag_id, FLAGS.c[way.by].label("key"))
+    columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
+    if scope.story_id is not None:
+        columns += [FLAGS.c.source_id, FLAGS.c.original_source_id]
     return [
-        columns.where(*scope.equal(), *pair, *conditions).order_by(*way.ordered()).limit(limit)
+        select(*columns).where(*scope.equal(), *pair, *conditions).order_by(*way.ordered()).limit(limit)
         for pair in scope.kinds_and_states()
     ]
 
 
-def _together(branches: Sequence[_Branch]) -> Subquery:
-    if len(branches) == 1:
-        return branches[0].subquery("candidates")
+def _of_story(scope: Scope, of: FromClause) -> list[ColumnElement[bool]]:
+    """Return the conditions for sources within a story: its index has them, but not in order."""
+    return scope.of_sources(of) if scope.story_id is not None else []
+
+
+def _together(parts: Sequence[Branch]) -> Subquery:
+    if len(parts) == 1:
+        return parts[0].subquery("candidates")
     # SQLite takes no order within a union, but within a query of its own.
-    return union_all(*(select(branch.subquery()) for branch in branches)).subquery("candidates")
+    return union_all(*(select(part.subquery()) for part in parts)).subquery("candidates")
 
 
 def _rows(
-    connection: Connection, branches: Sequence[_Branch], conditions: Sequence[ColumnElement[bool]], way: Way, limit: int
+    connection: Connection, candidates: Subquery, conditions: Sequence[ColumnElement[bool]], way: Way, limit: int
 ) -> list[FlagRow]:
-    candidates = _together(branches)
-    query = flag_rows().join(candidates, candidates.c.flag_id == FLAGS.c.flag_id).where(*conditions)
-    return [flag_row(row) for row in connection.execute(query.order_by(*way.ordered()).limit(limit))]
+    chosen = select(candidates.c.flag_id).where(*conditions).order_by(*way.ordered(candidates)).limit(limit).subquery()
+    query = flag_rows().join(chosen, chosen.c.flag_id == FLAGS.c.flag_id).order_by(*way.ordered())
+    return [flag_row(row) for row in connection.execute(query)]
 
 
-def _number(connection: Connection, branches: Sequence[_Branch]) -> int:
-    return connection.execute(select(func.count()).select_from(_together(branches))).scalar_one()
-
-
-def _end(connection: Connection, branches: Sequence[_Branch], each_max: int, way: Way) -> tuple[float, int] | None:
+def _end(connection: Connection, parts: Sequence[Branch], each_max: int, way: Way) -> tuple[float, int] | None:
     """Return the first place at which a branch had to stop; None where all rows were looked at."""
-    lasts = [branch.limit(1).offset(each_max - 1) for branch in branches]
-    ends = [(row.key, row.flag_id) for row in connection.execute(select(_together(lasts)))]
+    lasts = _together([part.limit(1).offset(each_max - 1) for part in parts])
+    ends = [(row[0], row[1]) for row in connection.execute(select(lasts.c[way.by], lasts.c.flag_id))]
     if not ends:
         return None
     return max(ends) if way.is_descending else min(ends)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, select, union_all
 from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews.flag_row import IN_FORCE
@@ -80,20 +80,20 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
 
 def timeline(connection: Connection, story_id: int, buckets: int) -> list[Bucket]:
     """Return how many copies in force came when: at most so many spans of equal length, empty ones included."""
-    of_story = (FLAGS.c.story_id == story_id, *_COPIES)
-    first_ms, last_ms = connection.execute(
-        select(func.min(FLAGS.c.arrived_ms), func.max(FLAGS.c.arrived_ms)).where(*of_story)
-    ).one()
-    if first_ms is None:
+    found = _one(connection, _stories().where(STORIES.c.story_id == story_id))
+    if found is None or not found.copies:
         return []
-    width_ms = (last_ms - first_ms) // buckets + 1
-    number = ((FLAGS.c.arrived_ms - first_ms) // width_ms).label("bucket")
-    counted = select(number, func.count()).where(*of_story).group_by(number)
-    found = {int(bucket): copies for bucket, copies in connection.execute(counted)}
-    return [
-        Bucket(first_ms + at * width_ms, first_ms + (at + 1) * width_ms, found.get(at, 0))
-        for at in range((last_ms - first_ms) // width_ms + 1)
+    width_ms = (found.last_ms - found.first_ms) // buckets + 1
+    spans = [(at, at + width_ms) for at in range(found.first_ms, found.last_ms + 1, width_ms)]
+    # Entries of an index are counted in a fraction of the time that grouping them takes.
+    in_span = [
+        select(func.count())
+        .where(FLAGS.c.story_id == story_id, *_COPIES, FLAGS.c.arrived_ms >= begin, FLAGS.c.arrived_ms < end)
+        .scalar_subquery()
+        for begin, end in spans
     ]
+    counted = connection.execute(select(*in_span)).one()
+    return [Bucket(begin, end, copies) for (begin, end), copies in zip(spans, counted, strict=True)]
 
 
 def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
@@ -122,25 +122,32 @@ def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[
     source, original = SOURCES.alias(), SOURCES.alias()
     number = func.count().label("number")
     pair = (recent.c.source_id, recent.c.original_source_id)
-    top = select(*pair, number).group_by(*pair).order_by(number.desc(), *pair).limit(limit).subquery()
+    in_order = [column.nulls_last() for column in pair]
+    top = select(*pair, number).group_by(*pair).order_by(number.desc(), *in_order).limit(limit).subquery()
     query = (
         select(source.c.name, original.c.name, top.c.number)
         .select_from(top)
         .outerjoin(source, source.c.source_id == top.c.source_id)
         .outerjoin(original, original.c.source_id == top.c.original_source_id)
-        .order_by(top.c.number.desc(), top.c.source_id, top.c.original_source_id)
+        .order_by(top.c.number.desc(), top.c.source_id.nulls_last(), top.c.original_source_id.nulls_last())
     )
     return [SourcePair(*row) for row in connection.execute(query)]
 
 
 def _recent(since_ms: int) -> Subquery:
-    latest = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id)
-    return (
-        latest.where(*_COPIES, FLAGS.c.arrived_ms >= since_ms)
-        .order_by(FLAGS.c.arrived_ms.desc())
+    """Return the latest copies since then."""
+    columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
+    latest = FLAGS.c.arrived_ms.desc()
+    # An index has each state in order, but not several together.
+    of_states = [
+        columns.where(FLAGS.c.kind == "flag", FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
+        .order_by(latest)
         .limit(RECENT_MAX)
         .subquery()
-    )
+        for state in IN_FORCE
+    ]
+    together = union_all(*(select(of_state) for of_state in of_states)).subquery()
+    return select(together).order_by(together.c.arrived_ms.desc()).limit(RECENT_MAX).subquery()
 
 
 def _stories() -> Select[Any]:

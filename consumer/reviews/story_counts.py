@@ -1,11 +1,14 @@
 """What a story counts of its flags, and when the first and the last of them came."""
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, or_, select, update
 
 from consumer.reviews.tables import FLAGS, STORIES
+
+NO_FLAGS: Final = 0
+"""The times of a story that has lost all its flags to another one."""
 
 
 class Change(NamedTuple):
@@ -41,7 +44,9 @@ def widen_stories(connection: Connection, spans: Mapping[int, tuple[int, int]]) 
     first: ColumnElement[int] = bindparam("first")
     last: ColumnElement[int] = bindparam("last")
     times = {
-        "first_ms": case((STORIES.c.first_ms > first, first), else_=STORIES.c.first_ms),
+        "first_ms": case(
+            (or_(STORIES.c.first_ms > first, STORIES.c.first_ms == NO_FLAGS), first), else_=STORIES.c.first_ms
+        ),
         "last_ms": case((STORIES.c.last_ms < last, last), else_=STORIES.c.last_ms),
     }
     rows = [{"this": story_id, "first": span[0], "last": span[1]} for story_id, span in spans.items()]
@@ -50,13 +55,13 @@ def widen_stories(connection: Connection, spans: Mapping[int, tuple[int, int]]) 
 
 
 def measure_stories(connection: Connection, story_ids: Collection[int]) -> None:
-    """Find out anew when the flags of these stories came; one without flags keeps what it has."""
+    """Find out anew when the flags of these stories came."""
     of_story = FLAGS.c.story_id == STORIES.c.story_id
     first = select(func.min(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
     last = select(func.max(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
     times = {
-        "first_ms": func.coalesce(first, STORIES.c.first_ms),
-        "last_ms": func.coalesce(last, STORIES.c.last_ms),
+        "first_ms": func.coalesce(first, NO_FLAGS),
+        "last_ms": func.coalesce(last, NO_FLAGS),
     }
     if story_ids:
         statement = update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(times)

@@ -56,7 +56,7 @@ STORIES: Final = Table(
     Column("root_source_id", _ROW_ID, ForeignKey("sources.source_id")),
     Column("copies", Integer, nullable=False),
     Column("open_copies", Integer, nullable=False),
-    # When the first and the last article of its flags and near misses came, released ones as well.
+    # When the first and the last article of its flags and near misses came, released ones as well; 0 without any.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
     Index(None, "copies", "story_id"),
@@ -64,6 +64,19 @@ STORIES: Final = Table(
 """One row for each original that has copies, and for those that once had some.
 
 ``copies`` counts its flags that are in force, ``open_copies`` those of them that nobody has confirmed yet.
+"""
+
+QUEUE_INDEXES: Final = (
+    ("queue", (), ("story_id", "source_id", "original_source_id")),
+    ("source", ("source_id",), ()),
+    ("original_source", ("original_source_id",), ()),
+    ("sources", ("source_id", "original_source_id"), ()),
+    ("story", ("story_id",), ("source_id", "original_source_id")),
+)
+"""Filters that may match many rows, and what else can be asked for then. Each has an index for each order.
+
+An index begins with what must be equal, then come state and kind, what is sorted by, and at last what else a row is
+chosen by, so that only the rows of a page are read themselves.
 """
 
 FLAGS: Final = Table(
@@ -84,7 +97,7 @@ FLAGS: Final = Table(
     Column("similarity", Double),
     # Null where only the release of a flag came, and not the flag.
     Column("distance", Integer),
-    # What the queue is sorted by: how sure the judge can be, 0 to 1.
+    # What the queue is sorted by: the similarity; of what was not verified a number below 0, the farther the lower.
     Column("certainty", Double, nullable=False),
     # One in so many pairs of this kind was sent; 1 for flags.
     Column("sampled_in", Double, nullable=False, server_default="1"),
@@ -99,17 +112,11 @@ FLAGS: Final = Table(
     CheckConstraint("state IN ('open', 'skipped', 'right', 'wrong', 'released')", name="state"),
     # The copies of a version.
     Index(None, "original_id", "original_version"),
-    # The queue: each order with each filter that may match many rows.
-    Index(None, "state", "kind", "certainty", "flag_id"),
-    Index(None, "state", "kind", "arrived_ms", "flag_id"),
-    Index(None, "source_id", "state", "kind", "certainty", "flag_id"),
-    Index(None, "source_id", "state", "kind", "arrived_ms", "flag_id"),
-    Index(None, "original_source_id", "state", "kind", "certainty", "flag_id"),
-    Index(None, "original_source_id", "state", "kind", "arrived_ms", "flag_id"),
-    Index("ix_flags_pair_certainty", "source_id", "original_source_id", "state", "kind", "certainty", "flag_id"),
-    Index("ix_flags_pair_arrived_ms", "source_id", "original_source_id", "state", "kind", "arrived_ms", "flag_id"),
-    Index(None, "story_id", "state", "kind", "certainty", "flag_id"),
-    Index(None, "story_id", "state", "kind", "arrived_ms", "flag_id"),
+    *(
+        Index(f"ix_flags_{name}_{key}", *equal, "state", "kind", key, "flag_id", other, *more)
+        for name, equal, more in QUEUE_INDEXES
+        for key, other in (("certainty", "arrived_ms"), ("arrived_ms", "certainty"))
+    ),
 )
 """Flags and near misses.
 
@@ -171,7 +178,7 @@ REVIEWS: Final = Table(
     Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
     Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("decision", String(5), nullable=False),
-    Column("note", String(2_000), nullable=False, server_default=""),
+    Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False, index=True),
     # Until then it can be undone; after that a release is sent if the decision is wrong.
     Column("final_ms", BigInteger, nullable=False),
@@ -217,9 +224,9 @@ AUDIT: Final = Table(
     Column("address", String(64), nullable=False),
     Column("action", String(32), nullable=False),
     # What it was done to: a flag, a person, a setting.
-    Column("subject", String(600), nullable=False, server_default=""),
+    Column("subject", String(600), nullable=False),
     Column("flag_id", _ROW_ID, index=True),
-    Column("why", String(2_000), nullable=False, server_default=""),
+    Column("why", String(2_000), nullable=False),
     Index(None, "person", "entry_id"),
     Index(None, "action", "entry_id"),
 )

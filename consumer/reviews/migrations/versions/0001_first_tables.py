@@ -36,9 +36,9 @@ def _audit() -> None:
         sa.Column("person", _NAME, nullable=False),
         sa.Column("address", sa.String(length=64), nullable=False),
         sa.Column("action", sa.String(length=32), nullable=False),
-        sa.Column("subject", sa.String(length=600), server_default="", nullable=False),
+        sa.Column("subject", sa.String(length=600), nullable=False),
         sa.Column("flag_id", _ROW_ID, nullable=True),
-        sa.Column("why", sa.String(length=2000), server_default="", nullable=False),
+        sa.Column("why", sa.String(length=2000), nullable=False),
         sa.PrimaryKeyConstraint("entry_id", name=op.f("pk_audit")),
     )
     op.create_index(op.f("ix_audit_action_entry_id"), "audit", ["action", "entry_id"])
@@ -160,44 +160,50 @@ def _flags() -> None:
     )
     op.create_index(op.f("ix_flags_original_id_original_version"), "flags", ["original_id", "original_version"])
     op.create_index(
-        op.f("ix_flags_original_source_id_state_kind_arrived_ms_flag_id"),
+        "ix_flags_original_source_arrived_ms",
         "flags",
-        ["original_source_id", "state", "kind", "arrived_ms", "flag_id"],
+        ["original_source_id", "state", "kind", "arrived_ms", "flag_id", "certainty"],
     )
     op.create_index(
-        op.f("ix_flags_original_source_id_state_kind_certainty_flag_id"),
+        "ix_flags_original_source_certainty",
         "flags",
-        ["original_source_id", "state", "kind", "certainty", "flag_id"],
+        ["original_source_id", "state", "kind", "certainty", "flag_id", "arrived_ms"],
     )
     op.create_index(
-        "ix_flags_pair_arrived_ms",
+        "ix_flags_queue_arrived_ms",
         "flags",
-        ["source_id", "original_source_id", "state", "kind", "arrived_ms", "flag_id"],
+        ["state", "kind", "arrived_ms", "flag_id", "certainty", "story_id", "source_id", "original_source_id"],
     )
     op.create_index(
-        "ix_flags_pair_certainty", "flags", ["source_id", "original_source_id", "state", "kind", "certainty", "flag_id"]
+        "ix_flags_queue_certainty",
+        "flags",
+        ["state", "kind", "certainty", "flag_id", "arrived_ms", "story_id", "source_id", "original_source_id"],
     )
     op.create_index(
-        op.f("ix_flags_source_id_state_kind_arrived_ms_flag_id"),
-        "flags",
-        ["source_id", "state", "kind", "arrived_ms", "flag_id"],
+        "ix_flags_source_arrived_ms", "flags", ["source_id", "state", "kind", "arrived_ms", "flag_id", "certainty"]
     )
     op.create_index(
-        op.f("ix_flags_source_id_state_kind_certainty_flag_id"),
-        "flags",
-        ["source_id", "state", "kind", "certainty", "flag_id"],
-    )
-    op.create_index(op.f("ix_flags_state_kind_arrived_ms_flag_id"), "flags", ["state", "kind", "arrived_ms", "flag_id"])
-    op.create_index(op.f("ix_flags_state_kind_certainty_flag_id"), "flags", ["state", "kind", "certainty", "flag_id"])
-    op.create_index(
-        op.f("ix_flags_story_id_state_kind_arrived_ms_flag_id"),
-        "flags",
-        ["story_id", "state", "kind", "arrived_ms", "flag_id"],
+        "ix_flags_source_certainty", "flags", ["source_id", "state", "kind", "certainty", "flag_id", "arrived_ms"]
     )
     op.create_index(
-        op.f("ix_flags_story_id_state_kind_certainty_flag_id"),
+        "ix_flags_sources_arrived_ms",
         "flags",
-        ["story_id", "state", "kind", "certainty", "flag_id"],
+        ["source_id", "original_source_id", "state", "kind", "arrived_ms", "flag_id", "certainty"],
+    )
+    op.create_index(
+        "ix_flags_sources_certainty",
+        "flags",
+        ["source_id", "original_source_id", "state", "kind", "certainty", "flag_id", "arrived_ms"],
+    )
+    op.create_index(
+        "ix_flags_story_arrived_ms",
+        "flags",
+        ["story_id", "state", "kind", "arrived_ms", "flag_id", "certainty", "source_id", "original_source_id"],
+    )
+    op.create_index(
+        "ix_flags_story_certainty",
+        "flags",
+        ["story_id", "state", "kind", "certainty", "flag_id", "arrived_ms", "source_id", "original_source_id"],
     )
 
 
@@ -254,7 +260,7 @@ def _reviews() -> None:
         sa.Column("flag_id", _ROW_ID, nullable=False),
         sa.Column("person_id", _ROW_ID, nullable=False),
         sa.Column("decision", sa.String(length=5), nullable=False),
-        sa.Column("note", sa.String(length=2000), server_default="", nullable=False),
+        sa.Column("note", sa.String(length=2000), nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("final_ms", sa.BigInteger(), nullable=False),
         sa.Column("undone_ms", sa.BigInteger(), nullable=True),
