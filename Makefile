@@ -1,5 +1,5 @@
 # make run        judge the sample feed; needs only Python 3.11 or newer
-# make test       all checks and tests that a change must pass; needs Java 17 and Maven, for Kafka and HBase
+# make test       all checks and tests that a change must pass; needs Java 17 and Maven for Kafka and HBase, PostgreSQL
 # make test-light  the same without servers; needs only Python
 # make core       build and install the compiled engine; needs cargo and rustc 1.88 or newer; without it Python does its work
 # make wheels     the compiled engine as a wheel for every Linux on x86_64 with glibc 2.17 or newer, in core/target/wheels
@@ -66,8 +66,8 @@ rust: core
 	cargo clippy $(MANIFEST) --release --all-targets --quiet -- -D warnings
 	cargo test $(MANIFEST) --release --quiet
 
-# Java, Maven, the jars of the servers and of OpenAPI Generator, Chromium, Prometheus and kustomize. Reports what is
-# missing and not installable.
+# Java, Maven, the jars of the servers and of OpenAPI Generator, PostgreSQL, Chromium, Prometheus and kustomize. Reports
+# what is missing and not installable.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null

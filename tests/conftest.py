@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from consumer.text.redaction import forget_all
 
-pytest_plugins = ["tests.hbase_server"]
+pytest_plugins = ["tests.hbase_server", "tests.postgres_server"]
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

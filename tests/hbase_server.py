@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,6 +27,7 @@ from deploy.local import fetch, java, shell
 from deploy.local.cluster import PORTS, Cluster, cluster_of
 from deploy.local.cluster import launch as launch_cluster
 from deploy.local.hbase import Hbase, ThriftGateway
+from deploy.local.java_server import JavaServer
 from deploy.local.kafka import KafkaBroker
 from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
@@ -86,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the servers that were started, and remove what they wrote."""
     if not hasattr(config, "workerinput") and SHARED_VARIABLE not in os.environ:
-        end_servers(_folder())
+        end_servers(servers_folder())
 
 
 def end_servers(folder: Path) -> None:
@@ -100,16 +101,16 @@ def end_servers(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def hbase_servers() -> tuple[Hbase, ThriftGateway]:
     """HBase and its gateway, which all tests of the run share: a test that harms them takes ``own_hbase``."""
-    with _locked():
-        state = _state("hbase")
-        hbase, gateway = _hbase(_folder() / "hbase", state["ports"] if state else None)
+    with servers_locked():
+        state = server_state("hbase")
+        hbase, gateway = _hbase(servers_folder() / "hbase", state["ports"] if state else None)
         if state:
             hbase.process, gateway.process = (Process(*identity) for identity in state["processes"])
         else:
             start_together([hbase, gateway])
             hbase.keep_classes()
             ports = [hbase.zookeeper_port, hbase.master_port, hbase.region_port, gateway.port]
-            _write_state("hbase", ports, [hbase, gateway])
+            write_server_state("hbase", ports, [hbase, gateway])
             workers = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))] or ["main"]
             names = [_namespace(worker, purpose) for worker in workers for purpose in (COMMON, SCANNED)]
             shell.make_tables(hbase.conf, "".join(render_script(_schema(name)) for name in names))
@@ -132,7 +133,7 @@ def hbase_namespace(hbase_address: str) -> str:
 def new_gateway(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path) -> Iterator[Callable[..., ThriftGateway]]:
     """Start a further gateway to the shared HBase, which is the test's to kill; it takes fields as keywords."""
     hbase, _ = hbase_servers
-    started: list[Server] = []
+    started: list[JavaServer] = []
 
     def start(**fields: Any) -> ThriftGateway:  # noqa: ANN401  # whichever of the gateway's
         folder = tmp_path / f"gateway-{len(started)}"
@@ -149,10 +150,10 @@ def new_gateway(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path) -> I
 @pytest.fixture
 def own_hbase(tmp_path: Path) -> Iterator[Callable[[str], tuple[Hbase, ThriftGateway]]]:
     """Start an HBase and a gateway with tables in this namespace, which are the test's to kill."""
-    started: list[Server] = []
+    started: list[JavaServer] = []
 
     def start(namespace: str) -> tuple[Hbase, ThriftGateway]:
-        with _tools():
+        with servers_or_skip():
             hbase, gateway = _hbase(tmp_path / f"hbase-{len(started)}", None)
             started.extend((hbase, gateway))
             start_together([hbase, gateway])
@@ -166,23 +167,23 @@ def own_hbase(tmp_path: Path) -> Iterator[Callable[[str], tuple[Hbase, ThriftGat
 @pytest.fixture(scope="session")
 def kafka_address() -> str:
     """Where the shared broker listens: "127.0.0.1:PORT"."""
-    with _locked():
-        state = _state("kafka")
+    with servers_locked():
+        state = server_state("kafka")
         port, controller_port = state["ports"] if state else free_ports(2)
-        broker = _kafka(_folder() / "kafka", port, controller_port)
+        broker = _kafka(servers_folder() / "kafka", port, controller_port)
         if not state:
             broker.start()
-            _write_state("kafka", [port, controller_port], [broker])
+            write_server_state("kafka", [port, controller_port], [broker])
     return broker.address
 
 
 @pytest.fixture
 def own_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaBroker]]:
     """Start a broker, which is the test's to kill; it takes its settings as a mapping, and fields as keywords."""
-    started: list[Server] = []
+    started: list[JavaServer] = []
 
     def start(settings: Mapping[str, str] | None = None, **fields: Any) -> KafkaBroker:  # noqa: ANN401  # whichever of the broker's
-        with _tools():
+        with servers_or_skip():
             port, controller_port = free_ports(2)
             broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port, settings or {}, **fields)
             started.append(broker)
@@ -196,10 +197,10 @@ def own_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaBroker]]:
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     """Start a cluster with tables in this namespace, which is the test's to kill; it takes settings of brokers too."""
-    started: list[Server] = []
+    started: list[JavaServer] = []
 
     def start(namespace: str, settings: Mapping[str, str] | None = None, **fields: Any) -> Cluster:  # noqa: ANN401  # as for own_kafka
-        with _tools():
+        with servers_or_skip():
             ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
             kafka = {"settings": _KAFKA | (settings or {}), **fields}
             made = cluster_of(tmp_path, ports, _common(), kafka=kafka, hbase=_SOON_ON_DISK)
@@ -231,7 +232,7 @@ def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     try:
         if f"{name}:meta".encode() not in connection.tables():
             # A worker that came for one that had died, or a namespace that few runs need.
-            shell.make_tables(_folder() / "hbase" / "conf", render_script(_schema(name)))
+            shell.make_tables(servers_folder() / "hbase" / "conf", render_script(_schema(name)))
         for table in _schema(name).tables:
             _empty(connection.table(table.name), [family.name.encode() for family in table.families])
     finally:
@@ -284,12 +285,13 @@ def _common() -> dict[str, Any]:
     return {"java": java.java(), "jars": fetch.jars(), "owner": int(os.environ[OWNER_VARIABLE]), "quick": True}
 
 
-def _folder() -> Path:
+def servers_folder() -> Path:
+    """The folder in which the servers of this run are."""
     return Path(os.environ[_FOLDER])
 
 
 @contextmanager
-def _tools() -> Iterator[None]:
+def servers_or_skip() -> Iterator[None]:
     """Skip the test where what servers need is missing; fail it in CI."""
     try:
         yield
@@ -302,14 +304,15 @@ def _tools() -> Iterator[None]:
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
-    with _tools(), (_folder() / "lock").open("w") as lock:
+def servers_locked() -> Iterator[None]:
+    """Hold the lock of the folder of servers; skip the test where what they need is missing."""
+    with servers_or_skip(), (servers_folder() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 @contextmanager
-def _ended(servers: list[Server]) -> Iterator[None]:
+def _ended(servers: list[JavaServer]) -> Iterator[None]:
     try:
         yield
     finally:
@@ -318,13 +321,15 @@ def _ended(servers: list[Server]) -> Iterator[None]:
             server.kill9()
 
 
-def _state(name: str) -> dict[str, Any] | None:
+def server_state(name: str) -> dict[str, Any] | None:
+    """Where a server is that was started in this run; None before."""
     with suppress(FileNotFoundError):
-        state: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
+        state: dict[str, Any] = json.loads((servers_folder() / f"{name}.json").read_text())
         return state
     return None
 
 
-def _write_state(name: str, ports: list[int], servers: list[Server]) -> None:
+def write_server_state(name: str, ports: Sequence[object], servers: Sequence[Server]) -> None:
+    """Say where a server is, and with which processes it ends."""
     state = {"ports": ports, "processes": [server.process for server in servers]}
-    (_folder() / f"{name}.json").write_text(json.dumps(state))
+    (servers_folder() / f"{name}.json").write_text(json.dumps(state))

@@ -13,9 +13,9 @@ from typer.core import TyperGroup
 from consumer.text.redaction import without_arguments
 
 NAMES: Final = (
-    "run", "serve", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
-    "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
-    "tokens", "config",
+    "run", "serve", "console", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show",
+    "explain", "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison",
+    "topics", "tokens", "people", "config",
 )  # fmt: skip
 """In the order in which --help lists them."""
 _ARGUMENTS: Final = "dupwatch.arguments"

@@ -1,9 +1,12 @@
 """``dupwatch demo``: the Kafka consumer with a mock cluster, in one process and without any server."""
 
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
@@ -13,6 +16,7 @@ from rich.console import Console
 
 from consumer.cli import render
 from consumer.cli.demo_feed import DemoFeed, sample_feed
+from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
@@ -22,6 +26,7 @@ from consumer.decode.codecs import described_forms
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position
 from consumer.pipeline.batches import BatchCommitted
@@ -34,7 +39,10 @@ from storage.interface import Store
 TOPIC: Final = "articles"
 PREFIX: Final = "dupwatch"
 _TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True)
+PERSON: Final = "demo"
+"""Who decides on the pages of the demo; nobody has to sign in."""
 _DEFAULTS: Final = (
+    "console.listen=127.0.0.1:0",
     "http.listen=127.0.0.1:0",
     "kafka.unique=true",
     # The demo feed is JSON, whatever format the configuration sets for a real feed.
@@ -90,22 +98,24 @@ def demo(
 ) -> None:
     """Try the Kafka consumer without a server: judge a feed at a steady rate, and print flags as they are found.
 
-    A mock Kafka cluster, a producer of the feed and the real consumer run in this one process. Other clients can read
-    and write the topics while it runs. Without --store, the store is deleted at the end.
+    A mock Kafka cluster, a producer of the feed, the real consumer and the moderators' console run in this one process.
+    Other clients can read and write the topics while it runs. At a terminal it stays open after the feed has ended,
+    until Ctrl-C. Without --store, the store is deleted at the end; so are decisions.
     """
     console = render.console(stderr=True)
     stopping = _EndOfFeed()
     with ExitStack() as stack:
         stack.enter_context(stopping.listening())
         address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
+        folder = stack.enter_context(TemporaryDirectory(prefix="dupwatch-demo-"))
         chosen = configured(
             config,
-            [*_DEFAULTS, *(settings or ())],
+            [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db", *(settings or ())],
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
-            store__url=store or f"lmdb:{stack.enter_context(TemporaryDirectory(prefix='dupwatch-demo-'))}",
+            store__url=store or f"lmdb:{folder}/store",
         )
-        at_end = (lambda: None) if forever else stopping.reached
+        at_end = partial(_at_end, console, stopping) if _stays(forever=forever) else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = parts.Streams(standard_output(), standard_error())
@@ -113,14 +123,51 @@ def demo(
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
-                sending.start(lambda: not ready.health.why_not_ready())
-                ready.pipeline.run()
-                seconds = sending.seconds()
+                with _pages(console, chosen, ready.store, stopping):
+                    sending.start(lambda: not ready.health.why_not_ready())
+                    ready.pipeline.run()
+                    seconds = sending.seconds()
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
 def _topic_names() -> list[str]:
-    return [_TOPICS.duplicates_topic, _TOPICS.unique_topic, _TOPICS.verdicts_topic, _TOPICS.dead_letters_topic]
+    return [
+        _TOPICS.duplicates_topic,
+        _TOPICS.unique_topic,
+        _TOPICS.verdicts_topic,
+        _TOPICS.dead_letters_topic,
+        _TOPICS.floods_topic,
+    ]
+
+
+def _stays(*, forever: bool) -> bool:
+    """Return whether the demo goes on after the feed: somebody who looks at the console takes longer."""
+    return forever or (sys.stdin.isatty() and sys.stderr.isatty())
+
+
+def _at_end(console: Console, stopping: Stopping) -> None:
+    if not stopping.asked():
+        console.print("The feed has ended. The demo stays open until Ctrl-C.")
+
+
+@contextmanager
+def _pages(console: Console, config: Config, store: Store, stopping: Stopping) -> Iterator[None]:
+    """Serve the console meanwhile, in a thread; without its packages say how to install them."""
+    try:
+        wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
+    except ConfigError as error:
+        console.print(f"{error}", highlight=False, markup=False)
+        yield
+        return
+    with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(store, PERSON)) as ready:
+        thread = threading.Thread(target=ready.run, name="console", daemon=True)
+        thread.start()
+        console.print(f"The moderators' console, where nobody has to sign in: {ready.url}/")
+        try:
+            yield
+        finally:
+            ready.stop()
+            thread.join()
 
 
 @contextmanager

@@ -1,22 +1,20 @@
 """``dupwatch serve``: answer over HTTP what articles would repeat, and store those that are sent."""
 
 import logging
-from importlib import import_module, metadata
-from types import ModuleType
+from importlib import metadata
 from typing import Annotated, Final
 
 import typer
 
 from consumer.cli import render
+from consumer.cli.extras import imported
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.telemetry import logs
 from consumer.telemetry.watchdog import enforce
-from consumer.text.install_advice import install_command
 from consumer.wiring.parts import Streams
 
 log = logging.getLogger("dupwatch")
@@ -42,7 +40,7 @@ def serve(
     Consumers may judge into the same store, and any number of services may serve it. Where it listens is
     service.listen; docs/http_api.md has the requests.
     """
-    service = _service()
+    service = imported("consumer.wiring.service", _PACKAGES, "serve", "dupwatch serve")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, streams = Stopping(interrupts=False), Streams(standard_output(), standard_error())
@@ -56,15 +54,3 @@ def serve(
                 extra={"version": metadata.version("dupwatch"), "store": chosen.store.url, "url": ready.url},
             )
         ready.run()
-
-
-def _service() -> ModuleType:
-    """Import what builds the service. Raises ``ConfigError`` where the packages of the extra are not installed."""
-    try:
-        return import_module("consumer.wiring.service")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _PACKAGES:
-            raise
-        raise ConfigError(
-            f"dupwatch serve needs {error.name}, which is not installed. Install it with:\n{install_command('serve')}"
-        ) from error

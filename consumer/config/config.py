@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from consumer.config.consistency import rule_faults, schema_faults, source_faults
+from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.sections.kafka import KafkaSection, RegistrySection
@@ -46,6 +47,7 @@ class Config(BaseSettings):
     registry: RegistrySection = RegistrySection()
     http: HttpSection = HttpSection()
     service: ServiceSection = ServiceSection()
+    console: ConsoleSection = ConsoleSection()
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0

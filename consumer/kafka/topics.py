@@ -66,8 +66,13 @@ class SinkTopics(NamedTuple):
         return f"{self.prefix}.dead-letters"
 
     @property
+    def floods_topic(self) -> str:
+        """Floods that have begun; the console writes it, and no consumer."""
+        return f"{self.prefix}.floods"
+
+    @property
     def written(self) -> list[str]:
-        """The topics that are written to."""
+        """The topics that a consumer writes to."""
         names = [self.duplicates_topic, self.dead_letters_topic]
         names += [self.unique_topic] if self.unique else []
         return names + ([self.verdicts_topic] if self.verdicts else [])
@@ -151,6 +156,12 @@ def planned(
             _deleted(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(_RECORD_BYTES)},
             may_compact=False,
             compaction="no: a record may be rejected twice, and compaction refuses records without a key",
+        ),
+        PlannedTopic(
+            topics.floods_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: keys are ids of originals, so a second flood of a story would remove the first",
         ),
         *(
             PlannedTopic(

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 _Occurrence = TypeVar("_Occurrence")
 
-Part = Literal["source", "sink", "store"]
+Part = Literal["source", "sink", "store", "database"]
+"""The database is the console's."""
 
 
 class Listener(Protocol):

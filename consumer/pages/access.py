@@ -95,14 +95,14 @@ def check_exposure(address: Address, access: Access, *, is_open: bool) -> None:
     )
 
 
-def read_password(path: str) -> str:
-    """Read a password from a file, without the line end. Raises ``ConfigError`` if there is none."""
+def read_password(path: str, setting: str = "http.password_file") -> str:
+    """Read a password from the file that ``setting`` names, without the line end. Raises ``ConfigError``."""
     try:
         password = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"http.password_file: cannot read {path}: {error}") from error
+        raise ConfigError(f"{setting}: cannot read {path}: {error}") from error
     if not password:
-        raise ConfigError(f"http.password_file: {path} is empty")
+        raise ConfigError(f"{setting}: {path} is empty")
     remember(password)
     return password
 

@@ -23,8 +23,11 @@ _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted."""
 
 
-def listening_socket(listen: str, *, needs_token: bool) -> socket.socket:
-    """Listen on an address. Raises ``ConfigError`` where it cannot, or where others could connect without a token."""
+def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.listen") -> socket.socket:
+    """Listen on an address, which ``setting`` names.
+
+    Raises ``ConfigError`` where it cannot, or where others could connect without a token.
+    """
     address = parse_address(listen)
     if not needs_token and not is_loopback(address):
         raise ConfigError(
@@ -37,7 +40,7 @@ def listening_socket(listen: str, *, needs_token: bool) -> socket.socket:
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {address.host}:{address.port}: {error.strerror or error}; set another address in "
-            "service.listen"
+            f"{setting}"
         ) from error
     # Accepted connections inherit it. asyncio sets it only on sockets that name their protocol, which these do not:
     # the body of an answer would wait 40 ms until the client has acknowledged the head.

@@ -23,9 +23,10 @@ _EARLIER_MS: Final = 600_000
 
 
 class NoWayBack(NamedTuple):
-    """Why an article cannot go back to the clean feed, in a clause."""
+    """Why an article cannot go back to the clean feed, in a clause; ``is_passing``: it may be possible later."""
 
     why: str
+    is_passing: bool = False
 
 
 class RecordId(NamedTuple):
@@ -60,7 +61,7 @@ class RecordSearch:
                 if isinstance(found := self._record(record_id, stored), RawRecord):
                     return found
         except SourceError as error:
-            return NoWayBack(str(error))
+            return NoWayBack(str(error), is_passing=True)
         return found or NoWayBack(f"no flag of it in {self.flags_topic} says where its record is")
 
     def _origins(self, stored: Stored) -> Iterator[RecordId]:
@@ -84,7 +85,7 @@ class RecordSearch:
         try:
             record = self.record_at(record_id)
         except SourceError as error:
-            return NoWayBack(f"its record at {where} cannot be read: {error}")
+            return NoWayBack(f"its record at {where} cannot be read: {error}", is_passing=True)
         if record is None:
             return NoWayBack(f"its record at {where} no longer exists")
         if not self.is_version(record, stored):

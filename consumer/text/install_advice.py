@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from typing import Literal
 
-Extra = Literal["pages", "plot", "schemas", "serve", "tracing"]
+Extra = Literal["console", "console-postgresql", "pages", "plot", "schemas", "serve", "tracing"]
 
 
 def requirements(extra: Extra) -> list[str]:

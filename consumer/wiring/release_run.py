@@ -37,14 +37,19 @@ NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None, Position())
 """The record of a release whose article does not return to the clean feed."""
 
 
-def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
-    """Return the record to send to the clean feed again when this version is released; None without such a feed."""
+def way_back(config: Config, stored: Stored, *, has_times: bool = True) -> RawRecord | NoWayBack | None:
+    """Return the record to send to the clean feed again when this version is released; None without such a feed.
+
+    Without ``has_times``, of brokers that find no offset by its time, the whole topic of flags is read.
+    """
     if not is_kafka(config.sink.url) or not config.kafka.unique:
         return None
     flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
     search = RecordSearch(
         flags_topic=flags.names[0],
-        flags_since=lambda time_ms: _read(config, flags, OffsetRange(Bound(time_ms=time_ms))),
+        flags_since=lambda time_ms: _read(
+            config, flags, OffsetRange(Bound(time_ms=time_ms) if has_times else Bound(offset=0))
+        ),
         record_at=partial(_record_at, config),
         is_version=partial(_is_version, config),
     )

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from consumer.config.config import Config
+from consumer.model.errors import SourceError
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
@@ -25,16 +26,22 @@ class Releasing:
     store: Store
     sink: AnsweringSink
     clock: Clock
+    has_times: bool = True
+    """Whether the brokers find an offset by its time."""
+    is_patient: bool = False
+    """Whether the caller would rather try again than do without the clean feed."""
 
     def release(self, article_id: str, version: str | None, attribution: Attribution) -> bytes:
         """Undo a flag, and return the event, once the sink has it; the article returns to the clean feed if it can.
 
-        Raises ``ConfigError`` where there is nothing to undo, ``SinkError``, ``Abandoned`` and the store's errors.
-        After an error it may be called again.
+        Raises ``ConfigError`` where there is nothing to undo, ``SinkError``, ``Abandoned`` and the store's errors; and
+        ``SourceError`` if it is patient. After an error it may be called again.
         """
         flagged = releasable(self.store, article_id, version)
         reference = flagged.record.reference
-        back = way_back(self.config, flagged)
+        back = way_back(self.config, flagged, has_times=self.has_times)
+        if self.is_patient and isinstance(back, NoWayBack) and back.is_passing:
+            raise SourceError(f"{article_id!r} cannot be sent to the clean feed yet: {back.why}")
         event = release(self.store, reference, attribution, self.clock)
         record = back if isinstance(back, RawRecord) and is_last(self.store, reference) else None
         self.sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))

@@ -79,6 +79,14 @@ def is_missing(config: Config) -> bool:
     return place is not None and not place.directory.exists()
 
 
+def is_still_to_come(config: Config) -> bool:
+    """Return whether the configured store is a directory that does not exist yet, and could be made where it is."""
+    place = kind_of(config.store.url).on_disk(config.store.url)
+    if place is None or place.directory.exists():
+        return False
+    return next(parent for parent in place.directory.absolute().parents if parent.exists()).is_dir()
+
+
 def _is_there(config: Config) -> bool:
     place = kind_of(config.store.url).on_disk(config.store.url)
     return place is None or any(file.exists() for file in place.files)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from deploy.grafana.console import CONSOLE
 from deploy.grafana.feed import FEED
 from deploy.grafana.layout import RUNBOOKS, dashboard_json
 from deploy.grafana.panels import Dashboard
@@ -14,7 +15,7 @@ from deploy.grafana.pipeline import PIPELINE
 from deploy.grafana.service import SERVICE
 from deploy.grafana.store import STORE
 
-DASHBOARDS: Final = (FEED, PIPELINE, SERVICE, STORE)
+DASHBOARDS: Final = (CONSOLE, FEED, PIPELINE, SERVICE, STORE)
 FOLDER: Final = Path(__file__).with_name("dashboards")
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from deploy.local.hbase import ThriftGateway
 from deploy.local.hbase_cluster import CALL_MS, Master, RegionServer, ZooKeeper
 from deploy.local.hdfs import DataNode, NameNode
+from deploy.local.java_server import JavaServer
 from deploy.local.kafka import KafkaBroker
 from deploy.local.server import Server, launch_each
 
@@ -45,7 +46,7 @@ class Cluster(NamedTuple):
     gateway: ThriftGateway
 
     @property
-    def servers(self) -> dict[str, Server]:
+    def servers(self) -> dict[str, JavaServer]:
         """The servers by name, each behind those that it needs."""
         return {
             "zookeeper": self.zookeeper,

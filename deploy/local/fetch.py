@@ -3,7 +3,8 @@
 The name of the cache contains a digest of the pom files, so that another set of versions gets another folder. A folder
 is created under another name and renamed when it is complete. A lock lets one process download while others wait.
 ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). As a program it also installs missing
-tools that it may install: Java, Maven and other commands of the tests; with ``--servers-only`` only the first two.
+tools that it may install: Java, Maven, PostgreSQL and other commands of the tests; with ``--servers-only`` only the
+first two.
 """
 
 import fcntl
@@ -19,6 +20,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
+from deploy.local import postgres
 from deploy.local.java import install, java, maven
 from deploy.local.packages import MissingTools, apt_install, check, missing, packages_of
 
@@ -124,8 +126,10 @@ def _provide_tools(*, servers_only: bool) -> None:
     if _lacks(wanted):
         install()
     if not servers_only:
-        wanted.insert(0, check)
+        wanted[:0] = [check, postgres.programs]
         packages = packages_of(missing())
+        if _lacks([postgres.programs]):
+            packages.append(postgres.PACKAGE)
         if packages:
             apt_install(*packages)
     reasons = _lacks(wanted)

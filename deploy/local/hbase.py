@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from deploy.local import hadoop
+from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST, gateway_answers
-from deploy.local.server import Server
 
 
 @dataclass(slots=True, kw_only=True)
-class Hbase(Server):
+class Hbase(JavaServer):
     """A standalone HBase: master, region server and ZooKeeper in one process, on the local file system."""
 
     zookeeper_port: int
@@ -51,7 +51,7 @@ class Hbase(Server):
 
 
 @dataclass(slots=True, kw_only=True)
-class ThriftGateway(Server):
+class ThriftGateway(JavaServer):
     """A Thrift 1 gateway to an HBase, for happybase; there may be several."""
 
     port: int

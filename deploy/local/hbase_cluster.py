@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from deploy.local import hadoop, hdfs
+from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST, is_free
-from deploy.local.server import Server
 
 SESSION_MS: Final = 6_000
 """So long after its last sign of life a region server is taken for dead; HBase's default is 90 s."""
@@ -22,7 +22,7 @@ _TICK_MS: Final = 1_000
 
 
 @dataclass(slots=True, kw_only=True)
-class ZooKeeper(Server):
+class ZooKeeper(JavaServer):
     """ZooKeeper, alone."""
 
     port: int
@@ -66,7 +66,7 @@ class ZooKeeper(Server):
 
 
 @dataclass(slots=True, kw_only=True)
-class Master(Server):
+class Master(JavaServer):
     """The master, which assigns regions and holds none."""
 
     port: int
@@ -121,7 +121,7 @@ class Master(Server):
 
 
 @dataclass(slots=True, kw_only=True)
-class RegionServer(Server):
+class RegionServer(JavaServer):
     """A region server; the cluster has several."""
 
     port: int

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from deploy.local import formatted, hadoop, quick
+from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST, is_free
-from deploy.local.server import Server
 
 _SITE: Final = "hdfs-site.xml"
 
 
 @dataclass(slots=True, kw_only=True)
-class NameNode(Server):
+class NameNode(JavaServer):
     """Knows which blocks a file has, and who may write it."""
 
     port: int
@@ -70,7 +70,7 @@ class NameNode(Server):
 
 
 @dataclass(slots=True, kw_only=True)
-class DataNode(Server):
+class DataNode(JavaServer):
     """Stores the blocks."""
 
     port: int

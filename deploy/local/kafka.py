@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from deploy.local import formatted, quick
+from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST
-from deploy.local.server import Server
 
 _CLUSTER: Final = "ZHVwd2F0Y2gtbG9jYWwwMQ"
 """A cluster needs an id of 22 characters; since its brokers are given to each other by port, any id will do."""
@@ -15,7 +15,7 @@ _REPLICAS_MAX: Final = 3
 
 
 @dataclass(slots=True, kw_only=True)
-class KafkaBroker(Server):
+class KafkaBroker(JavaServer):
     """A broker that is its own controller (KRaft), or one of a cluster in which each broker may be elected."""
 
     port: int

@@ -27,6 +27,12 @@ class Process(NamedTuple):
     pid: int
     started: int
 
+    @classmethod
+    def of(cls, pid: int) -> "Process":
+        """Return the program that has this process id now."""
+        fields = _fields(pid)
+        return cls(pid, int(fields[_STARTED]) if fields else _NEVER)
+
     @property
     def alive(self) -> bool:
         """Whether the program is running; a zombie is not."""
@@ -86,10 +92,10 @@ def launch(command: Sequence[str], log: Path, *, owner: int | None, environment:
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
     ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
     pid = int(ran.stdout)
-    fields = _fields(pid)
-    if not fields and (owner is None or _is_running(_fields(owner))):
+    program = Process.of(pid)
+    if program.started == _NEVER and (owner is None or _is_running(_fields(owner))):
         raise OSError(f"{command[0]} ended immediately; see {log}")
-    return Process(pid, int(fields[_STARTED]) if fields else _NEVER)
+    return program
 
 
 def _fields(pid: int) -> list[str]:

@@ -1,8 +1,7 @@
 """A server as an object that can be started, stopped and killed.
 
-It listens on 127.0.0.1, writes into one folder (``data`` and ``log``), and its memory is limited: heap, buffers and
-code. With ``owner``, a process id, it is killed when that process ends. A server that was stopped or killed can start
-again with its data.
+It listens on 127.0.0.1, and writes into one folder (``data`` and ``log``). With ``owner``, a process id, it is killed
+when that process ends. A server that was stopped or killed can start again with its data.
 """
 
 import subprocess
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
-from deploy.local import quick
 from deploy.local.java import environment
 from deploy.local.ports import is_free
 from deploy.local.process import Process, launch, wait_until
@@ -32,19 +30,9 @@ class Server(ABC):
     """One server in a process of its own."""
 
     folder: Path
-    jars: Path
-    java: str
-    heap_mb: int
     owner: int | None = None
     process: Process | None = None
-    quick: bool = False
-    """Compile less: it starts faster, but stays slower under load. See ``quick.py``."""
-    direct_mb: ClassVar[int] = 64
-    code_mb: ClassVar[int] = 64
-    metaspace_mb: ClassVar[int] = 128
     name: ClassVar[str]
-    kind: ClassVar[str]
-    """The name of the archive of its classes."""
     _log_begins: int = field(default=0, repr=False)
 
     @property
@@ -74,8 +62,7 @@ class Server(ABC):
         self.prepare()
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
         try:
-            command = [self.java, *self._memory(), *self._haste(), *self.options(), *self.command()]
-            self.process = launch(command, self.log, owner=self.owner, environment=environment())
+            self.process = launch(self.program(), self.log, owner=self.owner, environment=environment())
         except (OSError, subprocess.CalledProcessError) as error:
             raise ServerFailed(f"{self.name} did not start: {error}") from error
 
@@ -91,11 +78,6 @@ class Server(ABC):
         """Start it and wait until it is ready. Raises ``ServerFailed``."""
         self.launch()
         self.wait(wait_s)
-
-    def keep_classes(self) -> None:
-        """Save its classes so that quick servers of this kind start faster. Meanwhile it does not answer."""
-        if self.quick and self.process is not None and self.alive:
-            quick.write(self._archive, self.java, self.process.pid)
 
     def stop(self) -> None:
         """Terminate it, as an operator would, and wait for its end."""
@@ -118,12 +100,8 @@ class Server(ABC):
         """Write its configuration into its folder, which exists. Called before each start."""
 
     @abstractmethod
-    def options(self) -> list[str]:
-        """Return Java's options apart from memory: properties and modules."""
-
-    @abstractmethod
-    def command(self) -> list[str]:
-        """Return class path, main class and arguments."""
+    def program(self) -> list[str]:
+        """Return the program and its arguments. Called for each start, after ``prepare``."""
 
     @abstractmethod
     def ready(self) -> bool:
@@ -134,26 +112,6 @@ class Server(ABC):
         with self.log.open("rb") as file:
             file.seek(self._log_begins)
             return words.encode() in file.read()
-
-    def _memory(self) -> list[str]:
-        return [
-            "-Xms64m",
-            f"-Xmx{self.heap_mb}m",
-            f"-XX:MaxDirectMemorySize={self.direct_mb}m",
-            f"-XX:MaxMetaspaceSize={self.metaspace_mb}m",
-            f"-XX:ReservedCodeCacheSize={self.code_mb}m",
-            # A single collector thread: the machine is shared, and heaps are small.
-            "-XX:+UseSerialGC",
-            "-Djava.awt.headless=true",
-            "-Djava.net.preferIPv4Stack=true",
-        ]
-
-    def _haste(self) -> list[str]:
-        return [*quick.OPTIONS, *quick.use(self._archive, self.java)] if self.quick else []
-
-    @property
-    def _archive(self) -> Path:
-        return quick.archive(self.jars, self.kind, self.java)
 
 
 def launch_each(servers: Sequence[Server], launched: Callable[[], None] = lambda: None) -> None:

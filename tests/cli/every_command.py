@@ -34,6 +34,8 @@ class Entry(NamedTuple):
 
 
 _LETTERS: Final = ("--sink", "{folder}/verdicts")
+_PEOPLE: Final = ("--set", "console.database=sqlite:///{folder}/people.db")
+_PEOPLE_AT_PATH: Final = ("--set", "console.database=sqlite:///{path}")
 _TOKEN: Final = ("crawler", "--role", "reader", "--owner", "An Na")
 
 EVERY: Final[dict[Name, Entry]] = {
@@ -44,6 +46,9 @@ EVERY: Final[dict[Name, Entry]] = {
         from_stdin=("--source", "-"),
     ),
     ("serve",): Entry(("--store", "memory:", "--set", "service.listen=127.0.0.1:0"), works=False),
+    ("console",): Entry(
+        ("--store", "{store}", "--sink", "{kafka}", "--set", "console.listen=127.0.0.1:0", *_PEOPLE), works=False
+    ),
     ("backfill",): Entry(
         ("{feed}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state"),
         reads=((3, ("{path}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state")),),
@@ -108,6 +113,14 @@ EVERY: Final[dict[Name, Entry]] = {
     ("tokens", "revoke"): Entry(
         ("crawler", "--tokens", "{folder}/tokens"), writes=((6, ("crawler", "--tokens", "{path}")),)
     ),
+    ("people", "add"): Entry(
+        ("Cy", "--set", "console.database=sqlite:///{folder}/new-people.db"), writes=((2, ("Cy", *_PEOPLE_AT_PATH)),)
+    ),
+    ("people", "list"): Entry(_PEOPLE),
+    ("people", "role"): Entry(("Bo", "reviewer", *_PEOPLE)),
+    ("people", "disable"): Entry(("Bo", *_PEOPLE)),
+    ("people", "enable"): Entry(("Bo", *_PEOPLE)),
+    ("people", "password"): Entry(("Bo", *_PEOPLE)),
     ("config", "show"): Entry(),
     ("config", "check"): Entry(),
 }

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from consumer.cli import demo_feed
-from consumer.cli.demo import TOPIC
+from consumer.cli.demo import PREFIX, TOPIC
 from consumer.model.errors import ConfigError
 from deploy.local.ports import free_ports
-from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, write_lines
+from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, wait_for, write_lines
+from tests.unit.console.serving import Browser
 
 READY_S = 30.0
 
@@ -128,6 +129,34 @@ def wait_ready(page: str) -> None:
         except OSError:
             time.sleep(0.05)
     raise AssertionError("it was never ready")
+
+
+def test_its_console_shows_what_was_flagged_and_takes_decisions(tmp_path: Path) -> None:
+    """Nobody signs in: a flag comes, *wrong* releases it, and the article is in the clean feed."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": text(1)} for name in ("a", "b")])
+    undo = ("--set", "console.undo_s=0")
+    process = start("demo", "--forever", "--feed", feed, "--rate", "100", *undo, stderr=subprocess.PIPE)
+    address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
+    browser = Browser(line_of(process, lambda line: "nobody has to sign in" in line).split()[-1].rstrip("/"))
+    wait_for(lambda: "/flags/1" in browser.get("/").text)
+    assert text(1)[:40] in browser.get("/flags/1").shown
+    assert browser.send("/flags/1/decide", "/flags/1", decision="wrong", note="no").status == 303
+    wait_for(lambda: 'dupwatch_console_releases_total{outcome="sent"} 1.0' in browser.get("/metrics").text)
+    topic = f"{PREFIX}.unique"
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "reader", "auto.offset.reset": "earliest"})
+    partitions = consumer.list_topics(topic, timeout=READY_S).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+    clean: list[bytes | None] = []
+    until_s = time.monotonic() + READY_S
+    while len(clean) < 2:
+        assert time.monotonic() < until_s, clean
+        clean += [message.value() for message in consumer.consume(9, 0.1) if message.key() == b"b"]
+    consumer.close()
+    assert clean[0] is None
+    assert json.loads(clean[1] or b"")["id"] == "b"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=READY_S)
+    assert process.returncode == 0
 
 
 def test_a_feed_that_is_not_there() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from consumer.judge.tally import Tally
-from consumer.telemetry.metrics import Build, Metrics, ServiceMetrics
+from consumer.telemetry.metrics import Build, ConsoleMetrics, Metrics, ServiceMetrics
 
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _BRACED: Final = re.compile(r"\{[^{}]*\}")
@@ -70,9 +70,9 @@ def chosen(expr: str) -> str:
 
 
 def metrics_shown() -> set[str]:
-    """The names of all samples that a consumer or a service can show: from the classes, not from a page."""
+    """The names of all samples that a consumer, a service or a console can show: from the classes, not from a page."""
     names = set()
-    for metrics in (Metrics(), ServiceMetrics()):
+    for metrics in (Metrics(), ServiceMetrics(), ConsoleMetrics()):
         metrics.show_build(Build("0", "scheme", "plan"))
         metrics.watch(Tally())
         names |= {family.name + suffix for family in metrics.registry.collect() for suffix in _SUFFIXES[family.type]}

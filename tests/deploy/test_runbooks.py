@@ -12,7 +12,7 @@ from tests.documented_commands import commands_of, what_is_unknown
 
 _PARTS = ["Check first", "Causes", "Resolved when", "What not to do"]
 _CAUSES_MIN = 2
-_SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|service|log"
+_SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|service|console|log"
 _SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
 _PANEL = re.compile(r'"([A-Z][^"]+)"')
 _OURS = re.compile(r"\bdupwatch_\w+")

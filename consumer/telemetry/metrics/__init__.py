@@ -5,7 +5,15 @@ occurrence that some part reports, or, for the cost of judging, a field of ``con
 module's ``TALLIED`` names.
 """
 
-from consumer.telemetry.metrics.metrics import GROUPS, SOURCES_MAX, Bounds, Metrics, MetricSet, ServiceMetrics
+from consumer.telemetry.metrics.metrics import (
+    GROUPS,
+    SOURCES_MAX,
+    Bounds,
+    ConsoleMetrics,
+    Metrics,
+    MetricSet,
+    ServiceMetrics,
+)
 from consumer.telemetry.metrics.outages import RequestFailed
 from consumer.telemetry.metrics.run import Build
 
@@ -14,6 +22,7 @@ __all__ = [
     "SOURCES_MAX",
     "Bounds",
     "Build",
+    "ConsoleMetrics",
     "MetricSet",
     "Metrics",
     "RequestFailed",

@@ -13,6 +13,8 @@ from consumer.telemetry.metrics import (
     access,
     batches,
     certificates,
+    console,
+    console_requests,
     drift,
     inbox,
     judging,
@@ -42,6 +44,8 @@ GROUPS: Final[tuple[Group, ...]] = (
     requests.GROUP,
     access.GROUP,
     inbox.GROUP,
+    console.GROUP,
+    console_requests.GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -131,4 +135,22 @@ class ServiceMetrics(MetricSet):
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
             )
+        )
+
+
+class ConsoleMetrics(MetricSet):
+    """All metrics of the console, which judges nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            lambda instruments: (
+                console.QueueMetrics(instruments),
+                console_requests.ConsoleRequestMetrics(instruments),
+                topics.TopicMetrics(instruments),
+                certificates.CertificateMetrics(instruments),
+                store.StoreMetrics(instruments),
+                outages.OutageMetrics(instruments),
+                run.OwnMemory(instruments),
+            ),
+            tallied={},
         )

@@ -13,10 +13,9 @@ class _Pretended(Server):
     """A server that is told whether it runs, and notes its starts."""
 
     name: ClassVar[str] = "a server"
-    kind: ClassVar[str] = "pretended"
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder=folder, jars=folder, java="java", heap_mb=1)
+        super().__init__(folder=folder)
         self.runs = True
         self.starts = 0
         self.fails = 0
@@ -40,10 +39,7 @@ class _Pretended(Server):
     def prepare(self) -> None:
         """Nothing."""
 
-    def options(self) -> list[str]:
-        return []
-
-    def command(self) -> list[str]:
+    def program(self) -> list[str]:
         return []
 
     def ready(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import fetch, java, packages
+from deploy.local import fetch, java, packages, postgres
 from deploy.local.packages import MissingTools
 from deploy.local.process import wait_until
 
@@ -191,6 +191,7 @@ brings = {{
     "chromium": ["chromium"],
     "chromium-driver": ["chromedriver"],
     "golang-go": ["go"],
+    "postgresql": ["initdb"],
     "prometheus": ["prometheus", "promtool"],
 }}
 for package in sys.argv[2:]:
@@ -215,6 +216,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(fetch, "jars", lambda: tmp_path)
+    monkeypatch.setattr(postgres, "_FOLDERS", tmp_path / "nowhere")
     return tmp_path / "calls"
 
 
@@ -223,7 +225,7 @@ def test_what_tests_call_is_installed_once(apt: Path) -> None:
     assert fetch.main([]) == 0
     assert fetch.main([]) == 0
     asked = apt.read_text().splitlines()
-    assert [line.split()[-4:] for line in asked] == [["chromium", "chromium-driver", "golang-go", "prometheus"]]
+    assert [line.split()[-4:] for line in asked] == [["chromium-driver", "golang-go", "prometheus", "postgresql"]]
     (apt.parent / "bin" / "promtool").unlink()
     assert fetch.main([]) == 0
     assert apt.read_text().splitlines()[1:] == ["install --yes --quiet --no-install-recommends prometheus"]
@@ -245,5 +247,6 @@ def test_what_is_missing_is_named_with_its_packages(
     assert output.count("\n") == 1
     assert "chromium, chromedriver, go, prometheus, promtool" in output
     assert "apt-get install chromium chromium-driver golang-go prometheus" in output
+    assert "apt-get install postgresql" in output
     assert not apt.exists()
     assert packages.missing() == list(packages.COMMANDS)

@@ -10,7 +10,7 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.judge.tally import Tally
-from consumer.telemetry.metrics import GROUPS, Build, Metrics, MetricSet, ServiceMetrics
+from consumer.telemetry.metrics import GROUPS, Build, ConsoleMetrics, Metrics, MetricSet, ServiceMetrics
 from consumer.telemetry.metrics.measure import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
 from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
@@ -30,8 +30,8 @@ FOREIGN_UNIT = re.compile(
 
 @pytest.fixture(scope="module")
 def families() -> dict[str, Metric]:
-    """All metrics of a run and of the service before anything has happened, by name, as Prometheus parses them."""
-    return shown_by(ServiceMetrics()) | shown_by(Metrics())
+    """All metrics of a run, the service and the console before anything has happened, as Prometheus parses them."""
+    return shown_by(ConsoleMetrics()) | shown_by(ServiceMetrics()) | shown_by(Metrics())
 
 
 def shown_by(metrics: MetricSet) -> dict[str, Metric]:

@@ -38,7 +38,14 @@ def test_each_extra_has_its_packages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "extra"), [("evaluation", "plot"), ("formats", "pages"), ("streaming", "schemas"), ("tracing", "tracing")]
+    ("page", "extra"),
+    [
+        ("console", "console"),
+        ("evaluation", "plot"),
+        ("formats", "pages"),
+        ("streaming", "schemas"),
+        ("tracing", "tracing"),
+    ],
 )
 def test_the_documentation_has_both_ways(page: str, extra: Extra) -> None:
     """From a checkout by the extra, from anywhere else by its packages."""

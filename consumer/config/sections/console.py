@@ -1,0 +1,72 @@
+"""The moderators' console: ``[console]``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from consumer.config.setting_types import Count, Seconds, Section, Text
+
+
+class ConsoleSection(Section):
+    """Where ``dupwatch console`` listens, where its database is, and how people sign in."""
+
+    listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8760"
+    """HOST:PORT of the console."""
+    database: Text = "sqlite:///console.db"
+    """sqlite:///PATH, or postgresql://USER@HOST:PORT/NAME; a password belongs into password_file."""
+    password_file: Text | None = None
+    """The file that holds the password of the database."""
+    group: Text = "dupwatch-console"
+    """The consumer group that reads PREFIX.duplicates."""
+    names: tuple[Text, ...] = ()
+    """Names of this machine under which it answers; addresses and localhost it always does."""
+    tls_certificate: Text | None = None
+    """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
+    tls_key: Text | None = None
+    """The private key of the certificate, in PEM format, without a passphrase."""
+    proxy_addresses: tuple[Text, ...] = ()
+    """Addresses of proxies that sign people in, and end TLS."""
+    proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] | None = None
+    """The header in which these proxies name the person; without it people sign in with a password."""
+    language: Literal["en", "zh"] | None = None
+    """The language of pages for people who chose none; when unset, that of their browser."""
+    undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
+    """How long a decision can be undone before it is final, and a release is sent."""
+    idle_s: Seconds = 28_800.0
+    """How long a session lasts in which nothing is done."""
+    session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
+    """How long a session lasts at most."""
+    failures_max: Count = 10
+    """Failed attempts to sign in with one name or from one address, after which each next one has to wait."""
+    page_rows: Annotated[int, Field(ge=1, le=200)] = 50
+    """Flags on a page of the queue."""
+    reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    """Flags of a story that one decision may cover."""
+    flood_copies: Count = 100
+    """Copies of one story within flood_s that make a flood."""
+    flood_s: Seconds = 60.0
+    """The time within which they count."""
+    threads: Annotated[int, Field(ge=1, le=64)] = 4
+    """Threads that make pages."""
+    requests_max: Count = 64
+    """Requests that are worked on or wait for a thread; further ones get 503."""
+    connections_max: Annotated[int, Field(ge=1, le=100_000)] = 1_024
+    """Open connections; for a further one the connection that has been idle for longest is closed."""
+    receive_s: Seconds = 10.0
+    """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
+    answer_s: Seconds = 30.0
+    """How long a request may wait for a thread, the database and the store before it gets 503."""
+    drain_s: Seconds = 20.0
+    """How long requests may take to end after SIGTERM."""
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> "ConsoleSection":
+        if self.tls_key and not self.tls_certificate:
+            raise ValueError("tls_key has no effect without tls_certificate")
+        if bool(self.proxy_header) != bool(self.proxy_addresses):
+            raise ValueError("proxy_header goes with proxy_addresses; set both or none")
+        if self.connections_max <= self.requests_max:
+            raise ValueError(
+                f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"
+            )
+        return self

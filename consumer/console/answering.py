@@ -1,0 +1,222 @@
+"""Answers one path: who asks, whether they may, and what goes wrong becomes a page."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from consumer.console.addresses import Proxies
+from consumer.console.context import Desk
+from consumer.console.entrance import Arrival, Entrance
+from consumer.console.faults import N_, TITLES, PageError, not_found
+from consumer.console.forms import fields_of, received_form
+from consumer.console.front import defect
+from consumer.console.i18n import chosen
+from consumer.console.roles import OpenRoute, Route, may
+from consumer.console.session import TOKEN_FIELD, check_origin, session_of
+from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit
+from consumer.model.errors import StoreMismatch
+from consumer.reviews.database import DatabaseUnavailable
+from consumer.reviews.paging import BadCursor
+from consumer.reviews.people import Person
+from consumer.service.problems import BUSY, ProblemError
+from consumer.service.workers import Workers
+from consumer.telemetry.metrics.requests import LimitMet
+from storage.errors import StoreError
+
+log = logging.getLogger("dupwatch")
+
+AWAY_RETRY_S: Final = 5
+"""When to try again while the database or the store is away."""
+BUSY_RETRY_S: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What answers need beside the desk. ``is_tls``: this process itself has the certificate."""
+
+    desk: Desk
+    workers: Workers
+    entrance: Entrance
+    proxies: Proxies
+    is_tls: bool
+
+    def visit(self, request: Request) -> Visit:
+        """Return a request of somebody of whom nothing is known yet."""
+        code = chosen(None, self.desk.section.language, request.headers.get("accept-language", ""))
+        is_secure = self.proxies.is_secure(request, is_tls=self.is_tls)
+        return Visit(
+            desk=self.desk,
+            request_id=request.state.request_id,
+            path=request.url.path,
+            address=self.proxies.client(request),
+            language=self.desk.rendering.language(code),
+            session=session_of(request, is_secure=is_secure),
+            places=request.scope.get("path_params", {}),
+        )
+
+    def refusal(self, request: Request, error: PageError) -> Response:
+        """Return the page of an error that came before anybody was known."""
+        return self.error_page(self.visit(request), error)
+
+    def error_page(self, visit: Visit, error: PageError) -> Response:
+        """Return the page of an error, and count the limit that it names."""
+        if error.limit is not None:
+            self.desk.hooks.report(LimitMet(error.limit))
+        language = visit.language
+        response = visit.page(
+            "error.html",
+            status=error.status,
+            title=language.gettext(TITLES[error.status]),
+            message=language.gettext(error.message, **error.values),
+            offers_sign_in=error.offers_sign_in,
+        )
+        response.headers.update(error.headers)
+        return response
+
+
+class Endpoint:
+    """An ASGI application that answers one path, by method."""
+
+    def __init__(self, console: Console, routes: Sequence[Route | OpenRoute]) -> None:
+        self._console = console
+        self._path = routes[0].path
+        self._routes: Mapping[str, Route | OpenRoute] = {route.method: route for route in routes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        scope["state"]["route"] = self._path
+        request = Request(scope, receive)
+        response = await self._answer(request)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        visit = self._console.visit(request)
+        try:
+            route = self._route(request)
+            query = fields_of(request.scope["query_string"])
+            visit = replace(visit, query=query)
+            if route.method == "POST":
+                check_origin(request, is_secure=visit.session.is_secure)
+                visit = replace(visit, form=await received_form(request, self._console.desk.section.receive_s))
+            # While it is worked on, its connection is not closed in favour of another one.
+            request.state.connection_is_needed = True
+            arrival = self._console.entrance.arrival(request, visit.session.secret)
+            answer = await self._console.workers.call(partial(self._answered, request, route, visit, arrival))
+            if isinstance(answer, Streamed):
+                return await self._streamed(answer, has_body=request.method != "HEAD")
+        except PageError as error:
+            return self._console.error_page(visit, error)
+        except ProblemError as problem:
+            return self._console.error_page(visit, _of_workers(problem, changes=request.method == "POST"))
+        return answer
+
+    def _route(self, request: Request) -> Route | OpenRoute:
+        if any(isinstance(value, int) and value > INTEGER_MAX for value in request.path_params.values()):
+            raise not_found()
+        route = self._routes.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            allowed = ", ".join([*self._routes, *(["HEAD"] if "GET" in self._routes else [])])
+            message = N_("This address is for forms of this console only, or has none. Go back to the queue.")
+            raise PageError(HTTPStatus.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
+        return route
+
+    def _answered(self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival) -> Answer:
+        """Answer, in a thread. What is foreseen becomes a page for the person who is signed in."""
+        try:
+            person = self._console.entrance.person(arrival)
+            if person is not None:
+                request.state.person = person.name
+                visit = self._of_person(request, visit, person)
+            answer = self._allowed(route, visit)
+        except PageError as error:
+            answer = self._console.error_page(visit, error)
+        except DatabaseUnavailable as error:
+            log.warning("The console's database does not answer: %s", error, extra={"request_id": visit.request_id})
+            message = N_("The database of the console does not answer. Try again in some seconds.")
+            answer = self._console.error_page(visit, _away(message))
+        except BadCursor:
+            message = N_("This address leads to no page of a list. Begin at the first page.")
+            answer = self._console.error_page(visit, PageError(HTTPStatus.BAD_REQUEST, message))
+        except (StoreError, StoreMismatch) as error:
+            log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+            message = N_("The store with the texts does not answer. Try again in some seconds.")
+            answer = self._console.error_page(visit, _away(message))
+        except Exception:
+            log.exception("A page of the console failed", extra={"request_id": visit.request_id})
+            answer = self._console.error_page(visit, defect())
+        if isinstance(answer, Response):
+            visit.session.keep(answer)
+        return answer
+
+    def _of_person(self, request: Request, visit: Visit, person: Person) -> Asked:
+        desk = self._console.desk
+        code = chosen(person.language, desk.section.language, request.headers.get("accept-language", ""))
+        given: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
+        return Asked(**{**given, "language": desk.rendering.language(code)}, person=person)
+
+    def _allowed(self, route: Route | OpenRoute, visit: Visit) -> Answer:
+        """Answer where that is allowed. Raises ``PageError``."""
+        if isinstance(route, Route):
+            if not isinstance(visit, Asked):
+                return _to_sign_in(route, visit)
+            if not may(visit.person.role, route.role):
+                message = N_("This needs the role of an admin. Ask an admin of this console.")
+                raise PageError(HTTPStatus.FORBIDDEN, message)
+        if route.method == "POST":
+            visit.session.check_token(visit.form.text(TOKEN_FIELD))
+        if isinstance(route, OpenRoute):
+            return route.answer(visit)
+        assert isinstance(visit, Asked)  # noqa: S101  # as above
+        return route.answer(visit)
+
+    async def _streamed(self, answer: Streamed, *, has_body: bool) -> Response:
+        # What goes wrong at the beginning is still a page.
+        first, after = await self._console.workers.call(partial(answer.piece, None))
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.filename)}"}
+        if not has_body:
+            return Response(b"", headers=headers, media_type=answer.content_type)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield first
+            last = after
+            while last is not None:
+                data, last = await self._console.workers.call(partial(answer.piece, last))
+                yield data
+
+        return StreamingResponse(pieces(), headers=headers, media_type=answer.content_type)
+
+
+def _to_sign_in(route: Route, visit: Visit) -> Response:
+    """Send somebody who is not signed in to where they can. A form that was sent is lost, which is said."""
+    if route.method == "POST":
+        message = N_("Your session has ended, and nothing was changed. Sign in and send it again.")
+        raise PageError(HTTPStatus.FORBIDDEN, message, offers_sign_in=True)
+    query = urlencode(visit.query.pairs())
+    back = f"{visit.path}?{query}" if query else visit.path
+    return visit.redirect("/sign-in", back=None if back == "/" else back)
+
+
+def _away(message: str) -> PageError:
+    return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
+
+
+def _of_workers(problem: ProblemError, *, changes: bool) -> PageError:
+    """Return the page for a request that found no thread, or had no result in time."""
+    limit = problem.limit.name if problem.limit else None
+    if problem.kind is BUSY:
+        message = N_("Too many pages are being made at the moment. Try again in a second.")
+    elif changes:
+        message = N_(
+            "There was no answer in time. What you sent may take effect all the same: look before you repeat it."
+        )
+    else:
+        message = N_("There was no answer in time. Try again in some seconds.")
+    return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, limit=limit, retry_s=BUSY_RETRY_S)

@@ -1,0 +1,70 @@
+"""The application: all routes, and what every request passes before and after them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
+from starlette.routing import Route as Path
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
+
+from consumer.console.addresses import Proxies
+from consumer.console.all_routes import all_routes
+from consumer.console.answering import Console, Endpoint
+from consumer.console.context import Desk
+from consumer.console.entrance import Entrance
+from consumer.console.faults import not_found
+from consumer.console.front import Front
+from consumer.console.probes import Probes, probe_routes
+from consumer.console.roles import OpenRoute, Route
+from consumer.pages.access import Access
+from consumer.service.workers import Workers
+
+
+def build_console(
+    desk: Desk, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
+) -> Front:
+    """Return the application. ``workers`` make the pages, and are closed by who made them.
+
+    ``is_tls``: it is served with a certificate of its own. ``fixed_person``: nobody signs in, everybody is that person;
+    only on loopback. Raises ``ConfigError``.
+    """
+    proxies = Proxies(desk.section.proxy_addresses)
+    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls)
+
+    async def lost(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        await console.refusal(request, not_found())(scope, receive, send)
+
+    paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(all_routes()).items()]
+    router = Router([*paths, *probe_routes(probes)], redirect_slashes=False, default=lost)
+    return Front(router, Access(names=desk.section.names), desk.hooks, console.refusal)
+
+
+def by_path(routes: Sequence[Route | OpenRoute]) -> dict[str, list[Route | OpenRoute]]:
+    """Return the routes of each path, one for each method."""
+    found: dict[str, list[Route | OpenRoute]] = {}
+    for route in routes:
+        found.setdefault(route.path, []).append(route)
+    return found
+
+
+class _RowId(Convertor[int]):
+    """The id of a row in a path. Starlette's own ``int`` takes thousands of digits, which Python does not convert."""
+
+    regex = "[0-9]{1,19}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+_ROW_ID: Final = "dupwatch_row_id"
+register_url_convertor(_ROW_ID, _RowId())
+
+
+def _in_digits(path: str) -> str:
+    return path.replace(":int}", f":{_ROW_ID}}}")

@@ -1,0 +1,153 @@
+"""The audit log: searched on a page, and exported as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from consumer.console.faults import N_, PageError
+from consumer.console.roles import Route
+from consumer.console.visit import Asked, Streamed
+from consumer.reviews import audit
+from consumer.reviews.audit import AuditFilters, Entry
+from consumer.text.visible import one_line
+
+ACTIONS: Final[dict[str, str]] = {
+    "session.begin": N_("signed in"),
+    "session.refused": N_("failed to sign in"),
+    "session.end": N_("signed out"),
+    "person.first_seen": N_("came in for the first time"),
+    "person.add": N_("added a person"),
+    "person.disable": N_("disabled a person"),
+    "person.enable": N_("enabled a person"),
+    "person.role": N_("changed a role"),
+    "person.password": N_("gave out a new password"),
+    "flag.right": N_("decided right"),
+    "flag.wrong": N_("decided wrong"),
+    "flag.skip": N_("skipped a flag"),
+    "flag.undo": N_("undid a decision"),
+    "flag.note": N_("wrote a note"),
+    "own.language": N_("changed their language"),
+    "own.password": N_("changed their password"),
+    "release.sent": N_("a release was sent"),
+    "release.refused": N_("a release cannot be sent"),
+    "audit.export": N_("exported the audit log"),
+}
+"""What each action is called. An action that is not among them is shown by its own name."""
+ROWS_MAX: Final = 100
+_EXPORT_ROWS: Final = 1_000
+_COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why")
+_FIELDS: Final = ("person", "action", "text", "from", "to")
+_CELL_CHARS_MAX: Final = 4_000
+# A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULAS: Final = tuple("=+-@\t\r")
+# Without it spreadsheets take UTF-8 for something else.
+_MARK: Final = "\ufeff"
+
+
+def audit_routes() -> list[Route]:
+    """Return the routes."""
+    return [Route("GET", "/audit", "admin", show_audit), Route("GET", "/audit.csv", "admin", export)]
+
+
+def show_audit(asked: Asked) -> Response:
+    """Show what was done, the latest first."""
+    filters, query = _filters(asked), asked.query
+    with asked.desk.database.reading() as connection:
+        page = audit.search(connection, filters, query.text("after") or None, ROWS_MAX)
+    given = {name: query.text(name) for name in _FIELDS}
+    language = asked.language
+    kept = urlencode([(name, value) for name, value in given.items() if value])
+    return asked.page(
+        "audit.html",
+        entries=page.rows,
+        given=given,
+        actions=[("", language.gettext(N_("all")))]
+        + [(name, language.gettext(said)) for name, said in ACTIONS.items()],
+        names={name: language.gettext(said) for name, said in ACTIONS.items()},
+        export=f"/audit.csv?{kept}" if kept else "/audit.csv",
+        further=f"/audit?{urlencode([*_pairs(given), ('after', page.after)])}" if page.after else "",
+        first=bool(query.text("after")) and (f"/audit?{kept}" if kept else "/audit"),
+    )
+
+
+def export(asked: Asked) -> Streamed:
+    """Send all entries that match, the latest first."""
+    filters = _filters(asked)
+    said = urlencode(_pairs({name: asked.query.text(name) for name in _FIELDS}))
+
+    def piece(after: str | None) -> tuple[bytes, str | None]:
+        with asked.desk.database.reading() as connection:
+            page = audit.search(connection, filters, after, _EXPORT_ROWS)
+        if after is None:
+            asked.desk.database.written(lambda c: asked.note(c, "audit.export", subject=said))
+        rows = _rows(page.rows)
+        return (_csv([_COLUMNS, *rows], _MARK) if after is None else _csv(rows)), page.after
+
+    at = datetime.fromtimestamp(asked.desk.now_ms() / 1_000, UTC)
+    return Streamed("text/csv; charset=utf-8", f"dupwatch-audit-{at:%Y%m%dT%H%M%SZ}.csv", piece)
+
+
+def _filters(asked: Asked) -> AuditFilters:
+    query = asked.query
+    begin, end = _day(asked, "from"), _day(asked, "to")
+    return AuditFilters(
+        person=query.text("person") or None,
+        action=query.text("action") or None,
+        text=query.text("text") or None,
+        from_ms=begin,
+        to_ms=None if end is None else end + _DAY_MS,
+    )
+
+
+_DAY_MS: Final = 86_400_000
+
+
+def _day(asked: Asked, name: str) -> int | None:
+    """Return when a day begins, in UTC. Raises ``PageError``."""
+    value = asked.query.text(name)
+    if not value:
+        return None
+    try:
+        day = date.fromisoformat(value)
+    except ValueError as error:
+        message = N_("%(value)s is no day; write it as 2026-11-23.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, value=one_line(value, 40)) from error
+    return round(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1_000)
+
+
+def _pairs(given: dict[str, str]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in given.items() if value]
+
+
+def _rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
+    return [
+        (
+            datetime.fromtimestamp(entry.at_ms / 1_000, UTC).isoformat(timespec="milliseconds"),
+            entry.person,
+            entry.address,
+            entry.action,
+            entry.subject,
+            "" if entry.flag_id is None else str(entry.flag_id),
+            entry.why,
+        )
+        for entry in entries
+    ]
+
+
+def _csv(rows: Iterable[tuple[str, ...]], begin: str = "") -> bytes:
+    file = io.StringIO()
+    file.write(begin)
+    csv.writer(file).writerows([_cell(cell) for cell in row] for row in rows)
+    return file.getvalue().encode()
+
+
+def _cell(text: str) -> str:
+    """Return a cell that is text to every program: no formula, nothing that controls a terminal."""
+    shown = one_line(text, _CELL_CHARS_MAX)
+    return f"'{shown}" if shown.startswith(_FORMULAS) else shown

@@ -1,0 +1,58 @@
+"""What all pages share: the database, the settings, the texts of articles, and the clock."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from consumer.config.sections.console import ConsoleSection
+from consumer.console.rendering import Rendering
+from consumer.judge.settings import JudgeSettings
+from consumer.model.hooks import Hooks
+from consumer.model.verdict import Verdict
+from consumer.reviews.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleView:
+    """An article as the store has it now. Nothing of it is safe to show unescaped."""
+
+    id: str
+    version: str
+    title: str
+    source: str
+    url: str
+    lang: str
+    arrived_ms: int
+    # None where the store does not hold it, or no longer.
+    body: str | None
+    # When the version was replaced or retracted.
+    ended_ms: int | None
+    verdict: Verdict | None
+    keywords: tuple[str, ...]
+
+
+class Articles(Protocol):
+    """Reads articles from the store of the consumers."""
+
+    def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
+        """Return these versions, by id and version, in this order; None for those that the store does not hold.
+
+        Without ``bodies`` the texts are not read, and are None: lists of articles need their titles only.
+
+        Raises ``StoreError`` and ``StoreMismatch``; a page that does not catch them becomes one that says so.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all pages share. Used by several threads at once."""
+
+    database: Database
+    section: ConsoleSection
+    articles: Articles
+    rendering: Rendering
+    now_ms: Callable[[], int]
+    hooks: Hooks
+    # What the consumers judge by; None where the configuration does not say it.
+    judging: JudgeSettings | None = None

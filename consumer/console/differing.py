@@ -1,0 +1,143 @@
+"""What differs between two texts, in pieces to be marked side by side, and in parts that a page can hold.
+
+However long the texts are: ``COMPARED_CHARS_MAX`` characters of each are compared, so that a page takes well under a
+second, and a part shows ``PART_CHARS_MAX`` characters of each. The text behind what is compared is shown unmarked.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from consumer.text.diff import Stretch, difference
+from consumer.text.visible import paragraphs
+
+COMPARED_CHARS_MAX: Final = 60_000
+"""Characters of each text that are compared; about a tenth of a second."""
+PART_CHARS_MAX: Final = 12_000
+"""Characters of each text in one part."""
+_ISLAND_CHARS_MAX: Final = 3
+"""Equal text shorter than this between two changes is shown as changed: single letters in common mean nothing."""
+
+Mark = Literal["same", "changed", "not compared"]
+
+
+class Piece(NamedTuple):
+    """Text of one side, safe to show, and whether the other side has it."""
+
+    text: str
+    mark: Mark
+
+
+class Part(NamedTuple):
+    """What a page shows of both texts, and where in each it begins."""
+
+    article: tuple[Piece, ...]
+    original: tuple[Piece, ...]
+    article_at: int
+    original_at: int
+
+
+class Differing(NamedTuple):
+    """One part of two texts. ``compared`` says whether both were compared from end to end, ``equal`` that they agree.
+
+    ``number`` counts from 1.
+    """
+
+    part: Part
+    number: int
+    parts: int
+    compared: bool
+    equal: bool
+
+
+def differing(article: str, original: str, number: int = 1) -> Differing:
+    """Return part ``number`` of two texts, or the last part where there are fewer."""
+    heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
+    stretches = list(_joined(difference(*heads)))
+    tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
+    if any(tails):
+        stretches.append(Stretch("not compared", len(heads[0]), tails[0], len(heads[1]), tails[1]))
+    parts = list(_parts(stretches)) or [()]
+    number = min(max(number, 1), len(parts))
+    return Differing(
+        _shown(parts[number - 1]),
+        number,
+        len(parts),
+        compared=all(stretch.kind != "not compared" for stretch in stretches),
+        equal=article == original,
+    )
+
+
+def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
+    """Return part ``number`` of a text that there is nothing to compare with, its number, and how many there are."""
+    parts = max(1, -(-len(text) // PART_CHARS_MAX))
+    number = min(max(number, 1), parts)
+    shown = text[(number - 1) * PART_CHARS_MAX : number * PART_CHARS_MAX]
+    return Piece(paragraphs(shown, len(shown)), "not compared"), number, parts
+
+
+def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Yield the stretches, with changes and the islands of equal text between them as one."""
+    changed: Stretch | None = None
+    for index, stretch in enumerate(stretches):
+        if stretch.kind == "not compared" or (stretch.kind == "equal" and not _is_island(stretches, index)):
+            if changed is not None:
+                yield changed
+                changed = None
+            yield stretch
+        elif changed is None:
+            changed = stretch._replace(kind="changed")
+        else:
+            changed = changed._replace(a=changed.a + stretch.a, b=changed.b + stretch.b)
+    if changed is not None:
+        yield changed
+
+
+def _is_island(stretches: Sequence[Stretch], index: int) -> bool:
+    """Tell whether equal text is too short to mean anything between what was replaced around it."""
+    around = stretches[max(index - 1, 0) : index + 2]
+    if len(around) < len("<=>") or not around[0].kind == around[2].kind == "changed":
+        return False
+    # Between two insertions, or two deletions, the other text goes on unchanged.
+    is_replaced = bool(around[0].a + around[2].a) and bool(around[0].b + around[2].b)
+    text = stretches[index].a
+    # A paragraph's end stays where it is, so that texts keep their shape.
+    return is_replaced and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
+
+
+def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
+    """Yield the stretches of each part: no side of it has more than ``PART_CHARS_MAX`` characters."""
+    part: list[Stretch] = []
+    room_a = room_b = PART_CHARS_MAX
+    for whole in stretches:
+        stretch = whole
+        while stretch.a or stretch.b:
+            if stretch.kind == "equal":
+                taken_a = taken_b = min(len(stretch.a), room_a, room_b)
+            else:
+                taken_a, taken_b = min(len(stretch.a), room_a), min(len(stretch.b), room_b)
+            kind, at_a, a, at_b, b = stretch
+            if taken_a or taken_b:
+                part.append(Stretch(kind, at_a, a[:taken_a], at_b, b[:taken_b]))
+            stretch = Stretch(kind, at_a + taken_a, a[taken_a:], at_b + taken_b, b[taken_b:])
+            room_a, room_b = room_a - taken_a, room_b - taken_b
+            if stretch.a or stretch.b:
+                yield tuple(part)
+                part, room_a, room_b = [], PART_CHARS_MAX, PART_CHARS_MAX
+    if part:
+        yield tuple(part)
+
+
+def _shown(stretches: Sequence[Stretch]) -> Part:
+    if not stretches:
+        return Part((), (), 0, 0)
+    marks: dict[str, Mark] = {"equal": "same", "changed": "changed", "not compared": "not compared"}
+    return Part(
+        tuple(_piece(stretch.a, marks[stretch.kind]) for stretch in stretches if stretch.a),
+        tuple(_piece(stretch.b, marks[stretch.kind]) for stretch in stretches if stretch.b),
+        stretches[0].at_a,
+        stretches[0].at_b,
+    )
+
+
+def _piece(text: str, mark: Mark) -> Piece:
+    return Piece(paragraphs(text, len(text)), mark)

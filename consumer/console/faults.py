@@ -1,0 +1,62 @@
+"""What ends a request early: a page that says what is wrong and what to do."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from consumer.telemetry.metrics.requests import LimitName
+
+
+def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogues know it
+    """Mark a message that is translated where it is shown."""
+    return message
+
+
+class PageError(Exception):
+    """Ends a request with a page. ``message`` is marked with ``N_`` and has ``values`` filled in once translated.
+
+    ``limit`` names the limit that was met. ``retry_s``: when to try again. ``offers_sign_in``: the page has a link.
+    """
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        message: str,
+        *,
+        limit: LimitName | None = None,
+        retry_s: int | None = None,
+        offers_sign_in: bool = False,
+        headers: Mapping[str, str] | None = None,
+        **values: object,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.values = values
+        self.limit = limit
+        self.retry_s = retry_s
+        self.offers_sign_in = offers_sign_in
+        self.headers = dict(headers or {}) | ({} if retry_s is None else {"Retry-After": str(retry_s)})
+
+
+TITLES: Final[Mapping[int, str]] = {
+    HTTPStatus.BAD_REQUEST: N_("This request cannot be read"),
+    HTTPStatus.FORBIDDEN: N_("Not allowed"),
+    HTTPStatus.NOT_FOUND: N_("Not found"),
+    HTTPStatus.METHOD_NOT_ALLOWED: N_("Not possible here"),
+    HTTPStatus.REQUEST_TIMEOUT: N_("The request took too long to arrive"),
+    HTTPStatus.CONFLICT: N_("Not done"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: N_("Too large"),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: N_("This request cannot be read"),
+    HTTPStatus.MISDIRECTED_REQUEST: N_("Unknown host name"),
+    HTTPStatus.TOO_MANY_REQUESTS: N_("Please wait"),
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: N_("Too large"),
+    HTTPStatus.INTERNAL_SERVER_ERROR: N_("Something went wrong"),
+    HTTPStatus.SERVICE_UNAVAILABLE: N_("Not available at the moment"),
+}
+"""What the page of a status is called."""
+
+
+def not_found() -> PageError:
+    """Return the error of a path that leads nowhere."""
+    return PageError(HTTPStatus.NOT_FOUND, N_("There is no such page. It may have been removed."))

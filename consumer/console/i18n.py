@@ -1,0 +1,127 @@
+"""The languages of pages: messages, dates and numbers.
+
+Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has them in Chinese and is read at the start, so
+that there is nothing to compile. ``%`` in a message is written ``%%``: values are filled in by name.
+"""
+
+import gettext
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+import babel
+from babel.dates import format_datetime, format_timedelta
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import format_decimal
+
+Code = Literal["en", "zh"]
+
+CODES: Final[tuple[Code, ...]] = ("en", "zh")
+NAMES: Final[Mapping[Code, str]] = {"en": "English", "zh": "中文"}
+"""What each language calls itself."""
+FOLDER: Final = Path(__file__).parent / "locale"
+DOMAIN: Final = "console"
+_TAGS: Final[Mapping[Code, str]] = {"en": "en", "zh": "zh-Hans"}
+_RANGES_MAX: Final = 20
+"""Entries of Accept-Language that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language: how to say a message in it, and how to write times and numbers."""
+
+    code: Code
+    # For the attribute lang of a page.
+    tag: str
+    _locale: babel.Locale = field(repr=False)
+    _catalogue: gettext.NullTranslations = field(repr=False)
+
+    def gettext(self, message: str, /, **values: object) -> str:
+        """Return a message with its values, as text that is not escaped yet."""
+        return self._catalogue.gettext(message) % values
+
+    def ngettext(self, one: str, many: str, num: int, /, **values: object) -> str:
+        """Return the message for so many; ``%(num)s`` is the number as it is written in this language."""
+        return self._catalogue.ngettext(one, many, num) % {"num": self.number(num), **values}
+
+    def translated(self, message: str) -> str:
+        """Return a message whose values are still to be filled in."""
+        return self._catalogue.gettext(message)
+
+    def translated_many(self, one: str, many: str, num: int) -> str:
+        """Return the message for so many, whose values are still to be filled in."""
+        return self._catalogue.ngettext(one, many, num)
+
+    def number(self, value: int) -> str:
+        """Return a whole number with separators."""
+        return format_decimal(value, locale=self._locale)
+
+    def decimal(self, value: float, places: int = 2) -> str:
+        """Return a number with so many decimal places."""
+        return format_decimal(value, f"#,##0.{'0' * places}", locale=self._locale)
+
+    def moment(self, at_ms: int) -> str:
+        """Return a time to the second, in UTC."""
+        at = datetime.fromtimestamp(at_ms / 1_000, UTC)
+        return f"{format_datetime(at, _TIME_FORMATS[self.code], tzinfo=UTC, locale=self._locale)} UTC"
+
+    def span(self, seconds: float) -> str:
+        """Return a span of time in its largest unit, such as 3 hours."""
+        return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
+
+
+_TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "y年M月d日 HH:mm:ss"}
+
+
+def read_languages() -> dict[Code, Language]:
+    """Read all catalogues."""
+    return {code: _language(code) for code in CODES}
+
+
+def chosen(own: str | None, configured: Code | None, accept_language: str) -> Code:
+    """Return the language of a page: what the person chose, else what is configured, else what the browser prefers."""
+    for code in CODES:
+        if own == code:
+            return code
+    return configured or _preferred(accept_language)
+
+
+def _language(code: Code) -> Language:
+    return Language(code, _TAGS[code], babel.Locale.parse(code), _catalogue(code))
+
+
+def _catalogue(code: Code) -> gettext.NullTranslations:
+    if code == "en":
+        return gettext.NullTranslations()
+    with (FOLDER / code / "LC_MESSAGES" / f"{DOMAIN}.po").open("rb") as file:
+        messages = read_po(file, locale=code, domain=DOMAIN, abort_invalid=True)
+    compiled = io.BytesIO()
+    write_mo(compiled, messages)
+    compiled.seek(0)
+    return gettext.GNUTranslations(compiled)
+
+
+def _preferred(accept_language: str) -> Code:
+    """Return the language that a browser prefers among those there are."""
+    ranges = [_range(entry) for entry in accept_language.split(",")[:_RANGES_MAX]]
+    by_quality: Callable[[tuple[str, float]], float] = lambda entry: -entry[1]  # noqa: E731  # a key with a type
+    for name, quality in sorted(ranges, key=by_quality):
+        for code in CODES:
+            if quality > 0 and name == code:
+                return code
+    return "en"
+
+
+def _range(entry: str) -> tuple[str, float]:
+    """Return the language of an entry such as ``zh-TW;q=0.8``, and its quality; 0 where that is no number."""
+    tag, _, parameter = entry.partition(";")
+    quality = parameter.strip().removeprefix("q=") or "1"
+    try:
+        value = float(quality)
+    except ValueError:
+        value = 0.0
+    return tag.strip().partition("-")[0].lower(), value

@@ -1,0 +1,152 @@
+"""The page on which admins see to people: who there is, what they may do, new passwords."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+from starlette.responses import Response
+
+from consumer.console.faults import N_, PageError, not_found
+from consumer.console.roles import Route
+from consumer.console.visit import Asked
+from consumer.reviews import passwords, people
+from consumer.reviews.database import Connection
+from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, NobodyThere, Person, Role
+
+_Result = TypeVar("_Result")
+
+ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
+
+
+def people_routes() -> list[Route]:
+    """Return the routes."""
+    one = "/people/{person_id:int}"
+    return [
+        Route("GET", "/people", "admin", show_people),
+        Route("POST", "/people/add", "admin", add),
+        Route("POST", f"{one}/disable", "admin", disable),
+        Route("POST", f"{one}/enable", "admin", enable),
+        Route("POST", f"{one}/role", "admin", change_role),
+        Route("POST", f"{one}/password", "admin", give_password),
+    ]
+
+
+def show_people(asked: Asked) -> Response:
+    """Show all people."""
+    return _page(asked, said=_SAID.get(asked.query.text("done"), ""))
+
+
+def add(asked: Asked) -> Response:
+    """Add somebody, with a password that is shown once."""
+    name, role = asked.form.text("name", NAME_CHARS_MAX), _role(asked)
+    if not name or not name.isprintable():
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Give a name, without line ends and invisible characters."))
+    password = passwords.generated()
+
+    def added(connection: Connection) -> Person:
+        person = people.add_person(connection, name, role, asked.desk.now_ms(), password=password)
+        asked.note(connection, "person.add", subject=name, why=role)
+        return person
+
+    return _page(asked, person=_changed(asked, added), password=password)
+
+
+def disable(asked: Asked) -> Response:
+    """Disable an account; its sessions end."""
+
+    def disabled(connection: Connection) -> None:
+        person = _person(asked, connection)
+        people.disable(connection, person.person_id, asked.desk.now_ms())
+        asked.note(connection, "person.disable", subject=person.name)
+
+    _changed(asked, disabled)
+    return asked.redirect("/people", done="disabled")
+
+
+def enable(asked: Asked) -> Response:
+    """Enable an account again."""
+
+    def enabled(connection: Connection) -> None:
+        person = _person(asked, connection)
+        people.enable(connection, person.person_id)
+        asked.note(connection, "person.enable", subject=person.name)
+
+    _changed(asked, enabled)
+    return asked.redirect("/people", done="enabled")
+
+
+def change_role(asked: Asked) -> Response:
+    """Give somebody another role."""
+    role = _role(asked)
+
+    def changed(connection: Connection) -> None:
+        person = _person(asked, connection)
+        people.set_role(connection, person.person_id, role)
+        asked.note(connection, "person.role", subject=person.name, why=role)
+
+    _changed(asked, changed)
+    return asked.redirect("/people", done="role")
+
+
+def give_password(asked: Asked) -> Response:
+    """Give somebody a new password, which is shown once; their sessions end."""
+    password = passwords.generated()
+
+    def changed(connection: Connection) -> Person:
+        person = _person(asked, connection)
+        people.set_password(connection, person.person_id, password)
+        asked.note(connection, "person.password", subject=person.name)
+        return person
+
+    return _page(asked, person=_changed(asked, changed), password=password)
+
+
+_SAID: Final = {
+    "disabled": N_("The account is disabled, and its sessions have ended."),
+    "enabled": N_("The account is enabled again."),
+    "role": N_("The role is changed."),
+}
+
+
+def _page(asked: Asked, *, said: str = "", person: Person | None = None, password: str = "") -> Response:
+    with asked.desk.database.reading() as connection:
+        known = people.people(connection)
+    return asked.page(
+        "people.html",
+        people=known,
+        roles=[(role, asked.language.gettext(name)) for role, name in ROLES.items()],
+        said=asked.language.gettext(said) if said else "",
+        changed=person,
+        password=password,
+    )
+
+
+def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
+    """Change something about somebody. Raises ``PageError`` where that cannot be."""
+    try:
+        return asked.desk.database.written(work)
+    except NobodyThere as error:
+        raise not_found() from error
+    except NameTaken as error:
+        message = N_("There is somebody of this name already, and nobody was added. Choose another name.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
+    except LastAdmin as error:
+        message = N_("This is the last admin, and nothing was changed. Make somebody else an admin first.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
+
+
+def _person(asked: Asked, connection: Connection) -> Person:
+    """Return whom the path names. Raises ``PageError``."""
+    person = people.person_numbered(connection, asked.places["person_id"])
+    if person is None:
+        raise not_found()
+    return person
+
+
+def _role(asked: Asked) -> Role:
+    """Return the role that a form names. Raises ``PageError``."""
+    sent = asked.form.text("role")
+    for role in ROLES:
+        if role == sent:
+            return role
+    raise PageError(HTTPStatus.BAD_REQUEST, N_("There is no such role."))

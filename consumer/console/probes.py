@@ -1,0 +1,72 @@
+"""What orchestrators and Prometheus ask for. It needs no session, no thread and no database.
+
+The metrics name no source, no article and nobody.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from consumer.service.messages import Readiness
+from consumer.telemetry.health import HangingThread
+
+log = logging.getLogger("dupwatch")
+
+PATHS: Final = ("/healthz", "/readyz", "/metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Where the answers come from: why the console is not ready, nothing if it is, and its metrics.
+
+    ``hanging`` are threads that make no progress, and ``limits`` what pages do without for now: that is said, and the
+    console is ready all the same.
+    """
+
+    why_not_ready: Callable[[], Sequence[str]]
+    registry: CollectorRegistry
+    hanging: Callable[[], Sequence[HangingThread]] = tuple
+    limits: Callable[[], Sequence[str]] = tuple
+
+
+def probe_routes(probes: Probes) -> list[BaseRoute]:
+    """Return their routes."""
+    # Several scrapes at once would only wait for each other.
+    scraping = asyncio.Lock()
+
+    async def healthz(request: Request) -> Response:
+        request.state.route = "/healthz"
+        hanging = probes.hanging()
+        if not hanging:
+            return PlainTextResponse("ok\n")
+        for thread in hanging:
+            log.error(
+                "The %s thread has made no progress for %.0f s. Its stack:\n%s",
+                thread.thread,
+                thread.silent_s,
+                thread.stack,
+            )
+        return PlainTextResponse(f"stuck: {', '.join(thread.thread for thread in hanging)}\n", 503)
+
+    async def readyz(request: Request) -> Response:
+        request.state.route = "/readyz"
+        reasons = tuple(probes.why_not_ready())
+        answer = msgspec.json.encode(Readiness(not reasons, (*reasons, *probes.limits())))
+        return Response(answer, 503 if reasons else 200, media_type="application/json")
+
+    async def metrics(request: Request) -> Response:
+        request.state.route = "/metrics"
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        async with scraping:
+            return Response(await asyncio.to_thread(encode, probes.registry), media_type=content_type)
+
+    return [Route(path, answer) for path, answer in zip(PATHS, (healthz, readyz, metrics), strict=True)]

@@ -1,0 +1,112 @@
+"""What part of the queue somebody looks at, and in which order: as the query of a URL says it, and back.
+
+Each page that belongs to the queue carries the same query, so that the next flag is the next one of that part.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from http import HTTPStatus
+from typing import Any, Final, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from consumer.console.faults import N_, PageError
+from consumer.console.visit import Fields
+from consumer.reviews.flag_row import KINDS, STATES
+from consumer.reviews.queue import Filters, Order
+
+FIELD: Final = "queue"
+"""The field of forms that carries the query."""
+ANY: Final = "any"
+SOURCE_CHARS_MAX: Final = 300
+_QUERY_CHARS_MAX: Final = 2_000
+_MS: Final = 1_000
+
+
+_ORDERS: Final[tuple[str, ...]] = get_args(Order)
+_DEFAULTS: Final = {"state": "open", "order": "certainty"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part of the queue. ``fields`` are those of the query that say it, as they were written."""
+
+    filters: Filters
+    order: Order
+    fields: Mapping[str, str]
+
+    @property
+    def query(self) -> str:
+        """The query of a URL that says it; "" for the open flags, the least certain first."""
+        return urlencode(self.fields)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything but the state is asked for."""
+        return bool(self.fields.keys() - _DEFAULTS.keys())
+
+    def field(self, name: str) -> str:
+        """Return one of the fields, as a form shows it."""
+        return self.fields.get(name, _DEFAULTS.get(name, ""))
+
+    def but(self, **changed: str) -> str:
+        """Return the query with other values of some fields."""
+        return urlencode(_said({**self.fields, **changed}))
+
+
+def wanted_in(query: Fields) -> Wanted:
+    """Return the part of the queue that a query asks for. Raises ``PageError`` where it makes no sense."""
+    values: dict[str, Any] = {
+        "state": _one_of(query, "state", (*STATES, ANY)) or "open",
+        "kind": _one_of(query, "kind", KINDS),
+        "source": query.text("source", SOURCE_CHARS_MAX) or None,
+        "original_source": query.text("original_source", SOURCE_CHARS_MAX) or None,
+        "story_id": query.integer("story_id") if query.text("story_id") else None,
+        "similarity_min": _share(query, "similarity_min"),
+        "similarity_max": _share(query, "similarity_max"),
+        "arrived_from_ms": _day_ms(query, "from", days=0),
+        "arrived_to_ms": _day_ms(query, "to", days=1),
+    }
+    if values["state"] == ANY:
+        values["state"] = None
+    order: Any = _one_of(query, "order", _ORDERS) or "certainty"
+    names = {*values, "from", "to", "order"}
+    return Wanted(Filters(**values), order, _said({name: query.text(name) for name in names}))
+
+
+def wanted_of(form: Fields) -> Wanted:
+    """Return the part of the queue that a form carries. Raises ``PageError``."""
+    return wanted_in(Fields(parse_qsl(form.text(FIELD, _QUERY_CHARS_MAX))))
+
+
+def _said(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields that say anything, in one order."""
+    return {name: value for name, value in sorted(fields.items()) if value and _DEFAULTS.get(name) != value}
+
+
+def _one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
+    value = query.text(name)
+    if value and value not in possible:
+        message = N_("%(field)s is %(value)s; it can be %(possible)s.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, value=value[:40], possible=", ".join(possible))
+    return value or None
+
+
+def _share(query: Fields, name: str) -> float | None:
+    value = query.number(name)
+    if value is not None and not 0 <= value <= 1:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is a similarity, from 0 to 1."), field=name)
+    return value
+
+
+def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
+    """Return when a day in UTC begins, or so many days later."""
+    value = query.text(name)
+    if not value:
+        return None
+    try:
+        day = date.fromisoformat(value) + timedelta(days=days)
+    except (ValueError, OverflowError) as error:
+        message = N_("%(field)s is not a day. Write it as 2026-11-21.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * _MS)

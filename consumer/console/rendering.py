@@ -1,0 +1,118 @@
+"""Turns templates into pages.
+
+Whatever a template shows is text: it is escaped, and control and bidi characters in it are made visible
+(``consumer.text.visible``), whether the template asks for that or not. ``|exact`` leaves characters as they are, for
+the attributes of forms that are sent back.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from consumer.console import assets
+from consumer.console.article_filters import host, lang_tag
+from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
+from consumer.pages.flags_page import safe_url
+from consumer.text.visible import one_line, paragraphs
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+LINE_CHARS_MAX: Final = 300
+
+
+class Rendering:
+    """All templates, in all languages. Used by several threads at once."""
+
+    def __init__(self) -> None:
+        self._languages = read_languages()
+        self._environments = {code: _environment(language) for code, language in self._languages.items()}
+
+    def language(self, code: Code) -> Language:
+        """Return a language."""
+        return self._languages[code]
+
+    def page(self, template: str, language: Language, values: Mapping[str, object]) -> str:
+        """Return a page. A template that names what is not there is a defect."""
+        return self._environments[language.code].get_template(template).render(values)
+
+
+def _environment(language: Language) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        auto_reload=False,
+        cache_size=-1,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
+        finalize=visible,
+    )
+    environment.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension, which then names the values
+    gettext, ngettext = _messages(language)
+    environment.globals.update(
+        gettext=gettext,
+        _=gettext,
+        ngettext=ngettext,
+        language=language,
+        languages=[(code, NAMES[code]) for code in CODES],
+        # They come from the code, and the policy has the digest of exactly these characters.
+        css=Markup(assets.CSS),  # noqa: S704
+        script=Markup(assets.SCRIPT),  # noqa: S704
+    )
+    environment.filters.update(
+        line=line,
+        exact=_exact,
+        moment=_moment_in(language),
+        number=language.number,
+        decimal=language.decimal,
+        span=language.span,
+        safe_url=safe_url,
+        host=host,
+        lang_tag=lang_tag,
+    )
+    return environment
+
+
+def visible(value: object) -> object:
+    """Return what may be shown of a value: of a text, with a mark for each character that is not to be seen."""
+    if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
+        return paragraphs(value, len(value))
+    return value
+
+
+def line(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
+    """Return what of a text is shown on one line."""
+    return one_line(text, chars_max)
+
+
+def _exact(value: object) -> Markup:
+    """Return a text with all its characters, escaped."""
+    return escape(value)
+
+
+def _moment_in(language: Language) -> Callable[[int], Markup]:
+    def moment(at_ms: int) -> Markup:
+        machine = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
+        return Markup('<time datetime="{}">{}</time>').format(machine, language.moment(at_ms))
+
+    return moment
+
+
+def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:
+    """Return what templates call for messages. Values are escaped and made visible; messages may have markup."""
+
+    def shown(values: Mapping[str, Any]) -> dict[str, object]:
+        return {name: visible(value) for name, value in values.items()}
+
+    def gettext(message: str, /, **values: object) -> Markup:
+        return Markup(language.translated(message)) % shown(values)  # noqa: S704  # from the code or the catalogue
+
+    def ngettext(one: str, many: str, num: int, /, **values: object) -> Markup:
+        said = Markup(language.translated_many(one, many, num))  # noqa: S704  # as above
+        return said % shown({**values, "num": language.number(num)})
+
+    return gettext, ngettext

@@ -1,0 +1,179 @@
+"""Carries out what people decided, once it is final: a release in the store and in the sink. And announces floods.
+
+Every step may be repeated: a release that is in the store already gives the same event again. So a process that is
+killed in between leaves nothing undone: when its claim has run out another one does it all again.
+"""
+
+import logging
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from consumer.lifecycle.turns import Turns
+from consumer.model.flood import FloodEvent
+from consumer.model.hooks import Hooks
+from consumer.reviews import audit, floods, sending, stories
+from consumer.reviews.database import Connection, Database
+from consumer.reviews.sending import Due
+from consumer.store_tools.releases import Attribution
+from consumer.telemetry.metrics.console import ReleaseEnded
+from consumer.text.timestamps import rfc3339
+from storage.clock import MS_PER_S
+
+log = logging.getLogger("dupwatch")
+
+LEASE_S: Final = 30.0
+"""How long a process has for the releases that it claims, before another one does the same."""
+CLAIMED_MAX: Final = 20
+"""Releases that are claimed at once."""
+PATIENT_MAX: Final = 5
+"""After so many attempts a release goes on although its article cannot return to the clean feed."""
+FLOODS_MAX: Final = 20
+FLOOD_FRESH_S: Final = 3_600.0
+"""A flood that ended longer ago is not announced: the console has read its flags again, or was away."""
+_LEASE_LEFT_S: Final = 10.0
+
+
+class CannotRelease(Exception):  # noqa: N818  # named for what is so
+    """A version can never be released: the store does not hold it any more, or it is no flag."""
+
+
+class ReleasePort(Protocol):
+    """What releases, and tells the readers of the sink."""
+
+    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
+        """Release a version, and return once the sink has the event, and the clean feed the article if it can.
+
+        May be called again after any error. Raises ``CannotRelease``, ``SinkError``, the store's errors, and where it
+        is patient ``SourceError`` if the article cannot return to the clean feed at the moment.
+        """
+        ...
+
+    def announce(self, flood: FloodEvent) -> None:
+        """Send the event of a flood. Raises ``SinkError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SenderParts:
+    """What a sender works with."""
+
+    database: Database
+    releases: ReleasePort
+    now_ms: Callable[[], int]
+    hooks: Hooks
+
+
+class Sender:
+    """Sends what is due; used by one thread. Others may do so in other processes."""
+
+    def __init__(self, parts: SenderParts) -> None:
+        self._parts = parts
+        self._worker = uuid.uuid4().hex
+        self._turns = Turns(parts.hooks)
+        self._claimed: deque[Due] = deque()
+        self._claimed_until_s = 0.0
+        self._is_full = False
+        self._failures: Counter[int] = Counter()
+
+    def work(self) -> bool:
+        """Send what is due now; return whether there may be more. Raises what ``ReleasePort`` and the database do."""
+        with self._turns.at_work():
+            self._announce_floods()
+            return self._send_releases()
+
+    def _send_releases(self) -> bool:
+        if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
+            # Somebody else may claim them soon.
+            self._claimed.clear()
+        if not self._claimed:
+            self._claim()
+        while self._claimed:
+            self._turns.turn()
+            due = self._claimed.popleft()
+            try:
+                self._send(due)
+            except Exception:
+                # It stays claimed, and is tried again after the others.
+                self._claimed.append(due)
+                self._failures[due.review_id] += 1
+                raise
+            self._failures.pop(due.review_id, None)
+            if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
+                return True
+        return self._is_full
+
+    def _claim(self) -> None:
+        parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)
+        self._claimed_until_s = time.monotonic() + LEASE_S
+        found = parts.database.written(
+            lambda connection: sending.due(connection, self._worker, parts.now_ms(), lease_ms, CLAIMED_MAX)
+        )
+        self._claimed.extend(found)
+        self._is_full = len(found) == CLAIMED_MAX
+
+    def _send(self, due: Due) -> None:
+        flag = due.flag
+        try:
+            self._parts.releases.release(
+                flag.article_id,
+                flag.version,
+                Attribution(due.person, due.note or None),
+                is_patient=self._failures[due.review_id] < PATIENT_MAX,
+            )
+        except CannotRelease as error:
+            self._end(due, str(error))
+        else:
+            self._end(due, None)
+
+    def _end(self, due: Due, why_refused: str | None) -> None:
+        now_ms = self._parts.now_ms()
+
+        def ended(connection: Connection) -> None:
+            if why_refused is None:
+                sending.sent(connection, due.review_id, now_ms)
+            else:
+                sending.refused(connection, due.review_id, why_refused, now_ms)
+            audit.note(
+                connection,
+                at_ms=now_ms,
+                person=due.person,
+                address="",
+                action="release.sent" if why_refused is None else "release.refused",
+                subject=due.flag.article_id,
+                flag_id=due.flag.flag_id,
+                why=due.note if why_refused is None else why_refused,
+            )
+
+        self._parts.database.written(ended)
+        self._parts.hooks.report(ReleaseEnded("sent" if why_refused is None else "refused"))
+        if why_refused is not None:
+            log.warning("%r cannot be released: %s", due.flag.article_id, why_refused)
+
+    def _announce_floods(self) -> None:
+        database, now_ms = self._parts.database, self._parts.now_ms()
+        with database.reading() as connection:
+            found = floods.unannounced(connection, FLOODS_MAX)
+            events = [(flood, _event(connection, flood)) for flood in found]
+        for flood, event in events:
+            if flood.last_ms >= now_ms - FLOOD_FRESH_S * MS_PER_S:
+                self._parts.releases.announce(event)
+                log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
+            database.written(partial(floods.announced, flood_id=flood.flood_id, now_ms=now_ms))
+
+
+def _event(connection: Connection, flood: floods.Flood) -> FloodEvent:
+    story = stories.story(connection, flood.story_id)
+    return FloodEvent(
+        flood=flood.flood_id,
+        story=flood.story_id,
+        original=flood.root_id,
+        source=None if story is None else story.root_source,
+        copies=flood.copies,
+        began_at=rfc3339(flood.began_ms),
+        noted_at=rfc3339(flood.noted_ms),
+    )

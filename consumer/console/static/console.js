@@ -1,0 +1,18 @@
+// Pages are whole without this. Times get the reader's own time as a tooltip.
+for (const time of document.querySelectorAll("time[datetime]")) {
+  const at = new Date(time.dateTime);
+  if (!Number.isNaN(at.getTime())) time.title = at.toLocaleString(document.documentElement.lang, { timeZoneName: "short" });
+}
+
+// A form that is on its way is not sent again by a second click.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
+
+// Somebody may come back to a page that the browser kept.
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});

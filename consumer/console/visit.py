@@ -1,0 +1,179 @@
+"""One request as the functions that answer it see it.
+
+``Visit`` is any request, ``Asked`` one of a person who is signed in and has the role that its route needs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from consumer.console.context import Desk
+from consumer.console.faults import N_, PageError
+from consumer.console.i18n import Language
+from consumer.console.session import Session
+from consumer.reviews import audit
+from consumer.reviews.database import Connection
+from consumer.reviews.people import Person
+
+
+class Fields:
+    """The fields of a query or a form: each may be there several times, or not at all."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            self._values.setdefault(name, []).append(value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return list(self._values.get(name, ()))
+
+    def text(self, name: str, chars_max: int = 2_000) -> str:
+        """Return a field without spaces around it, "" where it is not there. Raises ``PageError``."""
+        value = self._values.get(name, [""])[-1].strip().replace("\r\n", "\n")
+        if len(value) > chars_max:
+            message = N_("%(field)s has %(num)s characters; at most %(most)s are possible.")
+            raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, num=len(value), most=chars_max)
+        return value
+
+    def exact(self, name: str, chars_max: int) -> str:
+        """Return a field with all its characters, "" where it is not there or too long."""
+        value = self._values.get(name, [""])[-1]
+        return value if len(value) <= chars_max else ""
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return a field as a whole number from 0 to 2^63 - 1. Raises ``PageError`` where it is none."""
+        value = self._values.get(name, [""])[-1].strip()
+        if not value and default is not None:
+            return default
+        return _integer(name, value)
+
+    def integers(self, name: str) -> list[int]:
+        """Return all values of a field as such numbers. Raises ``PageError``."""
+        return [_integer(name, value) for value in self._values.get(name, ())]
+
+    def number(self, name: str) -> float | None:
+        """Return a field as a number, None where it is empty. Raises ``PageError`` where it is none."""
+        value = self._values.get(name, [""])[-1].strip()
+        if not value:
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if number != number or abs(number) == float("inf"):  # noqa: PLR0124  # nan is not itself
+            raise _no_number(name)
+        return number
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return all fields with all their values."""
+        return [(name, value) for name, values in self._values.items() for value in values]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request that is being answered."""
+
+    desk: Desk
+    request_id: str
+    # Without the query.
+    path: str
+    # Of the client, as far as known behind a proxy.
+    address: str
+    language: Language
+    session: Session
+    # What the path names, such as flag_id.
+    places: Mapping[str, Any] = field(default_factory=dict)
+    query: Fields = field(default_factory=Fields)
+    form: Fields = field(default_factory=Fields)
+
+    @property
+    def signed_in(self) -> Person | None:
+        """Who asks, as far as anybody is signed in."""
+        return None
+
+    def page(self, template: str, *, status: int = HTTPStatus.OK, **values: object) -> Response:
+        """Answer with a page."""
+        given = {
+            "visit": self,
+            "person": self.signed_in,
+            "section": self.desk.section,
+            "now_ms": self.desk.now_ms(),
+            "form_token": self.session.form_token,
+        }
+        return HTMLResponse(self.desk.rendering.page(template, self.language, {**given, **values}), status)
+
+    def redirect(self, path: str, **query: object) -> Response:
+        """Answer with another page of the console to go to; the browser asks for it with GET."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return RedirectResponse(f"{path}?{urlencode(given)}" if given else path, HTTPStatus.SEE_OTHER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(Visit):
+    """A request of a person who is signed in."""
+
+    person: Person
+
+    @property
+    def signed_in(self) -> Person:
+        """Who asks."""
+        return self.person
+
+    def note(
+        self,
+        connection: Connection,
+        action: str,
+        *,
+        at_ms: int | None = None,
+        subject: str = "",
+        flag_id: int | None = None,
+        why: str = "",
+    ) -> None:
+        """Put into the audit log what this person does, in the transaction that does it."""
+        audit.note(
+            connection,
+            at_ms=self.desk.now_ms() if at_ms is None else at_ms,
+            person=self.person.name,
+            address=self.address,
+            action=action,
+            subject=subject,
+            flag_id=flag_id,
+            why=why,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer that is made piece by piece, each one in a thread: what is long does not stay in memory.
+
+    ``piece`` gets None first, then what it returned last beside the bytes, until that is None.
+    """
+
+    content_type: str
+    filename: str
+    piece: Callable[[str | None], tuple[bytes, str | None]]
+
+
+Answer = Response | Streamed
+
+_INTEGER_DIGITS_MAX = 19
+INTEGER_MAX = 2**63 - 1
+"""The largest number that a row can have."""
+
+
+def _integer(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= _INTEGER_DIGITS_MAX and int(value) <= INTEGER_MAX):
+        raise _no_number(name)
+    return int(value)
+
+
+def _no_number(name: str) -> PageError:
+    return PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is not a number."), field=name)

@@ -1,0 +1,117 @@
+"""The audit log of the console: who did what, when, from where and why.
+
+Entries are added in the transaction of what they tell, and never changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, String, insert, or_, select
+
+from consumer.reviews.paging import Cursor, decoded, encoded
+from consumer.reviews.storable import storable
+from consumer.reviews.tables import AUDIT
+
+_PORTION: Final = 1_000
+_LENGTHS: Final = {column.name: column.type.length for column in AUDIT.c if isinstance(column.type, String)}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that was done. ``person`` is "" where nobody was signed in."""
+
+    entry_id: int
+    at_ms: int
+    person: str
+    address: str
+    action: str
+    subject: str
+    flag_id: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilters:
+    """Which entries are looked for; None stands for any."""
+
+    person: str | None = None
+    action: str | None = None
+    # Within the subject or the reason, in capitals or not.
+    text: str | None = None
+    from_ms: int | None = None
+    # Not included.
+    to_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Some entries, the latest first, and where the next page begins; None where there is none."""
+
+    rows: tuple[Entry, ...]
+    after: str | None
+
+
+def note(  # noqa: PLR0913  # what an entry has
+    connection: Connection,
+    *,
+    at_ms: int,
+    person: str,
+    address: str,
+    action: str,
+    subject: str = "",
+    flag_id: int | None = None,
+    why: str = "",
+) -> None:
+    """Add an entry. What is too long is cut, so that nothing is left out of the log."""
+    values = {
+        "at_ms": at_ms,
+        "person": _held("person", person),
+        "address": _held("address", address),
+        "action": _held("action", action),
+        "subject": _held("subject", subject),
+        "flag_id": flag_id,
+        "why": _held("why", why),
+    }
+    connection.execute(insert(AUDIT).values(values))
+
+
+def search(connection: Connection, filters: AuditFilters, after: str | None, rows_max: int) -> AuditPage:
+    """Return a page of entries, the latest first. Raises ``BadCursor``."""
+    cursor = None if after is None else decoded(after)
+    query = select(AUDIT).where(*_conditions(filters))
+    if cursor is not None:
+        query = query.where(AUDIT.c.entry_id < cursor.row_id)
+    rows = connection.execute(query.order_by(AUDIT.c.entry_id.desc()).limit(rows_max + 1)).all()
+    entries = tuple(Entry(*row) for row in rows[:rows_max])
+    more = len(rows) > rows_max
+    return AuditPage(entries, encoded(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
+
+
+def every(connection: Connection, filters: AuditFilters) -> Iterator[Entry]:
+    """Yield all entries, the latest first."""
+    after: str | None = None
+    while True:
+        page = search(connection, filters, after, _PORTION)
+        yield from page.rows
+        after = page.after
+        if after is None:
+            return
+
+
+def _held(column: str, text: str) -> str:
+    return storable(text, _LENGTHS[column])
+
+
+def _conditions(filters: AuditFilters) -> Iterator[ColumnElement[bool]]:
+    if filters.person is not None:
+        yield AUDIT.c.person == storable(filters.person)
+    if filters.action is not None:
+        yield AUDIT.c.action == storable(filters.action)
+    if filters.text is not None:
+        text = storable(filters.text)
+        yield or_(AUDIT.c.subject.icontains(text, autoescape=True), AUDIT.c.why.icontains(text, autoescape=True))
+    if filters.from_ms is not None:
+        yield AUDIT.c.at_ms >= filters.from_ms
+    if filters.to_ms is not None:
+        yield AUDIT.c.at_ms < filters.to_ms

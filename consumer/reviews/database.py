@@ -1,0 +1,241 @@
+"""The console's database: connections, transactions, and what becomes of its errors."""
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, select, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from consumer.model.errors import ConfigError, DupwatchError
+from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.schema import migrate
+from consumer.text.install_advice import install_command
+
+__all__ = ["Connection", "Database", "DatabaseUnavailable", "opened_database"]
+
+ATTEMPTS_MAX: Final = 6
+"""How often a transaction is tried that others are in the way of."""
+WAIT_MS: Final = 5_000
+"""How long a statement waits for the locks of others."""
+STATEMENT_MS: Final = 30_000
+"""How long a statement may take on PostgreSQL."""
+CONNECTIONS_MAX: Final = 80
+"""Open connections of a process; more than threads that may use one."""
+_CONNECT_S: Final = 5
+_POOL_S: Final = 10.0
+_PAUSE_S: Final = 0.02
+_CACHE_KIB: Final = 16 * 1_024
+_MAPPED_BYTES: Final = 4 << 30
+_FILE_MODE: Final = 0o600
+_WRITES: Final = "dupwatch_writes"
+# Serialization failure, deadlock, lock not to be had in time.
+_CONFLICTS: Final = frozenset({"40001", "40P01", "55P03"})
+_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+# Of an error of SQLite, the kind without what is special about it.
+_PRIMARY_CODE: Final = 0xFF
+# Nothing that a person or an event says makes these, so they are defects: everything else may pass.
+_DEFECTS: Final = ("ProgrammingError", "IntegrityError", "DataError", "NotSupportedError")
+
+_Result = TypeVar("_Result")
+
+
+class DatabaseUnavailable(DupwatchError):  # noqa: N818  # named for the database, as its siblings are for their things
+    """The database does not answer, or refuses to work: nothing was changed by this transaction. Try again later."""
+
+
+class _Conflict(DatabaseUnavailable):
+    """Another transaction was in the way."""
+
+
+class Database:
+    """Connections to one database, for any number of threads. ``opened_database`` makes it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Enter a transaction that writes. It is committed unless an error leaves it.
+
+        Raises ``DatabaseUnavailable``, also where others are in the way for longer than a statement waits: ``written``
+        tries that again.
+        """
+        with (
+            _translated(),
+            self._engine.connect() as connection,
+            connection.execution_options(**{_WRITES: True}).begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Enter a transaction that only reads. Raises ``DatabaseUnavailable``."""
+        with _translated(), self._engine.connect() as connection:
+            yield connection
+
+    def written(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Do ``work`` in a transaction that writes, and again where others were in the way.
+
+        Raises ``DatabaseUnavailable``.
+        """
+        for attempt in range(1, ATTEMPTS_MAX):
+            try:
+                return self._once(work)
+            except _Conflict:
+                time.sleep(_PAUSE_S * 2**attempt * (0.5 + random.random()))  # noqa: S311  # no secret
+        return self._once(work)
+
+    def check(self) -> None:
+        """Raise ``DatabaseUnavailable`` unless the database answers."""
+        with self.reading() as connection:
+            connection.execute(select(1))
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        self._engine.dispose()
+
+    def _once(self, work: Callable[[Connection], _Result]) -> _Result:
+        with self.begin() as connection:
+            return work(connection)
+
+
+def opened_database(url: str, password: str | None = None) -> Database:
+    """Open a database, ``sqlite:///PATH`` or ``postgresql://USER@HOST:PORT/NAME``, and bring its tables up to date.
+
+    A new SQLite file can be read by its owner only. Raises ``ConfigError`` for another URL, and where the tables are
+    those of a newer version; ``DatabaseUnavailable`` where it does not answer.
+    """
+    parsed = _parsed(url, password)
+    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+    database = Database(engine)
+    try:
+        database.written(lambda connection: _prepared(connection, url))
+    except DatabaseUnavailable as error:
+        database.close()
+        if _sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
+            raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
+        raise
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepared(connection: Connection, url: str) -> None:
+    one_at_a_time(connection, Lock.TABLES)
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+        if encoding != "UTF8":
+            raise ConfigError(f"console.database = {url}: its encoding is {encoding}; make a database with UTF8")
+    migrate(connection, url)
+
+
+def _parsed(url: str, password: str | None) -> URL:
+    wanted = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ConfigError(f"console.database = {url!r} is no address of a database; write {wanted}") from None
+    if parsed.password is not None:
+        raise ConfigError("console.database has a password; write it into the file of console.password_file")
+    if parsed.drivername == "sqlite" and parsed.database and parsed.database != ":memory:" and not parsed.query:
+        return parsed
+    if parsed.drivername in {"postgresql", "postgres"} and parsed.database:
+        return parsed.set(drivername="postgresql+psycopg", password=password)
+    raise ConfigError(f"console.database = {url!r} is not possible; write {wanted}")
+
+
+def _sqlite(url: URL) -> Engine:
+    path = Path(str(url.database))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE))
+    except OSError as error:
+        raise ConfigError(f"console.database = {url}: it cannot be opened: {error.strerror}") from error
+    engine = create_engine(
+        url,
+        pool_size=CONNECTIONS_MAX,
+        max_overflow=0,
+        pool_timeout=_POOL_S,
+        connect_args={"timeout": WAIT_MS / 1_000, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        # The driver begins no transactions: _begun does.
+        connection.isolation_level = None
+        for pragma in (
+            "journal_mode = WAL",
+            # A review that was acknowledged outlasts a power loss.
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            f"cache_size = -{_CACHE_KIB}",
+            # What is read often is read from the memory of the system, without a copy and a call for each page.
+            f"mmap_size = {_MAPPED_BYTES}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        # A transaction that begins with reading could not write any more once another has written.
+        writes = connection.get_execution_options().get(_WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    arguments: dict[str, Any] = {
+        "connect_timeout": _CONNECT_S,
+        "application_name": "dupwatch console",
+        "options": f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}",
+    }
+    try:
+        return create_engine(
+            url,
+            pool_size=CONNECTIONS_MAX,
+            max_overflow=0,
+            pool_timeout=_POOL_S,
+            # A connection that died while nobody used it is replaced, and nobody notices.
+            pool_pre_ping=True,
+            connect_args=arguments,
+        )
+    except (ImportError, NoSuchModuleError):
+        raise ConfigError(
+            "PostgreSQL needs a package that is not installed. Install it with:\n"
+            f"{install_command('console-postgresql')}"
+        ) from None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn errors that are not ours into ``DatabaseUnavailable``."""
+    try:
+        yield
+    except PoolTimeoutError as error:
+        raise DatabaseUnavailable("all connections to the console's database are in use") from error
+    except DBAPIError as error:
+        if type(error).__name__ in _DEFECTS and not error.connection_invalidated:
+            raise
+        kind = _Conflict if _is_conflict(error.orig) else DatabaseUnavailable
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise kind(f"the console's database does not answer: {reason}") from error
+
+
+def _is_conflict(error: BaseException | None) -> bool:
+    return _sqlite_code(error) in _BUSY or getattr(error, "sqlstate", None) in _CONFLICTS
+
+
+def _sqlite_code(error: BaseException | None) -> int:
+    """Return which error of SQLite it is, 0 for another one."""
+    # Errors of the module itself have none.
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE

@@ -1,0 +1,184 @@
+"""What people decide about flags, and how that is taken back while it can be."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from consumer.reviews.bulk import portions
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
+from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.storable import storable
+from consumer.reviews.story_counts import Change, change_stories
+from consumer.reviews.tables import FLAGS, REVIEWS
+from consumer.reviews.tally import add_to_tally
+
+Decision = Literal["right", "wrong", "skip"]
+Why = Literal["gone", "decided", "final", "released"]
+"""Why nothing was decided.
+
+There is no such flag, somebody else has decided, one's own decision is final already, or it was released elsewhere.
+"""
+NOTE_CHARS_MAX: Final = 2_000
+_STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
+
+
+class Decided(NamedTuple):
+    """The reviews that were stored, and the flags of which none was, with the reason."""
+
+    review_ids: list[int]
+    refused: list[tuple[int, Why]]
+
+
+class _Flag(NamedTuple):
+    flag_id: int
+    kind: Kind
+    state: State
+    story_id: int
+    released_ms: int | None
+
+
+class _Review(NamedTuple):
+    review_id: int
+    person_id: int
+    final_ms: int
+    is_claimed: bool
+
+
+def decide(  # noqa: PLR0913, PLR0917  # what a decision is
+    connection: Connection,
+    flag_ids: Sequence[int],
+    person_id: int,
+    decision: Decision,
+    note: str,
+    now_ms: int,
+    undo_ms: int,
+) -> Decided:
+    """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
+
+    Of two people who decide about a flag at the same time the second one is refused.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    wanted = list(dict.fromkeys(flag_ids))
+    flags = _flags(connection, wanted)
+    decided = [flag.flag_id for flag in flags.values() if flag.state not in UNDECIDED]
+    reviews = _last_reviews(connection, decided)
+    refused: list[tuple[int, Why]] = []
+    changed: list[int] = []
+    accepted: list[_Flag] = []
+    for flag_id in wanted:
+        flag, review = flags.get(flag_id), reviews.get(flag_id)
+        why = _refusal(flag, review, person_id, now_ms)
+        if why is not None:
+            refused.append((flag_id, why))
+        elif flag is not None:
+            accepted.append(flag)
+            if review is not None:
+                changed.append(review.review_id)
+    _mark_undone(connection, changed, now_ms)
+    _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
+    values = {
+        "person_id": person_id,
+        "decision": decision,
+        "note": storable(note, NOTE_CHARS_MAX),
+        "at_ms": now_ms,
+        "final_ms": now_ms + undo_ms,
+    }
+    review_ids: list[int] = []
+    for portion in portions(accepted):
+        rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
+        review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
+    return Decided(review_ids, refused)
+
+
+def undo(connection: Connection, review_id: int, person_id: int, now_ms: int) -> bool:
+    """Take one's own decision back, and tell whether that was still possible. Its flag is open again."""
+    one_at_a_time(connection, Lock.FLAGS)
+    query = select(REVIEWS.c.flag_id, REVIEWS.c.decision, REVIEWS.c.undone_ms).where(REVIEWS.c.review_id == review_id)
+    row = connection.execute(query).one_or_none()
+    if row is None or row.undone_ms is not None:
+        return False
+    flag = _flags(connection, [row.flag_id])[row.flag_id]
+    review = _last_reviews(connection, [row.flag_id]).get(row.flag_id)
+    if review is None or review.review_id != review_id or flag.state != _STATES[row.decision]:
+        return False
+    if _is_final(review, person_id, now_ms):
+        return False
+    _mark_undone(connection, [review_id], now_ms)
+    # It may have been released elsewhere in the meantime.
+    _change_states(connection, [(flag, "open" if flag.released_ms is None else "released")])
+    return True
+
+
+def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
+    columns = select(FLAGS.c.flag_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.story_id, FLAGS.c.released_ms)
+    found: dict[int, _Flag] = {}
+    for portion in portions(flag_ids):
+        for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
+            found[row.flag_id] = _Flag(*row)
+    return found
+
+
+def _last_reviews(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Review]:
+    """Return the review of each flag that is in force."""
+    columns = select(
+        REVIEWS.c.flag_id,
+        REVIEWS.c.review_id,
+        REVIEWS.c.person_id,
+        REVIEWS.c.final_ms,
+        (REVIEWS.c.claimed_ms.is_not(None) | REVIEWS.c.sent_ms.is_not(None)).label("is_claimed"),
+    )
+    found: dict[int, _Review] = {}
+    for portion in portions(flag_ids):
+        in_force = columns.where(REVIEWS.c.flag_id.in_(portion), REVIEWS.c.undone_ms.is_(None))
+        for flag_id, *review in connection.execute(in_force.order_by(REVIEWS.c.review_id)):
+            found[flag_id] = _Review(*review)
+    return found
+
+
+def _refusal(flag: _Flag | None, review: _Review | None, person_id: int, now_ms: int) -> Why | None:
+    if flag is None:
+        return "gone"
+    if flag.state == "released":
+        return "released"
+    if flag.state in UNDECIDED:
+        return None
+    if review is None or review.person_id != person_id:
+        return "decided"
+    if flag.released_ms is not None or _is_final(review, person_id, now_ms):
+        return "final"
+    return None
+
+
+def _is_final(review: _Review, person_id: int, now_ms: int) -> bool:
+    # A sender whose clock is ahead of ours may have it already.
+    return review.person_id != person_id or review.is_claimed or now_ms >= review.final_ms
+
+
+def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int) -> None:
+    for portion in portions(review_ids):
+        connection.execute(update(REVIEWS).where(REVIEWS.c.review_id.in_(portion)).values(undone_ms=now_ms))
+
+
+def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> None:
+    """Bring flags into other states, and count that. Whoever does holds ``Lock.FLAGS``."""
+    if not changes:
+        return
+    statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
+    connection.execute(statement, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
+    states: Counter[tuple[Kind, State]] = Counter()
+    stories: dict[int, Change] = {}
+    for flag, state in changes:
+        states[flag.kind, flag.state] -= 1
+        states[flag.kind, state] += 1
+        if flag.kind == "flag":
+            stories[flag.story_id] = stories.get(flag.story_id, Change()) + _difference(flag.state, state)
+    add_to_tally(connection, states)
+    change_stories(connection, stories)
+
+
+def _difference(before: State, after: State) -> Change:
+    return Change(
+        copies=(after in IN_FORCE) - (before in IN_FORCE), open_copies=(after in UNDECIDED) - (before in UNDECIDED)
+    )

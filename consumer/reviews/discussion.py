@@ -1,0 +1,89 @@
+"""What people decided and said of a flag, and who has it open at this moment."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlalchemy import Connection, delete, insert, select
+
+from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
+from consumer.reviews.storable import storable
+from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REVIEWS
+
+LOOKING_MS: Final = 60_000
+"""For how long somebody who opened a flag is said to look at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A decision or a note. What only decisions have is None in a note."""
+
+    kind: Literal["review", "note"]
+    # Of the review, or of the note.
+    said_id: int
+    at_ms: int
+    person_id: int
+    person: str
+    text: str
+    decision: Decision | None = None
+    final_ms: int | None = None
+    undone_ms: int | None = None
+    sent_ms: int | None = None
+    # Why its release could not be sent, and never will be.
+    refused: str | None = None
+    is_claimed: bool = False
+
+
+def history(connection: Connection, flag_id: int) -> list[Said]:
+    """Return what was decided and said, in order, with what was undone."""
+    reviews = connection.execute(
+        select(REVIEWS, PEOPLE.c.name)
+        .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .where(REVIEWS.c.flag_id == flag_id)
+    )
+    notes = connection.execute(
+        select(NOTES, PEOPLE.c.name)
+        .join_from(NOTES, PEOPLE, PEOPLE.c.person_id == NOTES.c.person_id)
+        .where(NOTES.c.flag_id == flag_id)
+    )
+    said = [
+        Said(
+            kind="review",
+            said_id=row.review_id,
+            at_ms=row.at_ms,
+            person_id=row.person_id,
+            person=row.name,
+            text=row.note,
+            decision=row.decision,
+            final_ms=row.final_ms,
+            undone_ms=row.undone_ms,
+            sent_ms=row.sent_ms,
+            refused=row.refused,
+            is_claimed=row.claimed_ms is not None,
+        )
+        for row in reviews
+    ]
+    said += [
+        Said(kind="note", said_id=row.note_id, at_ms=row.at_ms, person_id=row.person_id, person=row.name, text=row.text)
+        for row in notes
+    ]
+    return sorted(said, key=lambda each: (each.at_ms, each.kind, each.said_id))
+
+
+def add_note(connection: Connection, flag_id: int, person_id: int, text: str, now_ms: int) -> int:
+    """Store a note, and return its number. What is too long is cut; pages refuse it before."""
+    values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable(text, NOTE_CHARS_MAX)}
+    return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
+
+
+def looking(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> list[str]:
+    """Note that somebody has opened a flag, and return the names of others who have it open."""
+    own = (LOOKING.c.flag_id == flag_id) & (LOOKING.c.person_id == person_id)
+    connection.execute(delete(LOOKING).where(own | (LOOKING.c.at_ms <= now_ms - LOOKING_MS)))
+    connection.execute(insert(LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms))
+    others = (
+        select(PEOPLE.c.name)
+        .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
+        .where(LOOKING.c.flag_id == flag_id, LOOKING.c.person_id != person_id)
+        .order_by(PEOPLE.c.name)
+    )
+    return list(connection.execute(others).scalars())

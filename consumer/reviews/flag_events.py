@@ -1,0 +1,263 @@
+"""Takes in what consumers say: flags, their releases, and near misses.
+
+What is stored depends on which events came, and not on their order or on how often they came: stories, counts and
+states are the same after a topic was read from its beginning again, whatever came first.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, bindparam, case, select, update
+
+from consumer.model.verdict import Verdict
+from consumer.reviews.bulk import portions
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
+from consumer.reviews.lineage import Version, part_from_released
+from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags, name_roots
+from consumer.reviews.sources import source_ids
+from consumer.reviews.storable import is_storable
+from consumer.reviews.story_counts import Change, change_stories
+from consumer.reviews.tables import FLAGS
+from consumer.reviews.tally import add_to_tally
+
+ID_BYTES_MAX: Final = 512
+"""Ids of articles are no longer; what is longer is in no store."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_BITS_A_DIGIT: Final = 4
+_LEAST: Final = -1.0
+
+
+class FlagEvent(NamedTuple):
+    """An event of the topic of flags. Sources are None where they could not be read from the store yet."""
+
+    verdict: Verdict
+    source: str | None = None
+    original_source: str | None = None
+
+
+class NearMiss(NamedTuple):
+    """A pair just under the threshold, one of ``sampled_in`` such pairs."""
+
+    article_id: str
+    version: str
+    original_id: str
+    original_version: str
+    similarity: float
+    distance: int
+    sampled_in: float
+    truncated: bool
+    arrived_ms: int
+    decided_ms: int
+    source: str | None = None
+    original_source: str | None = None
+
+
+class Added(NamedTuple):
+    """What became of events: new flags, new releases, those that came before, and those that are neither.
+
+    ``stories`` are those that have new flags.
+    """
+
+    flags: int
+    releases: int
+    known: int
+    others: int
+    stories: set[int]
+
+
+class SourcesMissing(NamedTuple):
+    """A flag of which a source is not known; which one, the row tells."""
+
+    flag_id: int
+    article_id: str
+    version: str
+    original_id: str
+    original_version: str
+
+
+class FlagSources(NamedTuple):
+    """The sources of a flag; None leaves what is known."""
+
+    flag_id: int
+    source: str | None
+    original_source: str | None
+
+
+def add_events(connection: Connection, events: Sequence[FlagEvent], now_ms: int) -> Added:
+    """Store events, those that came before as well."""
+    del now_ms
+    flags: dict[Version, NewFlag] = {}
+    releases: dict[Version, tuple[NewFlag, int]] = {}
+    others = 0
+    for event in events:
+        read = _read(event)
+        if read is None:
+            others += 1
+        elif read.released_ms is None:
+            flags.setdefault(read.new.copy, read.new)
+        else:
+            releases.setdefault(read.new.copy, (read.new, read.released_ms))
+    if not flags and not releases:
+        return Added(0, 0, 0, others, set())
+    one_at_a_time(connection, Lock.FLAGS)
+    # A flag says more than its release does.
+    rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
+    inserted = insert_new(connection, list(rows.values()))
+    released = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
+    new_flags = sum(copy in inserted for copy in flags)
+    return Added(
+        flags=new_flags,
+        releases=released,
+        known=len(events) - others - new_flags - released,
+        others=others,
+        stories=_stories_of(connection, list(inserted.values())),
+    )
+
+
+def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
+    """Store sampled pairs, and return how many are new."""
+    one_at_a_time(connection, Lock.FLAGS)
+    rows: dict[Version, NewFlag] = {}
+    for pair in pairs:
+        new = NewFlag(
+            kind="near_miss",
+            copy=(pair.article_id, pair.version),
+            original=(pair.original_id, pair.original_version),
+            cluster=None,
+            source=pair.source,
+            original_source=pair.original_source,
+            similarity=pair.similarity,
+            distance=pair.distance,
+            certainty=pair.similarity,
+            sampled_in=pair.sampled_in,
+            truncated=pair.truncated,
+            arrived_ms=pair.arrived_ms,
+            decided_ms=pair.decided_ms,
+        )
+        rows.setdefault(new.copy, new)
+    return len(insert_new(connection, list(rows.values()), "near_miss"))
+
+
+def sources_missing(connection: Connection, limit: int) -> list[SourcesMissing]:
+    """Return up to ``limit`` flags of which a source is not known."""
+    columns = select(
+        FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.original_id, FLAGS.c.original_version
+    )
+    found: dict[int, SourcesMissing] = {}
+    for column in (FLAGS.c.source_id, FLAGS.c.original_source_id):
+        for row in connection.execute(columns.where(column.is_(None)).limit(limit)):
+            found[row.flag_id] = SourcesMissing(*row)
+    return list(found.values())[:limit]
+
+
+def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> None:
+    """Store sources that were read from the store."""
+    numbers = source_ids(
+        connection, {name for row in rows for name in (row.source, row.original_source) if name is not None}
+    )
+    known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
+    known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
+    for column, names in known.items():
+        values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names if name is not None]
+        if values:
+            # What is known stays: the article may have left the store since.
+            statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
+            connection.execute(statement.values({column: bindparam("number")}), values)
+    for portion in portions([row.flag_id for row in rows if row.original_source is not None]):
+        columns = select(FLAGS.c.original_id, FLAGS.c.original_source_id).where(FLAGS.c.flag_id.in_(portion))
+        name_roots(connection, {row.original_id: row.original_source_id for row in connection.execute(columns)})
+
+
+class _Read(NamedTuple):
+    new: NewFlag
+    released_ms: int | None
+
+
+def _read(event: FlagEvent) -> _Read | None:
+    """Return what an event says; None where it is about no flag, or names what no store can hold."""
+    verdict = event.verdict
+    released = None if isinstance(verdict.released, msgspec.UnsetType) else verdict.released
+    if released is not None:
+        original, original_version = released.duplicate_of, released.duplicate_of_version
+    elif verdict.outcome == "duplicate" and verdict.duplicate_of and verdict.duplicate_of_version:
+        original, original_version = verdict.duplicate_of, verdict.duplicate_of_version
+    else:
+        return None
+    if not verdict.version or not all(map(_is_possible, (verdict.id, verdict.version, original, original_version))):
+        return None
+    cluster = verdict.cluster if released is None and verdict.cluster and _is_possible(verdict.cluster) else None
+    new = NewFlag(
+        kind="flag",
+        copy=(verdict.id, verdict.version),
+        original=(original, original_version),
+        cluster=cluster,
+        source=event.source,
+        original_source=event.original_source,
+        similarity=verdict.similarity,
+        distance=verdict.distance,
+        certainty=_certainty(verdict),
+        sampled_in=1.0,
+        truncated=verdict.truncated,
+        arrived_ms=_time_ms(verdict.arrived_at),
+        decided_ms=_time_ms(verdict.decided_at if released is None else released.flagged_at),
+    )
+    return _Read(new, None if released is None else _time_ms(verdict.decided_at))
+
+
+def _is_possible(text: str) -> bool:
+    return is_storable(text) and len(text.encode()) <= ID_BYTES_MAX
+
+
+def _certainty(verdict: Verdict) -> float:
+    if verdict.similarity is not None:
+        return verdict.similarity
+    # Without a second look nobody can be sure, however near the fingerprints are.
+    if verdict.distance is None or not verdict.fingerprint:
+        return _LEAST
+    bits = len(verdict.fingerprint) * _BITS_A_DIGIT
+    return max(_LEAST, -(verdict.distance + 1) / (bits + 1))
+
+
+def _time_ms(timestamp: str) -> int:
+    return (datetime.fromisoformat(timestamp) - _EPOCH) // _MILLISECOND
+
+
+def _release(connection: Connection, wanted: dict[Version, int]) -> int:
+    """Mark flags as released, and return how many were not before."""
+    known = known_flags(connection, list(wanted), "flag")
+    new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}
+    if not new:
+        return 0
+    state = case((FLAGS.c.state == "wrong", "wrong"), else_="released")
+    connection.execute(
+        update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=state, released_ms=bindparam("at_ms")),
+        [{"this": flag.flag_id, "at_ms": wanted[copy]} for copy, flag in new.items()],
+    )
+    stories: dict[int, Change] = {}
+    states: Counter[tuple[Kind, State]] = Counter()
+    for flag in new.values():
+        stories[flag.story_id] = stories.get(flag.story_id, Change()) + _leaving(flag)
+        if flag.state != "wrong":
+            states["flag", flag.state] -= 1
+            states["flag", "released"] += 1
+    change_stories(connection, stories)
+    add_to_tally(connection, states)
+    part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
+    return len(new)
+
+
+def _leaving(flag: Known) -> Change:
+    return Change(copies=-(flag.state in IN_FORCE), open_copies=-(flag.state in UNDECIDED))
+
+
+def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for portion in portions(flag_ids):
+        query = select(FLAGS.c.story_id).where(FLAGS.c.flag_id.in_(portion), FLAGS.c.state.in_(IN_FORCE)).distinct()
+        found.update(connection.execute(query).scalars())
+    return found

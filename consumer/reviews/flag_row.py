@@ -1,0 +1,84 @@
+"""A flag or a near miss as pages, decisions and exports see it."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from sqlalchemy import Row, Select, select
+
+from consumer.reviews.tables import FLAGS, SOURCES, STORIES
+
+Kind = Literal["flag", "near_miss"]
+State = Literal["open", "skipped", "right", "wrong", "released"]
+
+KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
+STATES: Final[tuple[State, ...]] = ("open", "skipped", "right", "wrong", "released")
+IN_FORCE: Final[tuple[State, ...]] = ("open", "skipped", "right")
+"""The states in which a flag is a copy of its story."""
+UNDECIDED: Final[tuple[State, ...]] = ("open", "skipped")
+
+_SOURCE = SOURCES.alias("source_of_copy")
+_ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRow:
+    """A flag or a near miss, and the story it belongs to."""
+
+    flag_id: int
+    kind: Kind
+    article_id: str
+    version: str
+    original_id: str
+    original_version: str
+    story_id: int
+    # None until they were read from the store, "" where the article names none.
+    source: str | None
+    original_source: str | None
+    similarity: float | None
+    distance: int | None
+    certainty: float
+    sampled_in: float
+    truncated: bool
+    arrived_ms: int
+    decided_ms: int
+    state: State
+    # When its release was reached, None where none is known.
+    released_ms: int | None
+    root_id: str
+    copies: int
+
+
+def flag_rows() -> Select[Any]:
+    """Return the query for flags with the columns that ``flag_row`` needs."""
+    return (
+        select(
+            FLAGS.c.flag_id,
+            FLAGS.c.kind,
+            FLAGS.c.article_id,
+            FLAGS.c.version,
+            FLAGS.c.original_id,
+            FLAGS.c.original_version,
+            FLAGS.c.story_id,
+            _SOURCE.c.name.label("source"),
+            _ORIGINAL_SOURCE.c.name.label("original_source"),
+            FLAGS.c.similarity,
+            FLAGS.c.distance,
+            FLAGS.c.certainty,
+            FLAGS.c.sampled_in,
+            FLAGS.c.truncated,
+            FLAGS.c.arrived_ms,
+            FLAGS.c.decided_ms,
+            FLAGS.c.state,
+            FLAGS.c.released_ms,
+            STORIES.c.root_id,
+            STORIES.c.copies,
+        )
+        .join_from(FLAGS, STORIES, STORIES.c.story_id == FLAGS.c.story_id)
+        .outerjoin(_SOURCE, _SOURCE.c.source_id == FLAGS.c.source_id)
+        .outerjoin(_ORIGINAL_SOURCE, _ORIGINAL_SOURCE.c.source_id == FLAGS.c.original_source_id)
+    )
+
+
+def flag_row(row: Row[Any]) -> FlagRow:
+    """Return a row of that query as a value."""
+    return FlagRow(**row._asdict())

@@ -1,0 +1,95 @@
+"""Which story a flag belongs to, when another event changes that.
+
+A flag names the version it repeats. Where that version has a flag too, both are in one story; where that flag was
+released, the version is kept, and so the root of a story; where there is no such flag, the root is what the event says.
+So a flag that comes late takes over the copies of its version, with all of theirs, and a release lets them go.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import CTE, Connection, and_, func, select, update
+
+from consumer.reviews.bulk import portions
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED
+from consumer.reviews.stories_by_root import stories_by_root
+from consumer.reviews.story_counts import Change, change_stories, measure_stories
+from consumer.reviews.tables import FLAGS, FLOODS
+
+Version = tuple[str, str]
+_COPIES = FLAGS.alias("copies")
+
+
+def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> None:
+    """Bring the copies of versions whose flags are new into the stories of these flags."""
+    of_it = and_(_COPIES.c.original_id == FLAGS.c.article_id, _COPIES.c.original_version == FLAGS.c.version)
+    for portion in portions(flag_ids):
+        apart = (
+            select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version)
+            .join_from(FLAGS, _COPIES, of_it)
+            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
+            .where(_COPIES.c.story_id != FLAGS.c.story_id)
+            .distinct()
+        )
+        for row in connection.execute(apart).all():
+            # Another of them may have taken this one over meanwhile.
+            own = connection.execute(select(FLAGS.c.story_id).where(FLAGS.c.flag_id == row.flag_id)).scalar_one()
+            _move(connection, (row.article_id, row.version), own)
+
+
+def part_from_released(connection: Connection, released: Sequence[tuple[Version, int]]) -> None:
+    """Let versions whose flags were released be the roots of their copies."""
+    versions = {flag_id: version for version, flag_id in released}
+    of_it = and_(_COPIES.c.original_id == FLAGS.c.article_id, _COPIES.c.original_version == FLAGS.c.version)
+    for portion in portions(versions):
+        copied = (
+            select(FLAGS.c.flag_id, func.min(_COPIES.c.arrived_ms), func.max(_COPIES.c.arrived_ms))
+            .join_from(FLAGS, _COPIES, of_it)
+            .where(FLAGS.c.flag_id.in_(portion))
+            .group_by(FLAGS.c.flag_id)
+        )
+        found = connection.execute(copied).all()
+        spans: dict[str, tuple[int, int]] = {}
+        for flag_id, first_ms, last_ms in found:
+            root = versions[flag_id][0]
+            known = spans.get(root, (first_ms, last_ms))
+            spans[root] = (min(known[0], first_ms), max(known[1], last_ms))
+        stories = stories_by_root(connection, spans)
+        for flag_id, _, _ in found:
+            _move(connection, versions[flag_id], stories[versions[flag_id][0]])
+
+
+def _move(connection: Connection, version: Version, story_id: int) -> None:
+    """Bring the copies of a version, theirs, and so on, into a story."""
+    below = _below(version)
+    inside = FLAGS.c.flag_id.in_(select(below.c.flag_id))
+    counted = (
+        select(FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, func.count())
+        .where(inside, FLAGS.c.story_id != story_id)
+        .group_by(FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state)
+    )
+    changes: dict[int, Change] = {story_id: Change()}
+    for former, kind, state, number in connection.execute(counted):
+        is_copy = kind == "flag"
+        moved = Change(number * (is_copy and state in IN_FORCE), number * (is_copy and state in UNDECIDED))
+        changes[former] = changes.get(former, Change()) + Change(-moved.copies, -moved.open_copies)
+        changes[story_id] += moved
+    formers = [former for former in changes if former != story_id]
+    if not formers:
+        return
+    connection.execute(update(FLAGS).where(inside, FLAGS.c.story_id != story_id).values(story_id=story_id))
+    change_stories(connection, changes)
+    measure_stories(connection, changes)
+    # A flood goes on in the story that has taken over all of its own.
+    is_empty = ~select(FLAGS.c.flag_id).where(FLAGS.c.story_id == FLOODS.c.story_id).exists()
+    connection.execute(update(FLOODS).where(FLOODS.c.story_id.in_(formers), is_empty).values(story_id=story_id))
+
+
+def _below(version: Version) -> CTE:
+    """Return a query for the copies of a version, the copies of these, and so on."""
+    leads_on = and_(FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
+    columns = select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, leads_on.label("leads_on"))
+    first = columns.where(FLAGS.c.original_id == version[0], FLAGS.c.original_version == version[1])
+    below = first.cte("below", recursive=True)
+    of_these = and_(FLAGS.c.original_id == below.c.article_id, FLAGS.c.original_version == below.c.version)
+    # UNION, not UNION ALL: damaged events may lead in a circle.
+    return below.union(columns.join(below, of_these).where(below.c.leads_on))

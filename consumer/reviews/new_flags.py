@@ -1,0 +1,194 @@
+"""Stores flags and near misses that were not there before, each in its story."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, tuple_, update
+
+from consumer.reviews.bulk import portions
+from consumer.reviews.flag_row import Kind, State
+from consumer.reviews.lineage import Version, take_over_copies
+from consumer.reviews.sources import source_ids
+from consumer.reviews.stories_by_root import stories_by_root
+from consumer.reviews.story_counts import Change, change_stories, measure_stories, widen_stories
+from consumer.reviews.tables import FLAGS, STORIES
+from consumer.reviews.tally import add_to_tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFlag:
+    """A flag or a near miss as its event says. ``cluster`` is the root as the judge knew it."""
+
+    kind: Kind
+    copy: Version
+    original: Version
+    cluster: str | None
+    source: str | None
+    original_source: str | None
+    similarity: float | None
+    distance: int | None
+    certainty: float
+    sampled_in: float
+    truncated: bool
+    arrived_ms: int
+    decided_ms: int
+
+
+class Known(NamedTuple):
+    """What is stored of a flag already."""
+
+    flag_id: int
+    story_id: int
+    state: State
+    released_ms: int | None
+    distance: int | None
+
+
+def known_flags(connection: Connection, versions: Collection[Version], kind: Kind) -> dict[Version, Known]:
+    """Return the flags of these versions."""
+    columns = select(
+        FLAGS.c.article_id,
+        FLAGS.c.version,
+        FLAGS.c.flag_id,
+        FLAGS.c.story_id,
+        FLAGS.c.state,
+        FLAGS.c.released_ms,
+        FLAGS.c.distance,
+    )
+    found: dict[Version, Known] = {}
+    for portion in portions(versions):
+        named = tuple_(FLAGS.c.article_id, FLAGS.c.version).in_(portion)
+        for article_id, version, *known in connection.execute(columns.where(named, FLAGS.c.kind == kind)):
+            found[article_id, version] = Known(*known)
+    return found
+
+
+def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> dict[Version, int]:
+    """Store those rows, all of one kind, that are not stored yet; return their numbers.
+
+    Of a flag whose release came first, the rest is added. Whoever calls this holds ``Lock.FLAGS``.
+    """
+    known = known_flags(connection, [row.copy for row in rows], kind)
+    new = [row for row in rows if row.copy not in known]
+    late = [row for row in rows if row.copy in known and known[row.copy].distance is None and row.distance is not None]
+    if not new and not late:
+        return {}
+    stories = _placed(connection, [*new, *late])
+    sources = source_ids(
+        connection, {name for row in (*new, *late) for name in (row.source, row.original_source) if name is not None}
+    )
+    _complete(connection, late, known, stories)
+    inserted = _inserted(connection, new, stories, sources)
+    add_to_tally(connection, Counter({(kind, "open"): len(new)}))
+    _count(connection, new, stories)
+    name_roots(
+        connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
+    )
+    if kind == "flag":
+        take_over_copies(connection, list(inserted.values()))
+    return inserted
+
+
+def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
+    """Store the sources of articles, for those that are roots."""
+    if sources:
+        of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
+        connection.execute(
+            update(STORIES).where(*of_root).values(root_source_id=bindparam("number")),
+            [{"root": article_id, "number": number} for article_id, number in sources.items()],
+        )
+
+
+def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, int]:
+    """Return the story of each row, made if need be."""
+    originals = known_flags(connection, {row.original for row in rows}, "flag")
+    own = {row.copy: row for row in rows if row.kind == "flag"}
+    places = {row.copy: _place(row, originals, own) for row in rows}
+    spans: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        root = places[row.copy]
+        if isinstance(root, str):
+            first_ms, last_ms = spans.get(root, (row.arrived_ms, row.arrived_ms))
+            spans[root] = (min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms))
+    stories = stories_by_root(connection, spans)
+    return {copy: stories[place] if isinstance(place, str) else place for copy, place in places.items()}
+
+
+def _place(row: NewFlag, originals: Mapping[Version, Known], own: Mapping[Version, NewFlag]) -> int | str:
+    """Return the story of a row, or its root where that decides."""
+    passed = {row.copy}
+    while True:
+        original = originals.get(row.original)
+        if original is not None:
+            return original.story_id if original.released_ms is None else row.original[0]
+        above = own.get(row.original)
+        if above is None or above.copy in passed:
+            return row.cluster or row.original[0]
+        passed.add(above.copy)
+        row = above
+
+
+def _complete(
+    connection: Connection, late: Sequence[NewFlag], known: Mapping[Version, Known], stories: Mapping[Version, int]
+) -> None:
+    """Add what a flag says to the row that its release has made. Such a row counts in no story."""
+    if not late:
+        return
+    columns = ("similarity", "distance", "certainty", "truncated", "decided_ms")
+    values: dict[str, ColumnElement[object]] = {name: bindparam(f"new_{name}") for name in (*columns, "story_id")}
+    rows = [
+        {
+            "this": known[row.copy].flag_id,
+            "new_story_id": stories[row.copy],
+            **{f"new_{name}": getattr(row, name) for name in columns},
+        }
+        for row in late
+    ]
+    connection.execute(update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(values), rows)
+    measure_stories(connection, {known[row.copy].story_id for row in late} | {stories[row.copy] for row in late})
+
+
+def _inserted(
+    connection: Connection, new: Sequence[NewFlag], stories: Mapping[Version, int], sources: Mapping[str, int]
+) -> dict[Version, int]:
+    values = [
+        {
+            "kind": row.kind,
+            "article_id": row.copy[0],
+            "version": row.copy[1],
+            "original_id": row.original[0],
+            "original_version": row.original[1],
+            "story_id": stories[row.copy],
+            "source_id": None if row.source is None else sources[row.source],
+            "original_source_id": None if row.original_source is None else sources[row.original_source],
+            "similarity": row.similarity,
+            "distance": row.distance,
+            "certainty": row.certainty,
+            "sampled_in": row.sampled_in,
+            "truncated": row.truncated,
+            "arrived_ms": row.arrived_ms,
+            "decided_ms": row.decided_ms,
+            "state": "open",
+        }
+        for row in new
+    ]
+    statement = insert(FLAGS).returning(FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.flag_id)
+    found: dict[Version, int] = {}
+    for portion in portions(values):
+        found |= {(row.article_id, row.version): row.flag_id for row in connection.execute(statement, portion)}
+    return found
+
+
+def _count(connection: Connection, new: Sequence[NewFlag], stories: Mapping[Version, int]) -> None:
+    changes: dict[int, Change] = {}
+    spans: dict[int, tuple[int, int]] = {}
+    for row in new:
+        story_id = stories[row.copy]
+        if row.kind == "flag":
+            changes[story_id] = changes.get(story_id, Change()) + Change(1, 1)
+        first_ms, last_ms = spans.get(story_id, (row.arrived_ms, row.arrived_ms))
+        spans[story_id] = (min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms))
+    change_stories(connection, changes)
+    widen_stories(connection, spans)

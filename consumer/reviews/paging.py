@@ -1,0 +1,49 @@
+"""Where a page begins: the key of the row before it, as a text that a link can carry."""
+
+import base64
+import binascii
+import math
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from consumer.model.errors import DupwatchError
+
+_CHARS_MAX: Final = 200
+_ID_MAX: Final = 2**63 - 1
+
+
+class BadCursor(DupwatchError):  # noqa: N818  # named for the cursor
+    """A text is no place between two pages."""
+
+
+class Cursor(NamedTuple):
+    """The row that a page follows, or precedes."""
+
+    side: Literal["after", "before"]
+    key: float
+    row_id: int
+
+
+_DECODER: Final = msgspec.json.Decoder(tuple[Literal["after", "before"], int | float, int])
+
+
+def encoded(cursor: Cursor) -> str:
+    """Return a cursor as letters, digits, - and _."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(tuple(cursor))).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> Cursor:
+    """Return the cursor that a text stands for. Raises ``BadCursor``."""
+    bad = BadCursor("this is no place between two pages; begin at the first page")
+    if len(text) > _CHARS_MAX:
+        raise bad
+    try:
+        side, key, row_id = _DECODER.decode(
+            base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        )
+    except (ValueError, binascii.Error, msgspec.DecodeError):
+        raise bad from None
+    if not math.isfinite(key) or abs(key) > _ID_MAX or not 0 <= row_id <= _ID_MAX:
+        raise bad
+    return Cursor(side, key, row_id)

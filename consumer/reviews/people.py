@@ -1,0 +1,170 @@
+"""People, their passwords, and what they may do."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+
+from consumer.model.errors import DupwatchError
+from consumer.reviews import passwords
+from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.storable import is_storable
+from consumer.reviews.tables import PEOPLE, SESSIONS
+
+Role = Literal["reviewer", "admin"]
+
+NAME_CHARS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign in, unless disabled."""
+
+    person_id: int
+    name: str
+    role: Role
+    # "en" or "zh"; None for whoever chose none.
+    language: str | None
+    disabled: bool
+    # Nobody can sign in without one, except through a proxy.
+    has_password: bool = False
+
+
+class PersonError(DupwatchError):
+    """A person cannot be added or changed as asked. The message says why."""
+
+
+class NameTaken(PersonError):  # noqa: N818  # named for the name
+    """There is somebody of this name already."""
+
+
+class LastAdmin(PersonError):  # noqa: N818  # named for the person
+    """Without this person nobody could see to people any more."""
+
+
+class NobodyThere(PersonError):  # noqa: N818  # named for nobody
+    """There is nobody of this number or name."""
+
+
+def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, password: str | None = None) -> Person:
+    """Add somebody. Raises ``PersonError`` for a name that is taken, or none at all."""
+    one_at_a_time(connection, Lock.PEOPLE)
+    if not name or len(name) > NAME_CHARS_MAX or not is_storable(name):
+        raise PersonError(f"a name has 1 to {NAME_CHARS_MAX} characters")
+    if person_named(connection, name) is not None:
+        raise NameTaken(f"there is somebody named {name} already; choose another name")
+    values = {
+        "name": name,
+        "role": role,
+        "created_ms": now_ms,
+        "password_hash": None if password is None else passwords.hashed(password),
+    }
+    person_id = connection.execute(insert(PEOPLE).values(values).returning(PEOPLE.c.person_id)).scalar_one()
+    return Person(person_id, name, role, None, disabled=False, has_password=password is not None)
+
+
+def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) -> Person:
+    """Return somebody whom a proxy named; who has not been here before is added with this role."""
+    one_at_a_time(connection, Lock.PEOPLE)
+    return person_named(connection, name) or add_person(connection, name, role, now_ms)
+
+
+def people(connection: Connection) -> list[Person]:
+    """Return everybody, by name."""
+    return [_person(row) for row in connection.execute(_people().order_by(PEOPLE.c.name))]
+
+
+def person_named(connection: Connection, name: str) -> Person | None:
+    """Return somebody by name, None where there is nobody."""
+    if not is_storable(name):
+        return None
+    row = connection.execute(_people().where(PEOPLE.c.name == name)).one_or_none()
+    return None if row is None else _person(row)
+
+
+def person_numbered(connection: Connection, person_id: int) -> Person | None:
+    """Return somebody by number, None where there is nobody."""
+    row = connection.execute(_people().where(PEOPLE.c.person_id == person_id)).one_or_none()
+    return None if row is None else _person(row)
+
+
+def person_with_password(connection: Connection, name: str, password: str) -> Person | None:
+    """Return who has this name and this password, None where it is nobody, or their account is disabled.
+
+    That takes the same time whether there is somebody of this name or not.
+    """
+    person = person_named(connection, name)
+    query = select(PEOPLE.c.password_hash).where(PEOPLE.c.person_id == (person.person_id if person else -1))
+    is_right = passwords.matches(connection.execute(query).scalar(), password)
+    return person if is_right and person is not None and not person.disabled else None
+
+
+def set_password(connection: Connection, person_id: int, password: str) -> None:
+    """Give somebody a password; their sessions end."""
+    _change(connection, person_id, password_hash=passwords.hashed(password))
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
+
+
+def renew_hash(connection: Connection, person_id: int, password: str) -> None:
+    """Store a password that was just verified with the parameters of today, where they were others."""
+    known = connection.execute(select(PEOPLE.c.password_hash).where(PEOPLE.c.person_id == person_id)).scalar()
+    if known is not None and passwords.is_outdated(known):
+        _change(connection, person_id, password_hash=passwords.hashed(password))
+
+
+def set_language(connection: Connection, person_id: int, language: str | None) -> None:
+    """Store which language somebody reads."""
+    _change(connection, person_id, language=language)
+
+
+def set_role(connection: Connection, person_id: int, role: Role) -> None:
+    """Change what somebody may do. Raises ``LastAdmin``."""
+    if role != "admin":
+        _check_other_admins(connection, person_id)
+    _change(connection, person_id, role=role)
+
+
+def disable(connection: Connection, person_id: int, now_ms: int) -> None:
+    """Let somebody in no more; their sessions end. Raises ``LastAdmin``."""
+    _check_other_admins(connection, person_id)
+    _change(connection, person_id, disabled_ms=now_ms)
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
+
+
+def enable(connection: Connection, person_id: int) -> None:
+    """Let somebody in again."""
+    _change(connection, person_id, disabled_ms=None)
+
+
+def _people() -> Select[tuple[int, str, Role, str | None, int | None, str | None]]:
+    return select(
+        PEOPLE.c.person_id,
+        PEOPLE.c.name,
+        PEOPLE.c.role,
+        PEOPLE.c.language,
+        PEOPLE.c.disabled_ms,
+        PEOPLE.c.password_hash,
+    )
+
+
+def _person(row: Row[tuple[int, str, Role, str | None, int | None, str | None]]) -> Person:
+    return Person(
+        row.person_id, row.name, row.role, row.language, row.disabled_ms is not None, row.password_hash is not None
+    )
+
+
+def _change(connection: Connection, person_id: int, **values: object) -> None:
+    changed = connection.execute(update(PEOPLE).where(PEOPLE.c.person_id == person_id).values(**values))
+    if not changed.rowcount:
+        raise NobodyThere(f"there is nobody with the number {person_id}")
+
+
+def _check_other_admins(connection: Connection, person_id: int) -> None:
+    """Raise ``LastAdmin`` unless somebody else may see to people."""
+    # Two admins who disable each other at the same time would both find the other one.
+    one_at_a_time(connection, Lock.PEOPLE)
+    admins = (PEOPLE.c.role == "admin", PEOPLE.c.disabled_ms.is_(None))
+    is_admin = connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.person_id == person_id, *admins)).scalar()
+    others = select(func.count()).select_from(PEOPLE).where(PEOPLE.c.person_id != person_id, *admins)
+    if is_admin is not None and not connection.execute(others).scalar_one():
+        raise LastAdmin(f"{is_admin} is the last admin; make somebody else an admin first")

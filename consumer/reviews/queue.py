@@ -1,0 +1,176 @@
+"""The queue: pages of flags in some order and by some filters, and how many there are.
+
+A page is found by the key of the row before it, and by an index that begins with what must be equal, so it takes the
+same time whether it is the first or the last. What no index has is looked at row by row, and only so many rows for one
+page: such a page may have fewer rows than were asked for, and still be followed by others.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from sqlalchemy import Connection, func, select
+
+from consumer.reviews.flag_row import FlagRow, Kind, State, flag_row, flag_rows
+from consumer.reviews.paging import Cursor, decoded, encoded
+from consumer.reviews.search import Range, Scope, Way, found
+from consumer.reviews.sources import source_id
+from consumer.reviews.tables import FLAGS, SOURCES
+from consumer.reviews.tally import tally
+
+Order = Literal["certainty", "newest", "oldest", "similarity"]
+
+ORDERS: Final[dict[Order, Way]] = {
+    # The least certain first.
+    "certainty": Way("certainty", is_descending=False),
+    "newest": Way("arrived_ms", is_descending=True),
+    "oldest": Way("arrived_ms", is_descending=False),
+    # The most similar first.
+    "similarity": Way("certainty", is_descending=True),
+}
+_PAGES_WITHOUT_ROWS_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a page shows. None stands for any."""
+
+    state: State | None = "open"
+    kind: Kind | None = None
+    source: str | None = None
+    original_source: str | None = None
+    story_id: int | None = None
+    # Both ends included. What was not verified has no similarity, and so is in no such range.
+    similarity_min: float | None = None
+    similarity_max: float | None = None
+    # The end is not included.
+    arrived_from_ms: int | None = None
+    arrived_to_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows, and where the pages after and before them begin; None where there is none.
+
+    ``is_partial``: so many rows were looked at that others have to wait for the next page.
+    """
+
+    rows: tuple[FlagRow, ...]
+    after: str | None
+    before: str | None = None
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many flags there are in each state, near misses left out, and how many near misses are open."""
+
+    open: int
+    skipped: int
+    right: int
+    wrong: int
+    released: int
+    near_misses_open: int
+    oldest_open_ms: int | None
+
+
+def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> Page:
+    """Return the page at ``after``, which is ``after`` or ``before`` of another page; the first page without it.
+
+    Raises ``BadCursor`` for another text.
+    """
+    scope = _scope(connection, filters)
+    if scope is None:
+        return Page((), None)
+    return scoped_page(connection, scope, ORDERS[order], rows_max, None if after is None else decoded(after))
+
+
+def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Page:
+    """Return a page of what is in a scope."""
+    if cursor is not None and cursor.side == "before":
+        rows, more, is_partial = found(connection, scope, way.reversed(), rows_max, cursor)
+        if more is None:
+            # The beginning, filled up to a whole page.
+            return scoped_page(connection, scope, way, rows_max, None)
+        rows.reverse()
+        follows = Cursor("after", *way.key(rows[-1])) if rows else cursor._replace(side="after")
+        return Page(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
+    rows, more, is_partial = found(connection, scope, way, rows_max, cursor)
+    before = None
+    if cursor is not None:
+        before = encoded(Cursor("before", *way.key(rows[0])) if rows else cursor._replace(side="before"))
+    return Page(tuple(rows), None if more is None else encoded(more), before, is_partial)
+
+
+def next_open(connection: Connection, filters: Filters, order: Order, after_flag: FlagRow) -> int | None:
+    """Return the open flag that follows one, or the first one where none follows; None where no other is open."""
+    scope = _scope(connection, replace(filters, state="open"))
+    if scope is None:
+        return None
+    way = ORDERS[order]
+    for start in (Cursor("after", *way.key(after_flag)), None):
+        cursor: Cursor | None = start
+        for _ in range(_PAGES_WITHOUT_ROWS_MAX):
+            # The flag itself may be open still, and the first.
+            rows, more, _ = found(connection, scope, way, 2, cursor)
+            others = [row.flag_id for row in rows if row.flag_id != after_flag.flag_id]
+            if others:
+                return others[0]
+            if more is None:
+                break
+            cursor = more
+    return None
+
+
+def counts(connection: Connection) -> Counts:
+    """Return how many flags there are in each state."""
+    found_ = tally(connection)
+    oldest_ms = connection.execute(
+        select(func.min(FLAGS.c.arrived_ms)).where(FLAGS.c.state == "open", FLAGS.c.kind == "flag")
+    ).scalar()
+    return Counts(
+        open=found_["flag", "open"],
+        skipped=found_["flag", "skipped"],
+        right=found_["flag", "right"],
+        wrong=found_["flag", "wrong"],
+        released=found_["flag", "released"],
+        near_misses_open=found_["near_miss", "open"],
+        oldest_open_ms=oldest_ms,
+    )
+
+
+def flag(connection: Connection, flag_id: int) -> FlagRow | None:
+    """Return a flag or a near miss, None where there is none of this number."""
+    row = connection.execute(flag_rows().where(FLAGS.c.flag_id == flag_id)).one_or_none()
+    return None if row is None else flag_row(row)
+
+
+def source_names(connection: Connection, limit: int) -> list[str]:
+    """Return the names of sources that flags have, in order, at most so many."""
+    query = select(SOURCES.c.name).where(SOURCES.c.name != "").order_by(SOURCES.c.name).limit(limit)
+    return list(connection.execute(query).scalars())
+
+
+def _scope(connection: Connection, filters: Filters) -> Scope | None:
+    """Return what filters choose; None where they name a source that no flag has."""
+    numbers: list[int | None] = []
+    for name in (filters.source, filters.original_source):
+        number = None if name is None else source_id(connection, name)
+        if number is None and name is not None:
+            return None
+        numbers.append(number)
+    source, original_source = numbers
+    ranges: dict[str, Range] = {}
+    if filters.similarity_min is not None or filters.similarity_max is not None:
+        # What was verified is as certain as it is similar, and what was not is below 0.
+        ranges["certainty"] = Range(max(0.0, filters.similarity_min or 0.0), filters.similarity_max)
+    if filters.arrived_from_ms is not None or filters.arrived_to_ms is not None:
+        to_ms = filters.arrived_to_ms
+        ranges["arrived_ms"] = Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1)
+    return Scope(
+        states=None if filters.state is None else (filters.state,),
+        kinds=None if filters.kind is None else (filters.kind,),
+        source_id=source,
+        original_source_id=original_source,
+        story_id=filters.story_id,
+        ranges=ranges,
+    )

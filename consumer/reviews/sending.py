@@ -1,0 +1,88 @@
+"""Releases that are due: which process sends which, and what became of them."""
+
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, or_, select, update
+
+from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
+from consumer.reviews.storable import storable
+from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, UNSENT
+
+_WHY_CHARS_MAX: Final = 500
+_WORKER_CHARS_MAX: Final = 64
+
+
+class Due(NamedTuple):
+    """A decision that is final, and whose release is to be sent."""
+
+    review_id: int
+    flag: FlagRow
+    person: str
+    note: str
+
+
+class Backlog(NamedTuple):
+    """How many releases are due, and since when the first of them."""
+
+    due: int
+    since_ms: int | None
+
+
+def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
+    """Claim releases that are due for a process, the oldest first, those that it had claimed before included.
+
+    After ``lease_ms`` others may claim them.
+    """
+    own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
+    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
+    is_flag = REVIEWS.c.flag_id == FLAGS.c.flag_id
+    chosen = (
+        select(REVIEWS.c.review_id)
+        .join_from(REVIEWS, FLAGS, is_flag)
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind == "flag")
+        .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
+        .limit(limit)
+        # Others choose others, and do not wait; SQLite lets only one choose at a time.
+        .with_for_update(of=REVIEWS, skip_locked=True)
+    )
+    claimed = (
+        update(REVIEWS)
+        .where(REVIEWS.c.review_id.in_(connection.execute(chosen).scalars().all()))
+        .values(claimed_by=worker[:_WORKER_CHARS_MAX], claimed_ms=now_ms + lease_ms)
+        .returning(REVIEWS.c.review_id)
+    )
+    return _dues(connection, list(connection.execute(claimed).scalars()))
+
+
+def sent(connection: Connection, review_id: int, now_ms: int) -> None:
+    """Note that a release is in the store and in the sink."""
+    connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(sent_ms=now_ms))
+
+
+def refused(connection: Connection, review_id: int, why: str, now_ms: int) -> None:
+    """Note that a release can never be carried out."""
+    values = {"refused": storable(why, _WHY_CHARS_MAX), "claimed_ms": now_ms}
+    connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(values))
+
+
+def backlog(connection: Connection, now_ms: int) -> Backlog:
+    """Return how many releases are due, those that somebody is sending included."""
+    query = (
+        select(REVIEWS.c.final_ms)
+        .join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind == "flag")
+    )
+    times = list(connection.execute(query).scalars())
+    return Backlog(len(times), min(times, default=None))
+
+
+def _dues(connection: Connection, review_ids: list[int]) -> list[Due]:
+    reviews = connection.execute(
+        select(REVIEWS.c.review_id, REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.note)
+        .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .where(REVIEWS.c.review_id.in_(review_ids))
+        .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
+    ).all()
+    rows = connection.execute(flag_rows().where(FLAGS.c.flag_id.in_([review.flag_id for review in reviews])))
+    flags = {flag.flag_id: flag for flag in map(flag_row, rows)}
+    return [Due(review.review_id, flags[review.flag_id], review.name, review.note) for review in reviews]

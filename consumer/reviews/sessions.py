@@ -1,0 +1,82 @@
+"""Sessions of people who have signed in: a browser has a secret, the database its SHA-256."""
+
+import hashlib
+import secrets
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from consumer.reviews.database import Database
+from consumer.reviews.people import Person, person_numbered
+from consumer.reviews.tables import SESSIONS
+
+SEEN_MS: Final = 60_000
+"""How exactly it is known when a session was last used: not each page has to be a write."""
+_SECRET_BYTES: Final = 32
+
+
+class Session(NamedTuple):
+    """A session that is valid. ``seen_ms`` is when it was used last, up to ``SEEN_MS`` ago."""
+
+    person: Person
+    seen_ms: int
+
+
+def begin_session(connection: Connection, person_id: int, now_ms: int, session_ms: int) -> str:
+    """Begin a session, and return its secret, which nobody can find out later."""
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    values = {
+        "token_hash": _hash(secret),
+        "person_id": person_id,
+        "created_ms": now_ms,
+        "seen_ms": now_ms,
+        "expires_ms": now_ms + session_ms,
+    }
+    connection.execute(insert(SESSIONS).values(values))
+    return secret
+
+
+def person_of(database: Database, secret: str, now_ms: int, idle_ms: int) -> Person | None:
+    """Return whose session it is, and note that it is used; None where it has ended or never was."""
+    with database.reading() as connection:
+        session = session_of(connection, secret, now_ms, idle_ms)
+    if session is None:
+        return None
+    if now_ms - session.seen_ms >= SEEN_MS:
+        database.written(lambda c: see_session(c, secret, now_ms))
+    return session.person
+
+
+def session_of(connection: Connection, secret: str, now_ms: int, idle_ms: int) -> Session | None:
+    """Return a session; None where it has ended, its person is disabled, or it never was."""
+    query = select(SESSIONS).where(SESSIONS.c.token_hash == _hash(secret))
+    row = connection.execute(query).one_or_none()
+    if row is None or now_ms >= row.expires_ms or now_ms - row.seen_ms >= idle_ms:
+        return None
+    person = person_numbered(connection, row.person_id)
+    return None if person is None or person.disabled else Session(person, row.seen_ms)
+
+
+def see_session(connection: Connection, secret: str, now_ms: int) -> None:
+    """Note that a session is used."""
+    own = (SESSIONS.c.token_hash == _hash(secret), SESSIONS.c.seen_ms < now_ms)
+    connection.execute(update(SESSIONS).where(*own).values(seen_ms=now_ms))
+
+
+def end_session(connection: Connection, secret: str) -> None:
+    """End a session."""
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.token_hash == _hash(secret)))
+
+
+def end_sessions_of(connection: Connection, person_id: int) -> None:
+    """End all sessions of somebody."""
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
+
+
+def sweep(connection: Connection, now_ms: int) -> None:
+    """Delete sessions that have ended by themselves."""
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_ms <= now_ms))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

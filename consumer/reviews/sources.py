@@ -1,0 +1,35 @@
+"""Names of sources: flags hold their numbers."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from consumer.reviews.bulk import portions
+from consumer.reviews.storable import storable
+from consumer.reviews.tables import SOURCES
+
+
+def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """Return the number of each name; those that are new get one."""
+    wanted = {name: storable(name) for name in names}
+    found = _found(connection, set(wanted.values()))
+    new = sorted(set(wanted.values()) - found.keys())
+    if new:
+        insert = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(SOURCES)
+        connection.execute(insert.on_conflict_do_nothing(), [{"name": name} for name in new])
+        found |= _found(connection, new)
+    return {name: found[held] for name, held in wanted.items()}
+
+
+def source_id(connection: Connection, name: str) -> int | None:
+    """Return the number of a name, None where no flag has it."""
+    return connection.execute(select(SOURCES.c.source_id).where(SOURCES.c.name == storable(name))).scalar()
+
+
+def _found(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for portion in portions(names):
+        rows = connection.execute(select(SOURCES.c.name, SOURCES.c.source_id).where(SOURCES.c.name.in_(portion)))
+        found |= {row.name: row.source_id for row in rows}
+    return found

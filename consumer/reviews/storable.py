@@ -1,0 +1,20 @@
+"""Texts as both databases can hold them."""
+
+import re
+from typing import Final
+
+from consumer.text.visible import MARK, cut
+
+# PostgreSQL holds no NUL, and neither holds halves of surrogate pairs.
+_IMPOSSIBLE: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def storable(text: str, chars_max: int | None = None) -> str:
+    """Return a text with ``MARK`` for what cannot be held, cut to at most so many characters."""
+    held = _IMPOSSIBLE.sub(MARK, text)
+    return held if chars_max is None else cut(held, chars_max)
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether a text can be held as it is."""
+    return _IMPOSSIBLE.search(text) is None

@@ -1,0 +1,171 @@
+"""Stories: an original and all its copies, over time and by source; and floods of copies."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, func, select, union_all
+from sqlalchemy.sql.selectable import Subquery
+
+from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.paging import decoded
+from consumer.reviews.queue import Page, scoped_page
+from consumer.reviews.search import Scope, Way
+from consumer.reviews.tables import FLAGS, SOURCES, STORIES
+
+RECENT_MAX: Final = 50_000
+"""Flags that are counted for what spreads fastest, and for who copies whom: the latest ones."""
+_BY_ARRIVAL: Final = Way("arrived_ms", is_descending=False)
+_COPIES: Final = (FLAGS.c.kind == "flag", FLAGS.c.state.in_(IN_FORCE))
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An original and how many copies it has."""
+
+    story_id: int
+    root_id: str
+    # None until it was read from the store.
+    root_source: str | None
+    copies: int
+    open_copies: int
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A story, and how many copies it got in a span of time."""
+
+    story: Story
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePair:
+    """How often one source repeats another. None stands for sources that are not known yet."""
+
+    source: str | None
+    original_source: str | None
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """So many copies came within a span of time, its end not included."""
+
+    from_ms: int
+    to_ms: int
+    copies: int
+
+
+def story(connection: Connection, story_id: int) -> Story | None:
+    """Return a story; of one that another has taken over, that other one. None where there is none."""
+    found = _one(connection, _stories().where(STORIES.c.story_id == story_id))
+    if found is None or _has_flags(connection, story_id):
+        return found
+    # Its root has turned out to be a copy.
+    of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind == "flag")
+    other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
+    return found if other is None else _one(connection, _stories().where(STORIES.c.story_id == other))
+
+
+def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> Page:
+    """Return a page of the flags of a story in order of arrival, those that are not in force included.
+
+    Raises ``BadCursor``.
+    """
+    scope = Scope(kinds=("flag",), story_id=story_id)
+    return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decoded(after))
+
+
+def timeline(connection: Connection, story_id: int, buckets: int) -> list[Bucket]:
+    """Return how many copies in force came when: at most so many spans of equal length, empty ones included."""
+    found = _one(connection, _stories().where(STORIES.c.story_id == story_id))
+    if found is None or not found.copies:
+        return []
+    width_ms = (found.last_ms - found.first_ms) // buckets + 1
+    spans = [(at, at + width_ms) for at in range(found.first_ms, found.last_ms + 1, width_ms)]
+    # Entries of an index are counted in a fraction of the time that grouping them takes.
+    in_span = [
+        select(func.count())
+        .where(FLAGS.c.story_id == story_id, *_COPIES, FLAGS.c.arrived_ms >= begin, FLAGS.c.arrived_ms < end)
+        .scalar_subquery()
+        for begin, end in spans
+    ]
+    counted = connection.execute(select(*in_span)).one()
+    return [Bucket(begin, end, copies) for (begin, end), copies in zip(spans, counted, strict=True)]
+
+
+def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
+    """Return the stories with most copies, of those that got one since then."""
+    query = _stories().where(STORIES.c.copies > 0, STORIES.c.last_ms >= since_ms)
+    return [
+        Story(**row._asdict())
+        for row in connection.execute(query.order_by(STORIES.c.copies.desc(), STORIES.c.story_id.desc()).limit(limit))
+    ]
+
+
+def fastest(connection: Connection, since_ms: int, limit: int) -> list[Spread]:
+    """Return the stories that got most copies since then, of the latest ``RECENT_MAX`` flags."""
+    recent = _recent(since_ms)
+    number = func.count().label("number")
+    counted = select(recent.c.story_id, number).group_by(recent.c.story_id)
+    top = counted.order_by(number.desc(), recent.c.story_id.desc()).limit(limit).subquery()
+    query = _stories().join(top, top.c.story_id == STORIES.c.story_id).add_columns(top.c.number)
+    rows = connection.execute(query.order_by(top.c.number.desc(), STORIES.c.story_id.desc()))
+    return [Spread(Story(*row[:-1]), row[-1]) for row in rows]
+
+
+def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[SourcePair]:
+    """Return which source repeats which most often since then, of the latest ``RECENT_MAX`` flags."""
+    recent = _recent(since_ms)
+    source, original = SOURCES.alias(), SOURCES.alias()
+    number = func.count().label("number")
+    pair = (recent.c.source_id, recent.c.original_source_id)
+    in_order = [column.nulls_last() for column in pair]
+    top = select(*pair, number).group_by(*pair).order_by(number.desc(), *in_order).limit(limit).subquery()
+    query = (
+        select(source.c.name, original.c.name, top.c.number)
+        .select_from(top)
+        .outerjoin(source, source.c.source_id == top.c.source_id)
+        .outerjoin(original, original.c.source_id == top.c.original_source_id)
+        .order_by(top.c.number.desc(), top.c.source_id.nulls_last(), top.c.original_source_id.nulls_last())
+    )
+    return [SourcePair(*row) for row in connection.execute(query)]
+
+
+def _recent(since_ms: int) -> Subquery:
+    """Return the latest copies since then."""
+    columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
+    latest = FLAGS.c.arrived_ms.desc()
+    # An index has each state in order, but not several together.
+    of_states = [
+        columns.where(FLAGS.c.kind == "flag", FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
+        .order_by(latest)
+        .limit(RECENT_MAX)
+        .subquery()
+        for state in IN_FORCE
+    ]
+    together = union_all(*(select(of_state) for of_state in of_states)).subquery()
+    return select(together).order_by(together.c.arrived_ms.desc()).limit(RECENT_MAX).subquery()
+
+
+def _stories() -> Select[Any]:
+    return select(
+        STORIES.c.story_id,
+        STORIES.c.root_id,
+        SOURCES.c.name.label("root_source"),
+        STORIES.c.copies,
+        STORIES.c.open_copies,
+        STORIES.c.first_ms,
+        STORIES.c.last_ms,
+    ).outerjoin_from(STORIES, SOURCES, SOURCES.c.source_id == STORIES.c.root_source_id)
+
+
+def _one(connection: Connection, query: Select[Any]) -> Story | None:
+    row = connection.execute(query).one_or_none()
+    return None if row is None else Story(**row._asdict())
+
+
+def _has_flags(connection: Connection, story_id: int) -> bool:
+    return connection.execute(select(FLAGS.c.flag_id).where(FLAGS.c.story_id == story_id).limit(1)).scalar() is not None

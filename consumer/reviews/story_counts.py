@@ -1,0 +1,68 @@
+"""What a story counts of its flags, and when the first and the last of them came."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, or_, select, update
+
+from consumer.reviews.tables import FLAGS, STORIES
+
+NO_FLAGS: Final = 0
+"""The times of a story that has lost all its flags to another one."""
+
+
+class Change(NamedTuple):
+    """By how much the counts of a story change."""
+
+    copies: int = 0
+    open_copies: int = 0
+
+    def __add__(self, other: object) -> "Change":
+        """Return both changes in one."""
+        if not isinstance(other, Change):
+            return NotImplemented
+        return Change(self.copies + other.copies, self.open_copies + other.open_copies)
+
+
+def change_stories(connection: Connection, changes: Mapping[int, Change]) -> None:
+    """Change the counts of stories. Whoever does holds ``Lock.FLAGS``."""
+    rows = [
+        {"this": story_id, "more": change.copies, "more_open": change.open_copies}
+        for story_id, change in changes.items()
+        if any(change)
+    ]
+    if rows:
+        counts = {
+            "copies": STORIES.c.copies + bindparam("more"),
+            "open_copies": STORIES.c.open_copies + bindparam("more_open"),
+        }
+        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(counts), rows)
+
+
+def widen_stories(connection: Connection, spans: Mapping[int, tuple[int, int]]) -> None:
+    """Note that flags came to stories whose articles came within these times."""
+    first: ColumnElement[int] = bindparam("first")
+    last: ColumnElement[int] = bindparam("last")
+    times = {
+        "first_ms": case(
+            (or_(STORIES.c.first_ms > first, STORIES.c.first_ms == NO_FLAGS), first), else_=STORIES.c.first_ms
+        ),
+        "last_ms": case((STORIES.c.last_ms < last, last), else_=STORIES.c.last_ms),
+    }
+    rows = [{"this": story_id, "first": span[0], "last": span[1]} for story_id, span in spans.items()]
+    if rows:
+        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(times), rows)
+
+
+def measure_stories(connection: Connection, story_ids: Collection[int]) -> None:
+    """Find out anew when the flags of these stories came."""
+    of_story = FLAGS.c.story_id == STORIES.c.story_id
+    first = select(func.min(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
+    last = select(func.max(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
+    times = {
+        "first_ms": func.coalesce(first, NO_FLAGS),
+        "last_ms": func.coalesce(last, NO_FLAGS),
+    }
+    if story_ids:
+        statement = update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(times)
+        connection.execute(statement, [{"this": story_id} for story_id in story_ids])

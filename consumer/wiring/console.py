@@ -1,0 +1,289 @@
+"""The moderators' console, built and wired: pages, the intake of flags, and the sender of releases."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import Final, NamedTuple
+
+from consumer.config.config import Config
+from consumer.config.sections.console import ConsoleSection
+from consumer.console.app import build_console
+from consumer.console.background import Background, Repeating
+from consumer.console.context import Desk
+from consumer.console.counting import count_queue
+from consumer.console.intake import Intake, IntakeParts, Stopped
+from consumer.console.probes import Probes
+from consumer.console.rendering import Rendering
+from consumer.console.sending import Sender, SenderParts
+from consumer.console.sources_of import fill_in
+from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.following import Following
+from consumer.lifecycle.heap_trim import trimming
+from consumer.lifecycle.retry import UntilReachable
+from consumer.lifecycle.starting import Starting
+from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.pages.access import is_loopback, parse_address
+from consumer.reviews import people
+from consumer.reviews.database import Database, DatabaseUnavailable
+from consumer.service.connections import Connections
+from consumer.service.server import Server, listening_socket, url_of
+from consumer.service.workers import Workers
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import ConsoleMetrics
+from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
+from consumer.wiring import parts, stores
+from consumer.wiring.console_database import opened_reviews
+from consumer.wiring.console_feed import Rebuild, add_from_store, begin_topic_again, check_sink, flag_source
+from consumer.wiring.console_releases import TopicReleases
+from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
+from storage.clock import now_ms
+from storage.errors import StoreUnavailable
+from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
+
+HANGS_S: Final = 300.0
+"""After so long without progress a thread hangs: to find the record of a release, a topic may be read for minutes."""
+STORE_S: Final = 5.0
+"""How long the store may take to answer a page, where it is behind a network."""
+_SEND_S: Final = 1.0
+_COUNT_S: Final = 5.0
+_FILL_S: Final = 5.0
+_PROBE_S: Final = 3.0
+_DOWN: Final = ("database: ", "run: ")
+"""Why pages are of no use. Without brokers or a store they are: the queue is in the database."""
+
+
+class Opened(NamedTuple):
+    """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
+
+    ``is_demo``: the brokers are the mock cluster, which finds no offset by its time.
+    """
+
+    config: Config
+    judging: JudgeSettings
+    database: Database
+    reads: StoreAccess
+    writes: StoreAccess
+    hooks: Hooks
+    is_demo: bool = False
+
+
+class Demo(NamedTuple):
+    """What a demo gives to its console: the store that it judges into, and who everybody is."""
+
+    store: Store
+    person: str
+
+
+class ConsoleServer:
+    """A console that listens. ``fixed_person``: nobody signs in, everybody is that person."""
+
+    def __init__(self, opened: Opened, fixed_person: str | None, rebuild: Rebuild | None) -> None:
+        section, hooks = opened.config.console, opened.hooks
+        self._opened = opened
+        self._rebuild = rebuild
+        self._metrics, self._health = ConsoleMetrics(), Health(HANGS_S, grouped=False)
+        for listener in (self._metrics, self._health):
+            listener.listen(hooks)
+        self._certificate = _certificate(section, hooks.report)
+        tls = None if self._certificate is None else self._certificate.context
+        self._listening = listening_socket(section.listen, needs_token=True, setting="console.listen")
+        self._workers = Workers(section.threads, section.requests_max, section.answer_s)
+        articles = StoredArticles(opened.reads)
+        desk = Desk(opened.database, section, articles, Rendering(), now_ms, hooks, opened.judging)
+        probes = Probes(self._why_not_ready, self._metrics.registry, self._health.hanging_threads, self._limited)
+        app = build_console(desk, self._workers, probes, is_tls=tls is not None, fixed_person=fixed_person)
+        connections = Connections(section.connections_max, section.receive_s, hooks.report)
+        self._server = Server(app, connections, section.drain_s, tls)
+        self._is_secure = tls is not None
+        self._articles = articles
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return url_of(self._listening, is_secure=self._is_secure)
+
+    def run(self) -> None:
+        """Answer requests, take in flags and send releases until it is stopped."""
+        try:
+            with ExitStack() as running:
+                if self._certificate is not None:
+                    running.enter_context(Following("certificate", self._certificate.look))
+                for each in self._backgrounds(running):
+                    running.enter_context(each)
+                self._server.run([self._listening])
+        finally:
+            self._workers.close()
+
+    def stop(self) -> None:
+        """Answer what is in hand, and end; called by another thread."""
+        self._health.note_stopping()
+        self._server.stop()
+
+    def close(self) -> None:
+        """Stop listening. Closing again does nothing."""
+        self._listening.close()
+
+    def _backgrounds(self, running: ExitStack) -> list[Background]:
+        """Return what is done beside answering."""
+        config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
+        turns, stopping = Turns(hooks), threading.Event()
+
+        def proceed() -> None:
+            turns.turn()
+            if stopping.is_set():
+                raise Stopped
+
+        releases = TopicReleases(
+            config, self._opened.writes, now_ms, hooks, proceed, has_times=not self._opened.is_demo
+        )
+        # After its thread has ended.
+        running.callback(releases.close)
+        sender = Sender(SenderParts(database, releases, now_ms, hooks))
+        sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
+        intake_parts = IntakeParts(database, config.console, self._articles, now_ms, hooks, sending.wake)
+        taking = _Taking(self._opened, Intake(intake_parts, stopping), stopping, self._rebuild)
+
+        def fill() -> bool:
+            with turns.at_work():
+                return fill_in(database, self._articles)
+
+        def count() -> bool:
+            with turns.at_work():
+                return count_queue(database, now_ms(), hooks.report)
+
+        def probe() -> bool:
+            with turns.at_work():
+                self._opened.reads().settings()
+            return False
+
+        return [
+            sending,
+            Background("intake", taking.work, Repeating(_SEND_S, "source"), hooks, stopping),
+            Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
+            Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
+            Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
+        ]
+
+    def _why_not_ready(self) -> list[str]:
+        return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]
+
+    def _limited(self) -> list[str]:
+        return [reason for reason in self._health.why_not_ready() if not reason.startswith(_DOWN)]
+
+
+class _Taking:
+    """The work of the intake's thread: opens the topic, and takes in what it delivers.
+
+    Before that, once, it begins again from topic or store, if that is wanted.
+    """
+
+    def __init__(self, opened: Opened, intake: Intake, stopping: threading.Event, rebuild: Rebuild | None) -> None:
+        self._opened = opened
+        self._intake = intake
+        self._stopping = stopping
+        self._rebuild = rebuild
+
+    def work(self) -> bool:
+        """Take in flags until the console ends, or the topic cannot be read."""
+        opened, intake = self._opened, self._intake
+        if self._rebuild == "store":
+            with Turns(opened.hooks).at_work():
+                count = add_from_store(intake, opened.writes)
+            log.info("%d flags and releases were read from the store.", count)
+        elif self._rebuild == "topic":
+            log.info("%d offsets of the topic of flags are read again.", begin_topic_again(opened.config))
+        self._rebuild = None
+        source = flag_source(opened.config, opened.hooks, self._stopping.is_set)
+        try:
+            intake.take_all(source)
+        finally:
+            source.close()
+        return False
+
+
+@contextmanager
+def prepared_console(
+    config: Config,
+    hooks: Hooks,
+    stopping: Stopping,
+    *,
+    demo: Demo | None = None,
+    rebuild: Rebuild | None = None,
+) -> Iterator[ConsoleServer]:
+    """Listen where the configuration says, and release everything afterwards.
+
+    The database is waited for. Raises ``ConfigError``, and ``NotBegun`` where it is stopped while it waits.
+    """
+    store, fixed_person = (None, None) if demo is None else demo
+    check_sink(config)
+    with ExitStack() as resources:
+        resources.enter_context(trimming())
+        if store is None:
+            config = _completed(config)
+        judging = parts.judge_settings(config, parts.lexicon_of(config))
+        database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
+        resources.callback(database.close)
+        reads, writes = _stores(config, hooks, store, resources)
+        opened = Opened(config, judging, database, reads, writes, hooks, is_demo=demo is not None)
+        server = ConsoleServer(opened, fixed_person, rebuild)
+        resources.callback(server.close)
+        if fixed_person is None:
+            _warn(config.console, database)
+        yield server
+
+
+def _completed(config: Config) -> Config:
+    try:
+        return stores.completed_config(config, answer_s=STORE_S)
+    except StoreUnavailable as error:
+        log.warning("The store does not say yet what it was made with: %s", error)
+        return config
+
+
+def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:
+    waiting = UntilReachable(starting.proceed, lambda _: None, DatabaseUnavailable, "The console's database")
+    return waiting.call(partial(starting.call, partial(opened_reviews, section)))
+
+
+def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitStack) -> tuple[StoreAccess, StoreAccess]:
+    """Return the store for pages, and for releases: one, unless it is behind a network."""
+    if store is not None:
+        return (lambda: store), (lambda: store)
+    if not stores.outlives_run(config):
+        raise ConfigError(f"the console reads articles from the consumers' store; name it: {stores.STORE_EXAMPLES}")
+    writes = LazyStore(config, hooks.report, None)
+    resources.callback(writes.close)
+    if not stores.is_remote(config):
+        with suppress(StoreUnavailable):
+            # One that cannot be used is told at once.
+            writes()
+        return writes, writes
+    reads = LazyStore(config, hooks.report, STORE_S)
+    resources.callback(reads.close)
+    return reads, writes
+
+
+def _certificate(section: ConsoleSection, report: Callable[[object], None]) -> ServedCertificate | None:
+    if section.tls_certificate is None:
+        return None
+    return ServedCertificate(CertificateFiles("console", section.tls_certificate, section.tls_key), report)
+
+
+def _warn(section: ConsoleSection, database: Database) -> None:
+    """Say what is probably not meant."""
+    if not section.proxy_header:
+        with database.reading() as connection:
+            if not people.people(connection):
+                log.warning("Nobody can sign in yet: add somebody with dupwatch people add NAME --role admin")
+    if not (section.tls_certificate or section.proxy_addresses or is_loopback(parse_address(section.listen))):
+        log.warning(
+            "Passwords may cross the network unencrypted: set console.tls_certificate, or put a proxy that ends TLS "
+            "in front"
+        )

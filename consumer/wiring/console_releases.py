@@ -1,0 +1,110 @@
+"""Releases of the console: in the store, then to the topics of the sink; and events of floods."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from consumer.config.config import Config
+from consumer.console.sending import CannotRelease, ReleasePort
+from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
+from consumer.kafka.outgoing import Outgoing
+from consumer.kafka.topics import missing
+from consumer.model.errors import ConfigError, SinkError
+from consumer.model.flood import FloodEvent, encode_flood
+from consumer.model.hooks import Hooks
+from consumer.sinks.answering import AnsweringSink
+from consumer.sinks.at_least_once import AtLeastOnceOutbox
+from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.kafka_messages import Messages
+from consumer.store_tools.releases import Attribution, releasable
+from consumer.wiring import parts
+from consumer.wiring.console_store import StoreAccess
+from consumer.wiring.kafka_parts import headers_of, record_times, sink_topics
+from consumer.wiring.service_releases import Releasing
+from storage.clock import Clock
+
+BROKERS_S: Final = 20.0
+"""How long brokers may take to accept an event, before its release is tried again from the beginning."""
+
+
+class TopicReleases(ReleasePort):
+    """Sends through one producer, which is made when it is needed, and made anew after an error. For one thread.
+
+    ``proceed`` is called while brokers are waited for. ``has_times``: they find an offset by its time.
+    """
+
+    def __init__(  # what it takes to release
+        self,
+        config: Config,
+        access: StoreAccess,
+        clock: Clock,
+        hooks: Hooks,
+        proceed: Callable[[], None],
+        *,
+        has_times: bool = True,
+    ) -> None:
+        self._has_times = has_times
+        self._config = config
+        self._access = access
+        self._clock = clock
+        self._hooks = hooks
+        self._proceed = proceed
+        self._place = parse_prefix(config.sink.url)
+        self._topics = sink_topics(config)
+        self._outbox: AtLeastOnceOutbox | None = None
+        self._until_s = 0.0
+
+    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
+        """Release a version, and send what readers have to know."""
+        store = self._access()
+        try:
+            releasable(store, article_id, version)
+        except ConfigError as error:
+            raise CannotRelease(str(error)) from error
+        outbox = self._opened()
+        sink = KafkaSink(outbox, Messages(self._topics, headers_of(self._config, self._config.sink.url)))
+        try:
+            releasing = Releasing(self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient)
+            releasing.release(article_id, version, attribution)
+        except SinkError:
+            self.close()
+            raise
+
+    def announce(self, flood: FloodEvent) -> None:
+        """Send the event of a flood."""
+        outbox = self._opened(self._topics.floods_topic)
+        try:
+            outbox.send(Outgoing(self._topics.floods_topic, flood.original.encode(), encode_flood(flood), []))
+            outbox.flush()
+        except SinkError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Release the client."""
+        if self._outbox is not None:
+            self._outbox.close()
+            self._outbox = None
+
+    def _opened(self, *also: str) -> AtLeastOnceOutbox:
+        """Return the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
+        self._until_s = time.monotonic() + BROKERS_S
+        if self._outbox is None or also:
+            options = parts.kafka_options(self._config)
+            gone = missing(admin_settings(self._place.brokers, options), also or self._topics.written)
+            if gone:
+                raise SinkError(
+                    f"there is no topic {', '.join(gone)}: create it with dupwatch topics init "
+                    f"--sink {self._config.sink.url}"
+                )
+        if self._outbox is None:
+            settings = producer_settings(self._place.brokers, options, transactional=False)
+            self._outbox = AtLeastOnceOutbox(
+                settings, record_times(self._config, self._hooks), self._hooks, self._waited
+            )
+        return self._outbox
+
+    def _waited(self) -> None:
+        self._proceed()
+        if time.monotonic() > self._until_s:
+            raise SinkError(f"{self._config.sink.url} did not accept an event within {BROKERS_S:g} s")

@@ -1,0 +1,124 @@
+"""The moderators' console: what waits for people, what they decide, and whether flags come in and releases go out."""
+
+from typing import Final
+
+from deploy.grafana.panels import Dashboard, Panel, Query, Row, Step, quantiles, stat
+
+_OPEN: Final = 'max(dupwatch_console_flags{$of, state="open"})'
+
+_NOW: Final = Row(
+    "Now",
+    (
+        stat("Open flags", "That nobody has decided on.", _OPEN, runbooks=("console-flags-unreviewed",)),
+        stat(
+            "Oldest open flag",
+            "How long ago its article came.",
+            "max(dupwatch_console_oldest_open_flag_seconds{$of})",
+            "s",
+            steps=(Step(86_400, "orange"),),
+            runbooks=("console-flags-unreviewed",),
+        ),
+        stat(
+            "Releases due",
+            "Decisions that are final, and whose release is not sent yet.",
+            "max(dupwatch_console_releases_due{$of})",
+            runbooks=("console-releases-waiting",),
+        ),
+        stat(
+            "Near misses to look at",
+            "Sampled pairs just under the threshold.",
+            "max(dupwatch_console_near_misses_open{$of})",
+        ),
+    ),
+)
+
+_PEOPLE: Final = Row(
+    "Decisions",
+    (
+        Panel(
+            title="Flags by state",
+            about="Of the whole queue; every process of a console counts the same database.",
+            queries=(Query("max by (state) (dupwatch_console_flags{$of})", "{{state}}"),),
+            runbooks=("console-flags-unreviewed",),
+        ),
+        Panel(
+            title="Decisions",
+            about="Flags that people decided on per hour, by decision.",
+            queries=(Query("sum by (decision) (increase(dupwatch_console_decisions_total{$of}[1h]))", "{{decision}}"),),
+            stacked=True,
+        ),
+        Panel(
+            title="Releases",
+            about="Sent, or refused for good, per hour.",
+            queries=(Query("sum by (outcome) (increase(dupwatch_console_releases_total{$of}[1h]))", "{{outcome}}"),),
+            runbooks=("console-releases-waiting",),
+        ),
+    ),
+)
+
+_INTAKE: Final = Row(
+    "What comes in",
+    (
+        Panel(
+            title="Events taken in",
+            about="From the topic of flags, per second, by kind.",
+            queries=(Query("sum by (kind) (rate(dupwatch_console_events_total{$of}[$__rate_interval]))", "{{kind}}"),),
+            unit="suffix:/s",
+            stacked=True,
+            runbooks=("console-behind",),
+        ),
+        Panel(
+            title="Records that were skipped",
+            about="That can never be read as a flag, by reason; the log has their places.",
+            queries=(
+                Query(
+                    "sum by (reason) (increase(dupwatch_console_events_skipped_total{$of}[$__rate_interval])) > 0",
+                    "{{reason}}",
+                ),
+            ),
+        ),
+        Panel(
+            title="Floods seen",
+            about="Stories that got many copies within a short time, over all consumers, per hour.",
+            queries=(Query("sum(increase(dupwatch_console_floods_total{$of}[1h]))", "floods"),),
+            runbooks=("flood",),
+        ),
+    ),
+)
+
+_PAGES: Final = Row(
+    "Pages",
+    (
+        Panel(
+            title="Requests to the console",
+            about="Per second, by method and status.",
+            queries=(
+                Query(
+                    "sum by (method, status) (rate(dupwatch_console_requests_total{$of}[$__rate_interval])) > 0",
+                    "{{method}} {{status}}",
+                ),
+            ),
+            unit="suffix:/s",
+            stacked=True,
+        ),
+        Panel(
+            title="Duration of pages",
+            about="From the head of a request to the end of its answer, by route.",
+            queries=quantiles("dupwatch_console_request_seconds", "route"),
+            unit="s",
+        ),
+        Panel(
+            title="Failed attempts to sign in",
+            about="Per hour; after console.failures_max of them a name or an address has to wait.",
+            queries=(Query("sum(increase(dupwatch_console_sign_in_failures_total{$of}[1h]))", "attempts"),),
+        ),
+    ),
+)
+
+CONSOLE: Final = Dashboard(
+    "console",
+    "dupwatch: moderators' console",
+    "What waits for people, what they decide, and whether flags come in and releases go out.",
+    (_NOW, _PEOPLE, _INTAKE, _PAGES),
+    listed_by="dupwatch_console_releases_due",
+)

@@ -1,0 +1,330 @@
+"""The console in Chromium: by click and by keyboard, with and without scripts, on a telephone, for a screen reader."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Any, Final
+
+import pytest
+from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.command import Command
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from consumer.reviews import floods
+from tests.unit.console.desks import Office, office
+from tests.unit.console.newsroom import BEGAN_MS, article
+
+pytestmark = pytest.mark.servers
+
+WAIT_S: Final = 30
+TABS_MAX: Final = 60
+OWN: Final = "window.owned = (window.owned || 0) + 1"
+HOSTILE: Final = (
+    f'"\'></title></style></bdi></h2><script>{OWN}</script><img src=x onerror="{OWN}"><svg/onload={OWN}>'
+    f'<a href="javascript:{OWN}">x</a><base href=//evil.example/>'
+)
+AXE: Final = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+COPIES: Final = 4
+LONG: Final = "The harbour council votes on a title that does not end, and on a_word_that_does_not_end" + "_either" * 30
+
+
+@pytest.fixture
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """Flags of every kind: plain, Chinese, Arabic, hostile, without title, of a megabyte, without articles."""
+    with office(tmp_path_factory.mktemp("office")) as opened:
+        fill(opened)
+        yield opened
+
+
+def fill(desk: Office) -> None:
+    """Add the flags; the first one in the queue is that of copy-0."""
+    original = article("original", "Ferry landing", "The council voted on Tuesday. " * 20, source="wire",
+                       keywords=("council", "ferry"))  # fmt: skip
+    for n in range(COPIES):
+        body = "The council voted on Friday. " + "The council voted on Tuesday. " * 19
+        copy = article(f"copy-{n}", f"Ferry landing {n}", body, source="post", keywords=("ferry", "council"))
+        desk.room.flag(copy, original, 0.76 + n / 100, minute=250 + n)
+    arabic = ("مجلس الميناء يعيد بناء رصيف العبّارات", "صوّت مجلس الميناء يوم الثلاثاء.")
+    megabyte = "Line by line. " * 70_000
+    hostile = {"title": HOSTILE, "body": HOSTILE, "source": HOSTILE, "url": "javascript:window.owned=1"}
+    pairs = [
+        (
+            article("zh-b", "重建码头", "港口委员会星期五决定。", lang="zh"),
+            article("zh-a", "码头", "港口委员会星期二决定。"),
+        ),
+        (article("ar-b", *arabic, lang="ar"), article("ar-a", *arabic, lang="ar")),
+        (article("untitled-b", "", "x"), article("untitled-a", " ", "y", source="")),
+        (article("long-b", LONG, "x " * 9, source="s" * 90), article(f"long-a{'-a' * 90}", LONG, None)),
+        (article("mega-b", "A megabyte", megabyte), article("mega-a", "A megabyte", "x" + megabyte)),
+        (article(f"evil-b{HOSTILE}", **hostile), article(f"evil-a{HOSTILE}", **hostile)),
+    ]
+    for copy, earlier in pairs:
+        desk.room.flag(copy, earlier, 0.95)
+    desk.room.flag(article("left-b", "B", "x"), article("left-a", "A", "x"), 0.96, stored=False)
+    desk.room.near_miss(article("near-b", "Nearly", "x y"), original, 0.97)
+    story_id = desk.room.row("copy-0").story_id
+    desk.room.database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
+
+
+def enter(browser: Chrome, desk: Office, path: str = "/") -> None:
+    """Open a page as Ann, who has signed in."""
+    browser.get(f"{desk.served.url}/sign-in")
+    for name, value in desk.ann.cookies.items():
+        browser.add_cookie({"name": name, "value": value})
+    browser.get(f"{desk.served.url}{path}")
+
+
+def ordinary_pages(desk: Office) -> list[str]:
+    """Every page that shows flags, with what is hard to show, and some others."""
+    row = desk.room.row("copy-0")
+    story = f"/stories/{row.story_id}"
+    names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
+    flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
+    lists = ["/", "/?source=post&order=newest", "/?source=nobody", "/?state=wrong", "/stories", "/sources", "/me"]
+    return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
+
+
+def press(browser: Chrome, *keys: str) -> None:
+    """Press keys, one after the other."""
+    for key in keys:
+        ActionChains(browser).send_keys(key).perform()
+
+
+def wait_for(browser: Chrome, found: Callable[[], Any]) -> None:
+    """Wait until something is there."""
+    WebDriverWait(browser, WAIT_S, ignored_exceptions=[Exception]).until(lambda _: found())
+
+
+def said(browser: Chrome) -> str:
+    """What the line says that tells of a decision."""
+    return browser.find_element(By.CSS_SELECTOR, ".decided").text
+
+
+def shown(browser: Chrome) -> str:
+    """The title of the article whose flag is open."""
+    return browser.find_element(By.CSS_SELECTOR, ".side h2").text
+
+
+def button(browser: Chrome, name: str, value: str) -> WebElement:
+    """One of the buttons of a decision."""
+    return browser.find_element(By.CSS_SELECTOR, f"button[name={name}][value={value}]")
+
+
+def complaints(browser: Chrome) -> list[str]:
+    """What was written to the console."""
+    entries: list[dict[str, Any]] = browser.execute(Command.GET_LOG, {"type": "browser"})["value"]
+    return [entry["message"] for entry in entries if "404 (Not Found)" not in entry["message"]]
+
+
+@contextmanager
+def without_scripts(browser: Chrome) -> Iterator[None]:
+    """As for somebody who has turned them off."""
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@contextmanager
+def on_a_phone(browser: Chrome, *, scheme: str = "light") -> Iterator[None]:
+    """On a screen of 360 pixels, in light or dark."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def walk_by_click(browser: Chrome, desk: Office) -> None:
+    """A flag is read, found wrong, that is undone, and then found wrong for good."""
+    browser.find_element(By.CSS_SELECTOR, "ol.queue a").click()
+    assert browser.find_element(By.CSS_SELECTOR, ".side ins").text == "Friday"
+    assert browser.find_element(By.CSS_SELECTOR, ".side del").text == "Tuesday"
+    button(browser, "decision", "wrong").click()
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+    assert "copy-0" in said(browser)
+    browser.find_element(By.CSS_SELECTOR, ".decided button").click()
+    wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
+    button(browser, "decision", "wrong").click()
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+
+
+def test_the_whole_way_by_click(browser: Chrome, desk: Office) -> None:
+    """From the queue to a decision, with the browser's console silent."""
+    enter(browser, desk)
+    walk_by_click(browser, desk)
+    assert complaints(browser) == []
+
+
+def test_the_whole_way_without_scripts(browser: Chrome, desk: Office) -> None:
+    """Nothing of it needs them."""
+    enter(browser, desk)
+    with without_scripts(browser):
+        browser.get(f"{desk.served.url}/")
+        walk_by_click(browser, desk)
+        assert browser.find_elements(By.CSS_SELECTOR, "kbd:not(#keys kbd)") == []
+
+
+def test_the_whole_way_on_a_phone(browser: Chrome, desk: Office) -> None:
+    """With 360 pixels, in Chinese."""
+    desk.ann.send("/me/language", language="zh")
+    enter(browser, desk)
+    with on_a_phone(browser):
+        walk_by_click(browser, desk)
+        assert "撤销" in said(browser)
+
+
+def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
+    """J chooses from the list, Enter opens, W, U and S decide, N goes on, ? tells of them; typing a note does not."""
+    enter(browser, desk)
+    press(browser, "j", "j", "k", Keys.ENTER)
+    wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
+    browser.find_element(By.ID, "why").send_keys("wsr")
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+    press(browser, "w")
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+    press(browser, "u")
+    wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
+    assert "wsr" in browser.find_element(By.CSS_SELECTOR, ".history").text
+    press(browser, "w")
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+    press(browser, "s")
+    wait_for(browser, lambda: desk.room.state("copy-1") == "skipped" and shown(browser) == "Ferry landing 2")
+    press(browser, "n")
+    wait_for(browser, lambda: shown(browser) == "Ferry landing 3")
+    press(browser, "?")
+    assert browser.find_element(By.CSS_SELECTOR, "#keys dl").is_displayed()
+    press(browser, "q")
+    wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, "ol.queue"))
+
+
+def test_single_keys_can_be_turned_off(browser: Chrome, desk: Office) -> None:
+    """Somebody who dictates, or whose hand slips, decides nothing by accident; the browser remembers it."""
+    enter(browser, desk, f"/flags/{desk.room.row('copy-0').flag_id}")
+    try:
+        browser.find_element(By.CSS_SELECTOR, "#keys summary").click()
+        browser.find_element(By.ID, "keys-on").click()
+        browser.refresh()
+        press(browser, "w")
+        assert browser.find_elements(By.CSS_SELECTOR, ".decide kbd") == []
+        assert desk.room.state("copy-0") == "open"
+    finally:
+        browser.execute_script("localStorage.clear()")
+
+
+def tab_to(browser: Chrome, selector: str) -> None:
+    """Press Tab until an element has the focus, and see that one can tell."""
+    for _ in range(TABS_MAX):
+        press(browser, Keys.TAB)
+        focused = browser.switch_to.active_element
+        if focused in browser.find_elements(By.CSS_SELECTOR, selector):
+            assert focused.value_of_css_property("outline-style") == "solid"
+            return
+    pytest.fail(f"Tab does not reach {selector}")
+
+
+def test_the_whole_way_by_tab_and_enter(browser: Chrome, desk: Office) -> None:
+    """Each step is reached in the order of the page, with a focus that is to be seen, and needs no script."""
+    enter(browser, desk)
+    with without_scripts(browser):
+        browser.get(f"{desk.served.url}/")
+        tab_to(browser, "ol.queue a")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
+        tab_to(browser, "button[value=wrong]")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
+        tab_to(browser, ".decided button")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
+        tab_to(browser, "button[value=wrong]")
+        press(browser, Keys.ENTER)
+        wait_for(browser, lambda: desk.room.state("copy-0") == "wrong")
+
+
+def test_many_at_once(browser: Chrome, desk: Office) -> None:
+    """From a flood to its story, to a page that asks, and back with a line that offers to undo it."""
+    enter(browser, desk, "/stories")
+    browser.find_element(By.CSS_SELECTOR, ".floods a").click()
+    button(browser, "decision", "wrong").click()
+    wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".confirm button"))
+    browser.find_element(By.CSS_SELECTOR, ".confirm button").click()
+    wait_for(browser, lambda: f"{COPIES} flags decided: wrong." in said(browser))
+    assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["wrong"] * COPIES
+    browser.find_element(By.CSS_SELECTOR, ".decided button").click()
+    wait_for(browser, lambda: "Undone" in said(browser))
+    assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["open"] * COPIES
+
+
+def test_the_time_to_undo_runs_out_before_ones_eyes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The button counts the seconds, and in the end says that it is final."""
+    with office(tmp_path_factory.mktemp("soon"), undo_s=2) as desk:
+        fill(desk)
+        enter(browser, desk)
+        browser.find_element(By.CSS_SELECTOR, "ol.queue a").click()
+        button(browser, "decision", "right").click()
+        wait_for(browser, lambda: " s" in browser.find_element(By.CSS_SELECTOR, ".decided button").text)
+        wait_for(browser, lambda: "Final now" in said(browser))
+        assert browser.find_elements(By.CSS_SELECTOR, ".decided button") == []
+
+
+def test_nothing_is_wider_than_a_phone(browser: Chrome, desk: Office) -> None:
+    """No page scrolls sideways at 360 pixels; a wide table does so by itself."""
+    enter(browser, desk)
+    with on_a_phone(browser):
+        for path in ordinary_pages(desk):
+            browser.get(f"{desk.served.url}{path}")
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, path
+
+
+def test_hostile_articles_are_text(browser: Chrome, desk: Office) -> None:
+    """On every page that shows them nothing runs, nothing is loaded, and no link leads out but as http."""
+    enter(browser, desk)
+    for path in ordinary_pages(desk):
+        browser.get(f"{desk.served.url}{path}")
+        assert browser.execute_script("return window.owned") is None, path
+        unwanted = "return document.querySelectorAll('main script, img, iframe, base, object, embed').length"
+        assert browser.execute_script(unwanted) == 0, path
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_axe_finds_nothing(browser: Chrome, desk: Office, scheme: str, language: str) -> None:
+    """No violation of WCAG 2.1 A and AA or of good practice: names, roles, contrast, order of headings, language."""
+    desk.ann.send("/me/language", language=language)
+    enter(browser, desk)
+    found = {}
+    with on_a_phone(browser, scheme=scheme):
+        paths = [*ordinary_pages(desk), "decided"]
+        for path in paths:
+            if path == "decided":
+                browser.get(f"{desk.served.url}/")
+                browser.find_element(By.CSS_SELECTOR, "ol.queue a").click()
+                button(browser, "decision", "wrong").click()
+                wait_for(browser, lambda: said(browser))
+            else:
+                browser.get(f"{desk.served.url}{path}")
+            violations = axe(browser)
+            if violations:
+                found[path] = violations
+    assert found == {}, json.dumps(found, indent=1)
+
+
+def axe(browser: Chrome) -> list[tuple[str, str, list[str]]]:
+    """What axe-core finds on a page: the rule, how bad it is, and where."""
+    browser.execute_script(AXE)
+    script = "axe.run().then(arguments[0], (error) => arguments[0]({violations: [{id: String(error), nodes: []}]}))"
+    result = browser.execute_async_script(script)
+    return [
+        (each["id"], each.get("impact", ""), [node["html"][:200] for node in each["nodes"][:3]])
+        for each in result["violations"]
+    ]

@@ -1,0 +1,123 @@
+"""``dupwatch console`` on the command line: what it refuses, and what it says. Its way through Kafka: tests/console."""
+
+import builtins
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.local.ports import free_ports
+from tests.cli.command import FAST, Command, start, text, write_lines
+from tests.cli.test_demo import line_of, wait_ready
+from tests.unit.console.serving import Browser
+
+SINK = ("--sink", "kafka://127.0.0.1:1/p")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> tuple[str, str]:
+    """A database of the test's own."""
+    return ("--set", f"console.database=sqlite:///{tmp_path / 'console.db'}")
+
+
+def test_a_sink_that_is_no_topic_is_refused(dupwatch: Command, database: tuple[str, str]) -> None:
+    """Flags come from topics alone."""
+    ended = dupwatch("console", "--store", "lmdb:none", "--sink", "verdicts.jsonl", *database)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "kafka://HOST:PORT/PREFIX" in ended.err
+
+
+def test_wrong_settings_of_the_client_are_refused(dupwatch: Command, database: tuple[str, str]) -> None:
+    """At once, and not by a thread that waits for ever."""
+    wrong = ("--set", 'kafka.consumer={"session.timeout.ms"=1}')
+    ended = dupwatch("console", "--store", "lmdb:none", *SINK, *database, *wrong)
+    assert (ended.code, "session.timeout.ms is 1" in ended.err) == (2, True)
+
+
+def test_a_store_that_ends_with_its_run_is_refused(dupwatch: Command, database: tuple[str, str]) -> None:
+    """It would be another one than the consumers'."""
+    ended = dupwatch("console", "--store", "memory:", *SINK, *database)
+    assert ended.code == 2
+    assert "name it: --store" in ended.err
+
+
+def test_an_address_that_is_taken(dupwatch: Command, database: tuple[str, str], tmp_path: Path) -> None:
+    """The message names the setting."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = ("--set", f"console.listen=127.0.0.1:{taken.getsockname()[1]}")
+        ended = dupwatch("console", "--store", f"lmdb:{tmp_path / 'store'}", *SINK, *database, *at)
+    assert ended.code == 2
+    assert "set another address in console.listen" in ended.err
+
+
+def test_without_anything_it_shows_its_pages(database: tuple[str, str], tmp_path: Path) -> None:
+    """Neither brokers nor a store are there: it is ready, says what it does without, and ends when it is asked to."""
+    (port,) = free_ports(1)
+    at = ("--set", f"console.listen=127.0.0.1:{port}")
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    process = start("console", *store, *SINK, *database, *at, *FAST, stderr=subprocess.PIPE)
+    try:
+        assert "Nobody can sign in yet" in line_of(process, lambda line: "sign in" in line)
+        wait_ready(f"http://127.0.0.1:{port}/readyz")
+        browser = Browser(f"http://127.0.0.1:{port}")
+        assert browser.get("/healthz").text == "ok\n"
+        assert "Sign in" in browser.get("/sign-in").shown
+        answer = browser.get("/readyz")
+        while "store: " not in answer.text:
+            answer = browser.get("/readyz")
+        assert answer.status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("arguments", [("console", "--store", "lmdb:none", *SINK), ("people", "list")])
+def test_without_its_packages_it_says_what_to_install(
+    dupwatch: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    """All other commands work without."""
+    without_packages(monkeypatch)
+    ended = dupwatch(*arguments)
+    assert ended.code == 2
+    assert "which is not installed" in ended.err
+    assert "pip install" in ended.err
+    assert "sqlalchemy" in ended.err
+
+
+def test_the_demo_goes_on_without_its_packages(tmp_path: Path) -> None:
+    """And says how to install them."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": text(1)} for name in ("a", "b")])
+    begin = "import sys; sys.modules['sqlalchemy'] = None; from consumer.cli import main; main()"
+    command = [sys.executable, "-c", begin, "demo", "--feed", str(feed), "--rate", "100"]
+    ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "The console of the demo needs sqlalchemy" in ended.stderr
+    assert "repeats a" in ended.stderr
+
+
+def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the extra is not installed."""
+    really = builtins.__import__
+
+    def missing(name: str, *arguments: Any) -> Any:  # noqa: ANN401  # as the import has them
+        if name.partition(".")[0] in {"alembic", "argon2", "babel", "jinja2", "sqlalchemy", "starlette", "uvicorn"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return really(name, *arguments)
+
+    ours = (
+        "consumer.console",
+        "consumer.reviews",
+        "consumer.service",
+        "consumer.wiring.console",
+        "consumer.wiring.service",
+    )
+    for name in [name for name in sys.modules if name.startswith(ours)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", missing)

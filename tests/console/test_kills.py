@@ -1,0 +1,308 @@
+"""Console, database and consumer are killed at random moments, while articles come and people decide.
+
+What was acknowledged has to be there, once; and in the end the queue has every flag of the topic.
+"""
+
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, closing
+from http.client import HTTPException
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Generic, Literal, NamedTuple, Self, TypeVar, get_args
+
+import pytest
+from sqlalchemy import select
+
+from consumer.reviews.database import Database
+from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS
+from deploy.local.kafka import KafkaBroker
+from deploy.local.postgres import Postgres
+from tests.cli.command import text, wait_for
+from tests.console.consoles import Place, Running, add_person, consoling, postgres_place, sqlite_place
+from tests.kafka.running import Running as Consuming
+from tests.kafka.running import running
+from tests.kafka.test_run import article
+from tests.kafka.topics import Topics, make_topics, read_all, send
+
+pytestmark = pytest.mark.servers
+
+ROUNDS: Final = 5
+ROUNDS_LOAD: Final = 200
+ARTICLES: Final = 40
+"""Of a round; most of them repeat one of few texts, so that stories are large and small."""
+ROUND_S: Final = 2.0
+SETTLE_S: Final = 180
+UNDO_S: Final = 0.5
+ASSIGNED_S: Final = 30
+SESSION: Final = ("--set", "kafka.group_protocol=consumer")
+BROKER: Final = MappingProxyType(
+    dict.fromkeys(("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"), "1500")
+)
+"""Who was killed is a member of its group until its session ends: longer ones would leave no time to read."""
+Decision = Literal["right", "wrong", "skip"]
+Process = TypeVar("Process")
+DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
+
+
+class Acknowledged(NamedTuple):
+    """A decision that the console said it had."""
+
+    flag_id: int
+    decision: Decision
+
+
+class Reviewer:
+    """Somebody who decides about whatever is open, as fast as the pages come."""
+
+    def __init__(self, console: Running, chance: random.Random) -> None:
+        self._console = console
+        self._chance = chance
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reviewer")
+        self.acknowledged: list[Acknowledged] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopping.set()
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._decide()
+            except (OSError, HTTPException, AssertionError):
+                # It was killed, or its database: whatever was under way was not acknowledged.
+                self._stopping.wait(0.05)
+
+    def _decide(self) -> None:
+        flags = self._console.open_flags("certainty")
+        if not flags:
+            self._stopping.wait(0.05)
+            return
+        flag_id, decision = self._chance.choice(flags), self._chance.choice(DECISIONS)
+        if self._console.decide(flag_id, decision, "seen") == 303:
+            self.acknowledged.append(Acknowledged(flag_id, decision))
+
+
+class Kept(NamedTuple):
+    """What a database holds in the end."""
+
+    flags: dict[tuple[str, str], str]
+    ids: dict[int, tuple[str, str]]
+    reviews: dict[int, list[Decision]]
+    unsent: int
+    audited: Counter[int]
+
+
+def kept(database: Database) -> Kept:
+    """Read it: the states of flags by version, the reviews in force by flag, and which the audit log has."""
+    with database.reading() as connection:
+        flags = connection.execute(select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)).all()
+        reviews: dict[int, list[Decision]] = {}
+        rows = connection.execute(
+            select(REVIEWS.c.flag_id, REVIEWS.c.decision, REVIEWS.c.sent_ms, REVIEWS.c.refused)
+            .where(REVIEWS.c.undone_ms.is_(None))
+            .order_by(REVIEWS.c.review_id)
+        ).all()
+        for row in rows:
+            reviews.setdefault(row.flag_id, []).append(row.decision)
+        unsent = sum(row.decision == "wrong" and row.sent_ms is None for row in rows)
+        acts = connection.execute(select(AUDIT.c.flag_id).where(AUDIT.c.action.in_([f"flag.{d}" for d in DECISIONS])))
+        audited = Counter(acts.scalars())
+    return Kept(
+        {(flag.article_id, flag.version): flag.state for flag in flags},
+        {flag.flag_id: (flag.article_id, flag.version) for flag in flags},
+        reviews,
+        unsent,
+        audited,
+    )
+
+
+def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
+    """The articles of a round: copies of few texts, and some that repeat nothing."""
+    return [
+        (
+            f"r{number}-{index}",
+            article(text(chance.choice([*range(6), 1_000 * number + index])), source=chance.choice("abc")),
+        )
+        for index in range(ARTICLES)
+    ]
+
+
+def flags_of(topics: Topics) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
+    """The versions that the topic says are flagged, and how often it says that each was released."""
+    events = [message.content for message in read_all(topics, topics.sink("duplicates"))]
+    flags = {(event["id"], event["version"]) for event in events if event["outcome"] == "duplicate"}
+    releases = Counter((event["id"], event["version"]) for event in events if event["outcome"] == "unique")
+    return flags, releases
+
+
+class Member(Generic[Process]):
+    """A process that is killed, and started again."""
+
+    def __init__(self, begin: Callable[[], AbstractContextManager[Process]]) -> None:
+        self._begin = begin
+        self._held = ExitStack()
+        self.process = self._held.enter_context(begin())
+
+    def restart(self) -> None:
+        """Kill it, and start it again."""
+        self._held.close()
+        self.process = self._held.enter_context(self._begin())
+
+    def close(self) -> None:
+        """Kill it, where it is still there."""
+        self._held.close()
+
+
+class Killing:
+    """Rounds of it over one database."""
+
+    def __init__(self, topics: Topics, place: Place, folder: Path, server: Postgres | None, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.topics, self.place, self.folder, self.server = topics, place, folder, server
+        self.store = f"lmdb:{folder / 'store'}"
+        self.cookies: dict[str, str] = {}
+        self.acknowledged: list[Acknowledged] = []
+        self.killed: Counter[str] = Counter()
+
+    def run(self, rounds: int) -> Kept:
+        """Kill something in each round; return what is there when everything has come to rest."""
+        password = add_person(self.place, "Ann")
+        with closing(Member(self._console)) as console, closing(Member(self._consumer)) as consumer:
+            console.process.wait_ready()
+            assert console.process.sign_in("Ann", password).status == 303
+            for number in range(rounds):
+                self._round(number, console, consumer)
+            self._settle(console.process, consumer.process)
+        return self._read()
+
+    def _round(self, number: int, console: Member[Running], consumer: Member[Consuming]) -> None:
+        console.process.wait_ready()
+        # Otherwise nothing would come in that a kill could lose.
+        wait_for(lambda: console.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
+        wait_for(lambda: consumer.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
+        kills = {"console": console.restart, "consumer": consumer.restart}
+        if self.server is not None:
+            kills["database"] = self._restart
+        target = self.chance.choice(["console", *kills])
+        self.killed[target] += 1
+        with Reviewer(console.process, self.chance) as reviewer:
+            send(self.topics, articles(self.chance, number))
+            time.sleep(self.chance.uniform(0, ROUND_S))
+            kills[target]()
+        self.acknowledged += reviewer.acknowledged
+
+    def _settle(self, console: Running, consumer: Consuming) -> None:
+        """Wait until the queue has every flag of the topic, and nothing is due."""
+        console.wait_ready()
+        consumer.wait_ready()
+        wait_for(lambda: not self._unjudged(), SETTLE_S)
+        wait_for(lambda: not self._missing(), SETTLE_S)
+        wait_for(lambda: self._read().unsent == 0, SETTLE_S)
+        wait_for(lambda: console.readiness() == (200, []), SETTLE_S)
+        wait_for(lambda: console.metric("dupwatch_console_releases_due") == 0, SETTLE_S)
+        assert console.stop() == 0, console.log.read_text()
+        assert consumer.stop() == 0, consumer.log.read_text()
+
+    def _restart(self) -> None:
+        assert self.server is not None
+        self.server.kill9()
+        self.server.start()
+
+    def _console(self) -> AbstractContextManager[Running]:
+        return consoling(
+            self.topics,
+            self.store,
+            self.place,
+            self.folder,
+            *SESSION,
+            cookies=self.cookies,
+            undo_s=UNDO_S,
+        )
+
+    def _consumer(self) -> AbstractContextManager[Consuming]:
+        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *SESSION)
+
+    def _read(self) -> Kept:
+        with closing(self.place.opened()) as database:
+            return kept(database)
+
+    def _missing(self) -> set[tuple[str, str]]:
+        return flags_of(self.topics)[0] - self._read().flags.keys()
+
+    def _unjudged(self) -> set[bytes | None]:
+        judged = {message.key for message in read_all(self.topics, self.topics.sink("verdicts"))}
+        return {message.key for message in read_all(self.topics, self.topics.source)} - judged
+
+
+def check(killing: Killing, rounds: int) -> None:
+    """Kill, settle, and compare what was promised with what there is."""
+    found = killing.run(rounds)
+    flags, releases = flags_of(killing.topics)
+    assert found.flags.keys() == flags
+    assert killing.acknowledged, "nothing was ever decided, so this shows nothing"
+    for flag_id, decision in killing.acknowledged:
+        reviews = found.reviews[flag_id]
+        # Who skips a flag has it before him again; the last word about it is said once.
+        assert decision in reviews, (flag_id, decision, reviews)
+        assert found.audited[flag_id] >= 1
+    promised = Counter((each.flag_id, each.decision) for each in killing.acknowledged)
+    for (flag_id, decision), times in promised.items():
+        assert found.reviews[flag_id].count(decision) >= times
+    for flag_id, reviews in found.reviews.items():
+        assert sum(decision != "skip" for decision in reviews) <= 1, (flag_id, reviews)
+        assert found.audited[flag_id] == len(reviews)
+    wrong = {found.ids[flag_id] for flag_id, reviews in found.reviews.items() if "wrong" in reviews}
+    assert wrong == set(releases)
+    assert {copy for copy, state in found.flags.items() if state == "wrong"} == wrong
+    print(f"{rounds} rounds, killed {dict(killing.killed)}: {len(flags)} flags, {len(killing.acknowledged)} decisions")  # noqa: T201
+
+
+def seed() -> int:
+    """What the rounds are drawn from; said, so that they can be repeated."""
+    drawn = int(os.environ.get("TEST_LOAD_SEED") or random.randrange(1 << 30))
+    print(f"TEST_LOAD_SEED={drawn}")  # noqa: T201
+    return drawn
+
+
+@pytest.fixture
+def topics(own_kafka: Callable[..., KafkaBroker]) -> Topics:
+    """Topics of a broker that lets sessions be short."""
+    return make_topics(own_kafka(BROKER).address)
+
+
+def test_nothing_is_lost_with_sqlite(topics: Topics, tmp_path: Path) -> None:
+    """Some rounds, in which the database is a file."""
+    check(Killing(topics, sqlite_place(tmp_path), tmp_path, None, seed()), ROUNDS)
+
+
+def test_nothing_is_lost_with_postgresql(topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path) -> None:
+    """Some rounds, in which the server of the database is killed too."""
+    server = own_postgres()
+    place = postgres_place(server.url("postgres"), server.password, tmp_path)
+    check(Killing(topics, place, tmp_path, server, seed()), ROUNDS)
+
+
+@pytest.mark.load
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_nothing_is_lost_in_two_hundred_rounds(
+    topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path, kind: str
+) -> None:
+    """As above, long enough to meet rare moments."""
+    if kind == "sqlite":
+        check(Killing(topics, sqlite_place(tmp_path), tmp_path, None, seed()), ROUNDS_LOAD)
+        return
+    server = own_postgres()
+    place = postgres_place(server.url("postgres"), server.password, tmp_path)
+    check(Killing(topics, place, tmp_path, server, seed()), ROUNDS_LOAD)

@@ -1,0 +1,25 @@
+"""A console over an empty database, and passwords that cost little."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+
+from consumer.reviews import passwords
+from tests.unit.console.serving import Served, served
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cheap_passwords() -> Iterator[None]:
+    """Hash with the same algorithm and the least work: many tests sign in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Served]:
+    """A console in which nobody has an account yet."""
+    with served(tmp_path) as console:
+        yield console

@@ -1,0 +1,109 @@
+"""Events and records of the topic of flags, and a store that says what it is told."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from consumer.console.context import ArticleView
+from consumer.kafka.offset_metadata import Note
+from consumer.model.errors import Abandoned
+from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
+from consumer.model.verdict import Released, Verdict, encode
+from tests.builders import raw_message
+
+AT = "2025-11-24T16:00:00.000Z"
+TOPIC = "p.duplicates"
+
+
+def version(number: int) -> str:
+    """The name of a version."""
+    return f"{number:032x}"
+
+
+def flag(number: int, original: int = 0, arrived_at: str = AT) -> Verdict:
+    """A flag of the article ``aNUMBER``."""
+    return Verdict(
+        id=f"a{number}",
+        version=version(number),
+        outcome="duplicate",
+        duplicate_of=f"a{original}",
+        duplicate_of_version=version(original),
+        distance=3,
+        similarity=0.9,
+        cluster=f"a{original}",
+        arrived_at=arrived_at,
+        decided_at=arrived_at,
+    )
+
+
+def release(number: int, original: int = 0) -> Verdict:
+    """The release of that flag."""
+    released = Released(duplicate_of=f"a{original}", duplicate_of_version=version(original), flagged_at=AT, by="Ann")
+    return Verdict(
+        id=f"a{number}", version=version(number), outcome="unique", arrived_at=AT, decided_at=AT, released=released
+    )
+
+
+def record(value: bytes | None, offset: int = 0) -> RawRecord:
+    """A record of the topic."""
+    return raw_message(value, offset=offset, topic=TOPIC)
+
+
+def batch(*verdicts: Verdict | bytes | None, begin: int = 0) -> RawBatch:
+    """A batch of events, or of whatever else is in the topic."""
+    values = [encode(each) if isinstance(each, Verdict) else each for each in verdicts]
+    records = tuple(record(value, begin + number) for number, value in enumerate(values))
+    return RawBatch(records, Offsets({(TOPIC, 0): begin + len(values)}, 1))
+
+
+class ScriptedSource:
+    """A topic that delivers these batches. ``lost`` of the next batches are given up once they are begun."""
+
+    def __init__(self, *batches: RawBatch, lost: int = 0) -> None:
+        self._batches = batches
+        self._lost = lost
+        self.committed: list[int] = []
+        self.abandoned = 0
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Deliver them."""
+        yield from self._batches
+
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """Begin one."""
+        return {}
+
+    def check(self) -> None:
+        """Give a batch up."""
+        if self._lost:
+            self._lost -= 1
+            raise Abandoned("another consumer has it")
+
+    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Note how far it came."""
+        self.check()
+        self.committed += end.next.values()
+
+    def abandon(self) -> None:
+        """Note that it was given up."""
+        self.abandoned += 1
+
+
+class SourcesStore:
+    """A store that knows the source of each article, and of no more than is asked for."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self.sources = dict(sources)
+        self.error: Exception | None = None
+        self.calls: list[int] = []
+
+    def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
+        """Return what is known."""
+        self.calls.append(len(pairs))
+        if self.error is not None:
+            raise self.error
+        assert not bodies
+        return [
+            ArticleView(name, of, "", self.sources[name], "", "", 0, None, None, None, ())
+            if name in self.sources
+            else None
+            for name, of in pairs
+        ]

@@ -1,0 +1,96 @@
+"""Articles, and flags of them in the console's database: what pages are made from."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from consumer.console.context import ArticleView
+from consumer.model.verdict import Match, Verdict
+from consumer.reviews import queue
+from consumer.reviews.database import Database
+from consumer.reviews.flag_events import FlagEvent, NearMiss, add_events, add_near_misses
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.queue import Filters
+from consumer.text.timestamps import rfc3339
+from tests.unit.console.serving import KnownArticles
+
+MINUTE_MS: Final = 60_000
+BEGAN_MS: Final = 1_764_000_000_000 - 300 * MINUTE_MS
+"""Five hours before the clock of a served console."""
+
+
+def version_of(article_id: str) -> str:
+    """A version as events name it."""
+    return hashlib.sha256(article_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def article(article_id: str, title: str = "", body: str | None = "", **fields: Any) -> ArticleView:  # noqa: ANN401
+    """An article as the store has it."""
+    values: dict[str, Any] = {
+        "source": "wire", "url": "", "lang": "", "arrived_ms": BEGAN_MS, "ended_ms": None, "verdict": None,
+        "keywords": (),
+    } | fields  # fmt: skip
+    return ArticleView(id=article_id, version=version_of(article_id), title=title, body=body, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class Newsroom:
+    """A database with flags, and a store with their articles."""
+
+    database: Database
+    articles: KnownArticles
+
+    def hold(self, *views: ArticleView) -> None:
+        """Put articles into the store."""
+        self.articles.views |= {(view.id, view.version): view for view in views}
+
+    def flag(
+        self,
+        copy: ArticleView,
+        original: ArticleView,
+        similarity: float | None = 0.9,
+        *,
+        distance: int = 3,
+        minute: int = 0,
+        stored: bool = True,
+        **fields: Any,  # noqa: ANN401  # of the verdict
+    ) -> FlagRow:
+        """Store both articles, and the event that flags one as a copy of the other."""
+        at = rfc3339(BEGAN_MS + minute * MINUTE_MS)
+        values: dict[str, Any] = {
+            "id": copy.id, "version": copy.version, "outcome": "duplicate", "duplicate_of": original.id,
+            "duplicate_of_version": original.version, "distance": distance, "similarity": similarity,
+            "cluster": original.id, "arrived_at": at, "decided_at": at,
+            "matches": (
+                Match(id=original.id, version=original.version, distance=distance, similarity=similarity),
+            ),
+            "shared_keywords": tuple(word for word in copy.keywords if word in original.keywords),
+        } | fields  # fmt: skip
+        verdict = Verdict(**values)
+        if stored:
+            self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
+        event = FlagEvent(verdict, copy.source, original.source)
+        self.database.written(lambda c: add_events(c, [event], BEGAN_MS))
+        return self.row(copy.id)
+
+    def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:
+        """Store both articles, and the event of a pair just under the threshold."""
+        self.hold(copy, original)
+        at_ms = BEGAN_MS + minute * MINUTE_MS
+        event = NearMiss(
+            article_id=copy.id, version=copy.version, original_id=original.id, original_version=original.version,
+            similarity=similarity, distance=9, sampled_in=20.0, truncated=False, arrived_ms=at_ms, decided_ms=at_ms,
+            source=copy.source, original_source=original.source,
+        )  # fmt: skip
+        self.database.written(lambda c: add_near_misses(c, [event]))
+        return self.row(copy.id)
+
+    def row(self, article_id: str) -> FlagRow:
+        """Return the flag of an article as it is now."""
+        with self.database.reading() as connection:
+            page = queue.page(connection, Filters(state=None), "newest", 10_000)
+        return next(row for row in page.rows if row.article_id == article_id)
+
+    def state(self, article_id: str) -> str:
+        """Return what is known of the flag of an article."""
+        return self.row(article_id).state

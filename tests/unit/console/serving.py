@@ -1,0 +1,245 @@
+"""Runs the console within the process of a test, on a free port of this machine, over a database of its own."""
+
+import re
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from html import unescape
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from prometheus_client import CollectorRegistry
+
+from consumer.config.sections.console import ConsoleSection
+from consumer.console.app import build_console
+from consumer.console.context import Articles, ArticleView, Desk
+from consumer.console.probes import Probes
+from consumer.console.rendering import Rendering
+from consumer.judge.settings import JudgeSettings
+from consumer.model.hooks import Hooks
+from consumer.reviews import people, sessions
+from consumer.reviews.database import Connection, Database, opened_database
+from consumer.reviews.people import Person
+from consumer.service.connections import Connections
+from consumer.service.server import Server, listening_socket, url_of
+from consumer.service.workers import Workers
+from consumer.telemetry.metrics.console_requests import ConsoleRequestMetrics
+from consumer.telemetry.metrics.instruments import Instruments
+
+WAIT_S: Final = 60
+PASSWORD: Final = "correct horse battery"
+_TOKEN: Final = re.compile(r'name="token" value="([0-9a-f]{64})"')
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """The body."""
+        return self.data.decode()
+
+    @property
+    def shown(self) -> str:
+        """What a reader sees of a page: its text, without markup, style and script."""
+        inside = re.sub(r"<(style|script)\b.*?</\1>", "", self.text, flags=re.DOTALL)
+        return " ".join(unescape(re.sub(r"<[^>]*>", " ", inside)).split())
+
+    def header(self, name: str) -> str:
+        """Return a header, "" where it is not there."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), "")
+
+    def all_headers(self, name: str) -> list[str]:
+        """Return all headers of a name."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    @property
+    def token(self) -> str:
+        """What the first form of a page proves itself with."""
+        found = _TOKEN.search(self.text)
+        assert found is not None, self.shown
+        return found.group(1)
+
+
+class Browser:
+    """Sends requests as a browser does: keeps cookies, says where a form comes from. Does not follow redirects."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.cookies: dict[str, str] = {}
+        self._host = urlsplit(url).netloc
+
+    def ask(self, method: str, path: str, body: bytes | Iterator[bytes] | None = None, **headers: str | None) -> Answer:
+        """Send a request on a connection of its own; a header of None is left out."""
+        named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.cookies:
+            named.setdefault("cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
+        connection = HTTPConnection(self._host, timeout=WAIT_S)
+        try:
+            sent = {name: value for name, value in named.items() if value is not None}
+            connection.request(method, path, body, sent, encode_chunked=isinstance(body, Iterator))
+            got = connection.getresponse()
+            answer = Answer(got.status, got.getheaders(), got.read())
+        finally:
+            connection.close()
+        for line in answer.all_headers("set-cookie"):
+            self._keep(line)
+        return answer
+
+    def get(self, path: str, **headers: str | None) -> Answer:
+        """Ask for a page."""
+        return self.ask("GET", path, None, **headers)
+
+    def post(self, path: str, form: Sequence[tuple[str, str]] | dict[str, str], **headers: str | None) -> Answer:
+        """Send a form as it is."""
+        body = urlencode(list(form.items()) if isinstance(form, dict) else form).encode()
+        given = {"content_type": "application/x-www-form-urlencoded", "origin": self.url}
+        return self.ask("POST", path, body, **(given | headers))
+
+    def send(self, path: str, page: str = "/me", /, **form: str) -> Answer:
+        """Send a form with the token that forms of a page have."""
+        return self.post(path, {"token": self.get(page).token, **form})
+
+    def sign_in(self, name: str, password: str = PASSWORD, **more: str) -> Answer:
+        """Sign in."""
+        return self.send("/sign-in", "/sign-in", name=name, password=password, **more)
+
+    def _keep(self, line: str) -> None:
+        name, _, value = line.partition(";")[0].partition("=")
+        if value.strip('"'):
+            self.cookies[name] = value
+        else:
+            self.cookies.pop(name, None)
+
+
+class Clock:
+    """A time that a test moves."""
+
+    def __init__(self) -> None:
+        self.at_ms = 1_764_000_000_000
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return self.at_ms
+
+    def pass_s(self, seconds: float) -> None:
+        """Let some time pass."""
+        self.at_ms += round(seconds * 1_000)
+
+
+class KnownArticles:
+    """A store of articles."""
+
+    def __init__(self, *views: ArticleView) -> None:
+        self.views = {(view.id, view.version): view for view in views}
+        self.error: Exception | None = None
+
+    def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
+        """Return what is known."""
+        if self.error is not None:
+            raise self.error
+        return [self.views.get(pair) for pair in pairs]
+
+
+class Served(NamedTuple):
+    """A console that answers."""
+
+    url: str
+    database: Database
+    clock: Clock
+    workers: Workers
+    registry: CollectorRegistry
+
+    def browser(self) -> Browser:
+        """Return a browser that was never here."""
+        return Browser(self.url)
+
+    def add(self, name: str, role: people.Role = "reviewer") -> Person:
+        """Add somebody with the password that all have."""
+        return self.database.written(lambda c: people.add_person(c, name, role, self.clock(), password=PASSWORD))
+
+    def signed_in(self, name: str, role: people.Role = "reviewer") -> Browser:
+        """Return a browser in which somebody new is signed in."""
+        self.add(name, role)
+        browser = self.browser()
+        answer = browser.sign_in(name)
+        assert answer.status == 303, answer.shown
+        return browser
+
+    def in_session_of(self, name: str, begun_ms: int = 0, session_ms: int = 3_600_000) -> Browser:
+        """Return a browser in which somebody who is there signed in, so many milliseconds ago."""
+
+        def begun(connection: Connection) -> str:
+            person = people.person_named(connection, name)
+            assert person is not None
+            return sessions.begin_session(connection, person.person_id, self.clock() - begun_ms, session_ms)
+
+        browser = self.browser()
+        browser.cookies["dupwatch_console"] = self.database.written(begun)
+        return browser
+
+    def connect(self) -> socket.socket:
+        """Open a connection that sends nothing by itself."""
+        place = urlsplit(self.url)
+        return socket.create_connection((place.hostname, place.port), WAIT_S)
+
+
+@cache
+def _empty_database() -> bytes:
+    """Return a file with all tables: making them takes longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "console.db"
+        opened_database(f"sqlite:///{path}").close()
+        return path.read_bytes()
+
+
+def database_in(folder: Path) -> Database:
+    """Open an empty database in a folder."""
+    path = folder / "console.db"
+    path.write_bytes(_empty_database())
+    return opened_database(f"sqlite:///{path}")
+
+
+@contextmanager
+def served(
+    database: Database | Path,
+    articles: Articles | None = None,
+    *,
+    fixed_person: str | None = None,
+    is_tls: bool = False,
+    why_not_ready: Callable[[], Sequence[str]] = tuple,
+    hooks: Hooks | None = None,
+    judging: JudgeSettings | None = None,
+    **settings: Any,  # noqa: ANN401  # as the section has them
+) -> Iterator[Served]:
+    """Serve it until the context is left."""
+    section = ConsoleSection(**({"listen": "127.0.0.1:0"} | settings))
+    opened = database if isinstance(database, Database) else database_in(database)
+    heard, clock, registry = hooks or Hooks(), Clock(), CollectorRegistry()
+    ConsoleRequestMetrics(Instruments(registry)).listen(heard)
+    desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging)
+    workers = Workers(section.threads, section.requests_max, section.answer_s)
+    app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
+    listening = listening_socket(section.listen, needs_token=False)
+    connections = Connections(section.connections_max, section.receive_s, heard.report)
+    server = Server(app, connections, section.drain_s, None)
+    thread = threading.Thread(target=server.run, args=([listening],), name="console")
+    thread.start()
+    try:
+        yield Served(url_of(listening, is_secure=False), opened, clock, workers, registry)
+    finally:
+        server.stop()
+        thread.join(WAIT_S)
+        workers.close()
+        listening.close()
+        opened.close()
+        assert not thread.is_alive()

@@ -1,0 +1,213 @@
+"""Decisions: what each does, how long it can be undone, and what happens where two people decide."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.reviews import decisions, sending
+from tests.unit.console.desks import Office, decide, office, page
+from tests.unit.console.newsroom import article
+from tests.unit.console.serving import Answer, Browser
+
+FEED = "The article goes into the clean feed."
+UNTIL = "24 Nov 2025, 16:00:10 UTC"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Office]:
+    """A console with two flags, of which the first is less certain."""
+    with office(tmp_path, undo_s=10) as opened:
+        original = article("original", "First report", "Text.")
+        opened.room.flag(article("one", "One", "Text."), original, 0.8)
+        opened.room.flag(article("two", "Two", "Text."), original, 0.9)
+        yield opened
+
+
+def following(browser: Browser, answer: Answer) -> str:
+    """What the page says that an answer leads to."""
+    assert answer.status == 303, answer.shown
+    return page(browser, answer.header("location")).answer.shown
+
+
+def undone(desk: Office, browser: Browser, review_id: int = 1, page_path: str = "/me") -> Answer:
+    """Undo a decision, as its button does."""
+    return browser.send(f"/reviews/{review_id}/undo", page_path, queue="")
+
+
+@pytest.mark.parametrize(
+    ("decision", "state", "said"),
+    [
+        ("right", "right", f"one · Decided: right. This can be undone until {UNTIL} . Undo"),
+        (
+            "wrong",
+            "wrong",
+            f"one · Decided: wrong. {FEED} This can be undone until {UNTIL} ; after that it is final. Undo",
+        ),
+        ("skip", "skipped", f"one · Skipped. This can be undone until {UNTIL} . Undo"),
+    ],
+)
+def test_a_decision_leads_to_the_next_flag_and_says_what_was_decided(
+    desk: Office, decision: str, state: str, said: str
+) -> None:
+    """The line on the next page says until when it can be undone, and what wrong does."""
+    answer = decide(desk.ann, 1, decision, note="Because.")
+    assert answer.header("location") == "/flags/2?decided=1"
+    assert said in following(desk.ann, answer)
+    assert desk.room.state("one") == state
+    assert desk.audited() == [("Ann", f"flag.{decision}", "one")]
+    assert desk.room.row("one").copies == (2 if state != "wrong" else 1)
+    assert "Because." in page(desk.ann, "/flags/1").texts(".history li")[0]
+
+
+def test_after_the_last_flag_comes_the_queue(desk: Office) -> None:
+    """With the same line."""
+    decide(desk.ann, 1, "right")
+    answer = decide(desk.ann, 2, "right")
+    assert answer.header("location") == "/?decided=2"
+    shown = following(desk.ann, answer)
+    assert "two · Decided: right." in shown
+    assert "Nothing to look at." in shown
+
+
+def test_undo_makes_the_flag_open_again(desk: Office) -> None:
+    """It comes back as it was, and can be decided again."""
+    decide(desk.ann, 1, "wrong")
+    answer = undone(desk, desk.ann)
+    assert answer.header("location") == "/flags/1?decided=1"
+    shown = following(desk.ann, answer)
+    assert "Undone: it is open again." in shown
+    assert "clean feed. This" not in shown
+    assert desk.room.state("one") == "open"
+    assert decide(desk.ann, 1, "wrong").status == 303
+    assert [action for _, action, _ in desk.audited()] == ["flag.wrong", "flag.undo", "flag.wrong"]
+
+
+def test_after_that_time_it_is_final(desk: Office) -> None:
+    """There is no button, the form of an older page is refused, and the release goes out."""
+    answer = decide(desk.ann, 1, "wrong")
+    desk.served.clock.pass_s(10)
+    shown = following(desk.ann, answer)
+    assert "The article goes into the clean feed. This is final." in shown
+    assert "Undo" not in shown
+    late = undone(desk, desk.ann)
+    assert late.status == 409
+    assert "can no longer be undone" in late.shown
+    assert desk.room.state("one") == "wrong"
+    now_ms = desk.served.clock()
+    (due,) = desk.room.database.written(lambda c: sending.due(c, "sender", now_ms, 60_000, 10))
+    assert (due.flag.article_id, due.person) == ("one", "Ann")
+    assert "final; the release is on its way" in page(desk.ann, "/flags/1").answer.shown
+    desk.room.database.written(lambda c: sending.sent(c, due.review_id, now_ms + 1_000))
+    assert "released 24 Nov 2025, 16:00:11 UTC" in page(desk.ann, "/flags/1").answer.shown
+
+
+def test_a_release_that_was_refused_says_why(desk: Office) -> None:
+    """The window may have ended meanwhile; there is nothing left to undo, whatever the time."""
+    decide(desk.ann, 1, "wrong")
+    desk.room.database.written(lambda c: sending.refused(c, 1, "the window has ended", desk.served.clock()))
+    opened = page(desk.ann, "/flags/1?decided=1")
+    assert "could not be released: the window has ended" in opened.answer.shown
+    assert opened.texts(".decided button") == []
+
+
+def test_without_time_to_undo_it_is_final_at_once(tmp_path: Path) -> None:
+    """And the page says so before."""
+    with office(tmp_path, undo_s=0) as desk:
+        desk.room.flag(article("one", "One", "x"), article("original", "O", "x"), 0.8)
+        assert "This is final at once." in page(desk.ann, "/flags/1").answer.shown
+        shown = following(desk.ann, decide(desk.ann, 1, "wrong"))
+        assert "This is final." in shown
+        assert undone(desk, desk.ann).status == 409
+
+
+def test_whoever_comes_back_in_time_can_still_undo(desk: Office) -> None:
+    """The flag's own page offers it as well, to the person who decided and to nobody else."""
+    decide(desk.ann, 1, "wrong")
+    assert page(desk.ann, "/flags/1").texts(".decided button") == ["Undo"]
+    assert page(desk.colleague(), "/flags/1").texts(".decided button") == []
+
+
+def test_two_people_at_once(desk: Office) -> None:
+    """Both have it open and know it; the second one's decision changes nothing, and the page says why."""
+    bob = desk.colleague()
+    page(bob, "/flags/1")
+    opened = page(desk.ann, "/flags/1")
+    assert opened.texts(".open-by") == ["Bob has it open"]
+    assert page(bob, "/flags/1").texts(".open-by") == ["Ann has it open"]
+    form = opened.form("/flags/1/decide")
+    assert decide(bob, 1, "wrong").status == 303
+    late = desk.ann.post("/flags/1/decide", {**form, "decision": "right", "note": ""})
+    assert late.status == 409
+    assert "Somebody else has decided this meanwhile." in late.shown
+    assert "Wrong · Bob" in late.shown
+    assert desk.room.state("one") == "wrong"
+    assert desk.audited() == [("Bob", "flag.wrong", "one")]
+
+
+def test_nobody_undoes_what_another_decided(desk: Office) -> None:
+    """Not even by its number; nor does the line on a page tell of it."""
+    decide(desk.colleague(), 1, "wrong")
+    assert undone(desk, desk.ann).status == 404
+    assert "Decided" not in page(desk.ann, "/?decided=1").answer.shown
+    assert desk.room.state("one") == "wrong"
+
+
+def test_one_flag_is_not_decided_twice(desk: Office) -> None:
+    """A second click on an older page changes the decision as long as it can be undone, and then no more."""
+    form = page(desk.ann, "/flags/1").form("/flags/1/decide")
+    desk.ann.post("/flags/1/decide", {**form, "decision": "right", "note": ""})
+    changed = desk.ann.post("/flags/1/decide", {**form, "decision": "wrong", "note": ""})
+    assert changed.status == 303
+    assert desk.room.state("one") == "wrong"
+    desk.served.clock.pass_s(11)
+    late = desk.ann.post("/flags/1/decide", {**form, "decision": "right", "note": ""})
+    assert late.status == 409
+    assert "Your decision about this flag is final." in late.shown
+    assert desk.room.state("one") == "wrong"
+
+
+def test_a_near_miss_is_decided_and_nothing_is_released(desk: Office) -> None:
+    """It only shows how good the threshold is."""
+    missed = desk.room.near_miss(article("near", "Near", "x"), article("original", "O", "y"), 0.74)
+    said = following(desk.ann, decide(desk.ann, missed.flag_id, "wrong"))
+    assert "near · Decided: different articles. This can be undone until" in said
+    desk.served.clock.pass_s(11)
+    assert desk.room.database.written(lambda c: sending.due(c, "s", desk.served.clock(), 60_000, 10)) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "said"),
+    [
+        ({"decision": "maybe"}, 400, "A decision is right, wrong or skip."),
+        ({}, 400, "A decision is right, wrong or skip."),
+        ({"decision": "right", "note": "x" * 2001}, 400, "note has 2001 characters"),
+        ({"decision": "right", "queue": "state=nowhere"}, 400, "state is nowhere"),
+    ],
+)
+def test_a_form_that_makes_no_sense_changes_nothing(desk: Office, form: dict[str, str], status: int, said: str) -> None:
+    """Whoever sends it is told."""
+    answer = desk.ann.send("/flags/1/decide", "/flags/1", **form)
+    assert answer.status == status
+    assert said in answer.shown
+    assert desk.room.state("one") == "open"
+    assert desk.audited() == []
+
+
+def test_what_is_not_there_cannot_be_decided(desk: Office) -> None:
+    """Nor undone."""
+    assert desk.ann.send("/flags/4711/decide", "/flags/1", decision="right").status == 404
+    assert undone(desk, desk.ann, 4711).status == 404
+
+
+def test_the_audit_log_and_the_decision_are_one_transaction(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the entry cannot be written, nothing is decided."""
+    decided = decisions.decide
+
+    def broken(*given: object) -> object:
+        decided(*given)  # type: ignore[arg-type]  # as it was called
+        raise RuntimeError("after the decision, before the entry")
+
+    monkeypatch.setattr(decisions, "decide", broken)
+    assert decide(desk.ann, 1, "wrong").status == 500
+    assert desk.room.state("one") == "open"

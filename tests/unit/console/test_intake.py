@@ -1,0 +1,194 @@
+"""How batches of the topic of flags get into the database."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.config.sections.console import ConsoleSection
+from consumer.console import intake as module
+from consumer.console.intake import Intake, IntakeParts, Stopped
+from consumer.console.sources_of import fill_in
+from consumer.model.hooks import Hooks, Outage
+from consumer.model.verdict import encode
+from consumer.reviews import queue
+from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.flag_events import add_events
+from consumer.reviews.queue import Filters
+from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
+from storage.errors import StoreUnavailable
+from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, release
+
+NOW_MS = 1_764_000_000_000
+
+
+class Taking:
+    """An intake over a database, and what it reports."""
+
+    def __init__(self, database: Database, **settings: float) -> None:
+        self.database = database
+        self.store = SourcesStore({f"a{number}": f"s{number}" for number in range(20)})
+        self.stopping = threading.Event()
+        self.reported: list[object] = []
+        self.noted = 0
+        hooks = Hooks()
+        for kind in (EventsTaken, EventSkipped, FloodsBegan, Outage):
+            hooks.on(kind, self.reported.append)
+        section = ConsoleSection(**settings)  # type: ignore[arg-type]
+        parts = IntakeParts(database, section, self.store, lambda: NOW_MS, hooks, self._note)
+        self.intake = Intake(parts, self.stopping)
+
+    def take(self, *batches: object, lost: int = 0) -> ScriptedSource:
+        """Take batches in."""
+        source = ScriptedSource(*batches, lost=lost)  # type: ignore[arg-type]
+        self.intake.take_all(source)
+        return source
+
+    def rows(self) -> list[tuple[str, str, str | None, str | None]]:
+        """Id, state and sources of everything that is there, in the order in which it came."""
+        with self.database.reading() as connection:
+            found = queue.page(connection, Filters(state=None), "oldest", 100).rows
+        return sorted((row.article_id, row.state, row.source, row.original_source) for row in found)
+
+    def _note(self) -> None:
+        self.noted += 1
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """One that is empty."""
+    opened = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    yield opened
+    opened.close()
+
+
+def test_a_batch_is_stored_with_its_sources_and_then_committed(database: Database) -> None:
+    """The store is asked once for all of it."""
+    taking = Taking(database)
+    source = taking.take(batch(flag(1), flag(2), release(3)))
+    assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "s2", "s0"), ("a3", "released", "s3", "s0")]
+    assert source.committed == [3]
+    assert len(taking.store.calls) == 1
+    assert taking.reported == [Outage("database", "intake", None), EventsTaken("flag", 2), EventsTaken("release", 1)]
+
+
+def test_what_comes_again_changes_nothing(database: Database) -> None:
+    """It is counted as known."""
+    taking = Taking(database)
+    taking.take(batch(flag(1), flag(2)))
+    before = taking.rows()
+    taking.take(batch(flag(1), flag(2)))
+    assert taking.rows() == before
+    assert taking.reported[-1] == EventsTaken("known", 2)
+
+
+def test_a_store_that_is_away_is_not_waited_for(database: Database) -> None:
+    """Flags come in without their sources, and the store is left alone; later they are filled in."""
+    taking = Taking(database)
+    taking.store.error = StoreUnavailable("gone")
+    source = taking.take(batch(flag(1)), batch(flag(2), begin=1))
+    assert source.committed == [1, 2]
+    assert taking.rows() == [("a1", "open", None, None), ("a2", "open", None, None)]
+    assert len(taking.store.calls) == 1
+    taking.store.error = None
+    del taking.store.sources["a2"]
+    assert not fill_in(database, taking.store)
+    # An article that the store does not hold any more has no source.
+    assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0")]
+    assert not fill_in(database, taking.store)
+    assert len(taking.store.calls) == 2
+
+
+def test_a_database_that_is_away_is_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is committed before it is stored; that it is away is said, and that it is back."""
+    taking, stored, away = Taking(database), add_events, [True, True]
+
+    def failing(*arguments: object) -> object:
+        if away:
+            away.pop()
+            raise DatabaseUnavailable("no connection")
+        return stored(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "add_events", failing)
+    assert taking.take(batch(flag(1))).committed == [1]
+    assert [row[0] for row in taking.rows()] == ["a1"]
+    outages = [each for each in taking.reported if isinstance(each, Outage)]
+    assert [outage.why for outage in outages] == ["no connection", "no connection", None]
+
+
+def test_a_batch_that_others_have_is_left_to_them(database: Database) -> None:
+    """It is not committed; what was stored of it meanwhile comes again, and changes nothing."""
+    taking = Taking(database)
+    source = taking.take(batch(flag(1)), batch(flag(2), begin=1), lost=1)
+    assert (source.committed, source.abandoned) == ([2], 1)
+    taking.take(batch(flag(1)))
+    assert [row[0] for row in taking.rows()] == ["a1", "a2"]
+
+
+def test_a_batch_is_given_up_while_its_database_is_away(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has its partitions now stores it: this one waits no longer, and goes on with what it has."""
+    taking, attempts = Taking(database), []
+
+    def failing(*arguments: object) -> object:
+        attempts.append(arguments)
+        if len(attempts) == 1:
+            raise DatabaseUnavailable("no connection")
+        return add_events(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "add_events", failing)
+    source = taking.take(batch(flag(1)), batch(flag(2), begin=1), lost=1)
+    assert (source.committed, source.abandoned) == ([2], 1)
+    assert [row[0] for row in taking.rows()] == ["a2"]
+
+
+def test_it_stops_while_it_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console that ends while its database is away commits nothing."""
+    taking = Taking(database)
+
+    def failing(*_: object) -> object:
+        taking.stopping.set()
+        raise DatabaseUnavailable("no connection")
+
+    monkeypatch.setattr(module, "add_events", failing)
+    source = ScriptedSource(batch(flag(1)))
+    with pytest.raises(Stopped):
+        taking.intake.take_all(source)
+    assert source.committed == []
+
+
+def test_an_event_of_a_newer_version_is_waited_with(database: Database) -> None:
+    """Nothing of its batch is committed, and readiness says what to do."""
+    taking = Taking(database)
+    newer = encode(flag(1)).replace(b"dupwatch.verdict/1", b"dupwatch.verdict/2")
+    source = ScriptedSource(batch(flag(2), newer))
+
+    def wait() -> None:
+        with pytest.raises(Stopped):
+            taking.intake.take_all(source)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    until_s = time.monotonic() + 30
+    while not taking.reported:
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+    (outage,) = taking.reported
+    assert isinstance(outage, Outage)
+    assert outage.why is not None
+    assert "update the console" in outage.why
+    taking.stopping.set()
+    waiting.join(30)
+    assert source.committed == []
+    assert taking.rows() == []
+
+
+def test_a_flood_is_noted_within_the_batch(database: Database) -> None:
+    """And whoever announces it is woken; once it is known it is not noted again."""
+    taking = Taking(database, flood_copies=5)
+    taking.take(batch(*(flag(number) for number in range(1, 5))))
+    assert taking.noted == 0
+    taking.take(batch(flag(5)), batch(flag(6), begin=1))
+    assert taking.noted == 1
+    assert taking.reported.count(FloodsBegan(1)) == 1

@@ -1,0 +1,261 @@
+"""How decisions are carried out once they are final, by one process or several, and how floods are announced."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from typing_extensions import override
+
+from consumer.console.sending import CLAIMED_MAX, LEASE_S, PATIENT_MAX, CannotRelease, ReleasePort, Sender, SenderParts
+from consumer.model.errors import SinkError
+from consumer.model.flood import FloodEvent, encode_flood
+from consumer.model.hooks import Hooks
+from consumer.reviews import audit, decisions, floods, people, sending
+from consumer.reviews.audit import AuditFilters
+from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.flag_events import FlagEvent, add_events
+from consumer.store_tools.releases import Attribution
+from consumer.telemetry.metrics.console import ReleaseEnded
+from tests.unit.console.events_made import flag, version
+
+SCHEMA = Draft202012Validator(
+    json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "flood.schema.json").read_bytes())
+)
+NOW_MS = 1_764_000_000_000
+UNDO_MS = 10_000
+
+
+class Desk(ReleasePort):
+    """A database with decisions, and a sink that notes what it gets."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.at_ms = NOW_MS
+        self.released: list[tuple[str, str, Attribution]] = []
+        self.patient: list[bool] = []
+        self.floods: list[FloodEvent] = []
+        self.errors: list[Exception] = []
+        self.reported: list[object] = []
+        self.person = database.written(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
+
+    @override
+    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
+        self.patient.append(is_patient)
+        if self.errors:
+            raise self.errors.pop()
+        self.released.append((article_id, version, attribution))
+
+    @override
+    def announce(self, flood: FloodEvent) -> None:
+        if self.errors:
+            raise self.errors.pop()
+        self.floods.append(flood)
+
+    def sender(self) -> Sender:
+        """One that is a process of its own, as far as the database knows."""
+        hooks = Hooks()
+        hooks.on(ReleaseEnded, self.reported.append)
+        return Sender(SenderParts(self.database, self, lambda: self.at_ms, hooks))
+
+    def decided(self, count: int, note: str = "") -> list[int]:
+        """Flags that are said to be wrong; their reviews."""
+        events = [FlagEvent(flag(number)) for number in range(1, count + 1)]
+        self.database.written(lambda c: add_events(c, events, NOW_MS))
+        ids = list(range(1, count + 1))
+        decided = self.database.written(
+            lambda c: decisions.decide(c, ids, self.person.person_id, "wrong", note, NOW_MS, UNDO_MS)
+        )
+        assert decided.refused == []
+        return decided.review_ids
+
+    def due(self) -> int:
+        """How many releases are due."""
+        with self.database.reading() as connection:
+            return sending.backlog(connection, self.at_ms).due
+
+    def audited(self) -> list[tuple[str, str, str, str]]:
+        """What is in the audit log, the first first."""
+        with self.database.reading() as connection:
+            rows = audit.search(connection, AuditFilters(), None, 100).rows
+        return [(row.person, row.action, row.subject, row.why) for row in reversed(rows)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """An empty one."""
+    opened = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    yield Desk(opened)
+    opened.close()
+
+
+def test_a_release_is_sent_once_it_is_final(desk: Desk) -> None:
+    """Not before; then with the person's name and note, and the audit log has it. Nothing is sent again."""
+    desk.decided(1, "another story")
+    sender = desk.sender()
+    desk.at_ms += UNDO_MS - 1
+    assert not sender.work()
+    assert desk.released == []
+    desk.at_ms += 1
+    assert not sender.work()
+    assert desk.released == [("a1", version(1), Attribution("Ann", "another story"))]
+    assert desk.audited() == [("Ann", "release.sent", "a1", "another story")]
+    assert desk.reported == [ReleaseEnded("sent")]
+    assert not sender.work()
+    assert not desk.sender().work()
+    assert len(desk.released) == 1
+    assert desk.due() == 0
+
+
+def test_what_can_never_be_released_is_refused_with_the_reason(desk: Desk) -> None:
+    """It is not tried again."""
+    desk.decided(1)
+    desk.at_ms += UNDO_MS
+    desk.errors = [CannotRelease("its window has ended")]
+    sender = desk.sender()
+    sender.work()
+    sender.work()
+    assert (desk.released, desk.due()) == ([], 0)
+    assert desk.audited() == [("Ann", "release.refused", "a1", "its window has ended")]
+    assert desk.reported == [ReleaseEnded("refused")]
+
+
+def test_after_an_error_the_others_are_tried_and_then_it_is_again(desk: Desk) -> None:
+    """One that fails is in nobody's way, and stays with who claimed it."""
+    desk.decided(3)
+    desk.at_ms += UNDO_MS
+    desk.errors = [SinkError("no broker")]
+    sender = desk.sender()
+    with pytest.raises(SinkError):
+        sender.work()
+    assert desk.due() == 3
+    sender.work()
+    assert [name for name, _, _ in desk.released] == ["a2", "a3", "a1"]
+    assert desk.due() == 0
+
+
+def test_patience_has_an_end(desk: Desk) -> None:
+    """After so many failures a release does without the clean feed."""
+    desk.decided(1)
+    desk.at_ms += UNDO_MS
+    desk.errors = [SinkError("no record")] * PATIENT_MAX
+    sender = desk.sender()
+    for _ in range(PATIENT_MAX):
+        with pytest.raises(SinkError):
+            sender.work()
+    sender.work()
+    assert desk.patient == [*[True] * PATIENT_MAX, False]
+    assert len(desk.released) == 1
+
+
+def test_what_a_killed_process_had_claimed_is_sent_by_another(desk: Desk) -> None:
+    """Once the lease has run out, and not before: a release that was sent and not noted is sent again."""
+    desk.decided(1)
+    desk.at_ms += UNDO_MS
+    killed = desk.sender()
+    desk.errors = [SinkError("killed here")]
+    with pytest.raises(SinkError):
+        killed.work()
+    other = desk.sender()
+    assert not other.work()
+    assert desk.released == []
+    desk.at_ms += round(LEASE_S * 1_000)
+    other.work()
+    assert len(desk.released) == 1
+
+
+def test_a_process_gives_up_its_claims_before_others_may_have_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it could not send within the lease it claims again, or leaves to who has."""
+    clock_s = [1_000.0]
+    monkeypatch.setattr("consumer.console.sending.time.monotonic", lambda: clock_s[0])
+    desk.decided(2)
+    desk.at_ms += UNDO_MS
+    late = desk.sender()
+    desk.errors = [SinkError("slow")]
+    with pytest.raises(SinkError):
+        late.work()
+    clock_s[0] += LEASE_S
+    desk.at_ms += round(LEASE_S * 1_000)
+    desk.sender().work()
+    late.work()
+    assert sorted(name for name, _, _ in desk.released) == ["a1", "a2"]
+
+
+def test_a_database_that_fails_after_the_release_repeats_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release may be sent twice, and is never forgotten."""
+    desk.decided(1)
+    desk.at_ms += UNDO_MS
+    noted, away = sending.sent, [True]
+
+    def failing(*arguments: object) -> None:
+        if away:
+            away.pop()
+            raise DatabaseUnavailable("gone")
+        noted(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sending, "sent", failing)
+    sender = desk.sender()
+    with pytest.raises(DatabaseUnavailable):
+        sender.work()
+    assert desk.due() == 1
+    sender.work()
+    assert (len(desk.released), desk.due()) == (2, 0)
+    assert desk.audited() == [("Ann", "release.sent", "a1", "")]
+
+
+def test_several_processes_share_the_work(desk: Desk) -> None:
+    """None is sent twice, and none is left."""
+    count = 3 * CLAIMED_MAX
+    desk.decided(count)
+    desk.at_ms += UNDO_MS
+
+    def work() -> None:
+        sender = desk.sender()
+        while sender.work():
+            pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert desk.due() == 0
+    assert sorted(name for name, _, _ in desk.released) == sorted(f"a{number}" for number in range(1, count + 1))
+
+
+def flooded(desk: Desk, copies: int, at_ms: int = NOW_MS) -> None:
+    """A story gets many copies."""
+    events = [FlagEvent(flag(number), "s", "wire") for number in range(1, copies + 1)]
+
+    def stored(connection: object) -> None:
+        added = add_events(connection, events, at_ms)  # type: ignore[arg-type]
+        assert len(floods.note_floods(connection, added.stories, at_ms, 60, copies)) == 1  # type: ignore[arg-type]
+
+    desk.database.written(stored)
+
+
+def test_a_flood_is_announced_once_it_was_sent(desk: Desk) -> None:
+    """After an error again, and then no more; the event is as its schema says."""
+    flooded(desk, 5)
+    desk.errors = [SinkError("no broker")]
+    sender = desk.sender()
+    with pytest.raises(SinkError):
+        sender.work()
+    sender.work()
+    sender.work()
+    (event,) = desk.floods
+    assert (event.original, event.source, event.copies) == ("a0", "wire", 5)
+    SCHEMA.validate(json.loads(encode_flood(event)))
+    assert event.began_at == "2025-11-24T16:00:00.000Z"
+
+
+def test_a_flood_of_long_ago_is_not_announced(desk: Desk) -> None:
+    """A console that reads a topic again does not tell of it as if it were now."""
+    flooded(desk, 5)
+    desk.at_ms += 2 * 86_400_000
+    desk.sender().work()
+    assert desk.floods == []
+    with desk.database.reading() as connection:
+        assert floods.unannounced(connection, 9) == []

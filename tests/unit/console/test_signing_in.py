@@ -1,0 +1,276 @@
+"""Signing in and out: who gets a session, when it ends, and how fast somebody may guess."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from consumer.reviews import audit, passwords, people
+from consumer.reviews.audit import AuditFilters, Entry
+from tests.unit.console.serving import PASSWORD, Answer, Browser, Served, served
+
+
+def entries(console: Served, action: str) -> list[Entry]:
+    """Return what the audit log has of an action, the latest first."""
+    with console.database.reading() as connection:
+        return list(audit.every(connection, AuditFilters(action=action)))
+
+
+def is_in(browser: Browser) -> bool:
+    """Return whether somebody is signed in."""
+    return browser.get("/me").status == 200
+
+
+def cookie(answer: Answer, name: str) -> str:
+    """Return the line that sets a cookie."""
+    return next(line for line in answer.all_headers("set-cookie") if line.startswith(f"{name}="))
+
+
+def test_a_name_and_a_password_begin_a_session(console: Served) -> None:
+    """It leads to where the person wanted to go, and is in the audit log with name and address."""
+    console.add("李娜")
+    browser = console.browser()
+    sent = browser.get("/me?done=role")
+    assert sent.header("location") == "/sign-in?back=%2Fme%3Fdone%3Drole"
+    form = browser.get(sent.header("location"))
+    assert 'value="/me?done=role"' in form.text
+    answer = browser.post(
+        "/sign-in", {"token": form.token, "back": "/me?done=role", "name": " 李娜 ", "password": PASSWORD}
+    )
+    assert (answer.status, answer.header("location")) == (303, "/me?done=role")
+    assert "李娜" in browser.get("/me").shown
+    (entry,) = entries(console, "session.begin")
+    assert (entry.person, entry.address, entry.at_ms) == ("李娜", "127.0.0.1", console.clock())
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example/",
+        "/\t/evil.example",
+        "/me\r\nSet-Cookie: a=b",
+        "javascript:alert(1)",
+        "",
+        "me",
+        "/" + "a" * 2_001,
+    ],
+)
+def test_signing_in_leads_to_this_console_only(console: Served, back: str) -> None:
+    """A link to the sign-in page may not name another site to go on to."""
+    console.add("Ann")
+    answer = console.browser().sign_in("Ann", back=back)
+    assert (answer.status, answer.header("location")) == (303, "/")
+    assert "a" not in {line.partition("=")[0] for line in answer.all_headers("set-cookie")}
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [("Ann", "wrong"), ("Nobody", PASSWORD), ("Bob", PASSWORD), ("Ann", ""), ("", ""), ("Ann", PASSWORD + "x" * 1_000)],
+)
+def test_whoever_fails_learns_nothing(console: Served, name: str, password: str) -> None:
+    """One sentence for a wrong password, a name that nobody has, and an account that is disabled."""
+    console.add("Ann")
+    bob = console.add("Bob")
+    console.database.written(lambda c: people.disable(c, bob.person_id, console.clock()))
+    browser = console.browser()
+    answer = browser.sign_in(name, password)
+    assert answer.status == 403
+    assert "The name or the password is wrong." in answer.shown
+    assert not is_in(browser)
+    assert "dupwatch_console" not in browser.cookies
+    (entry,) = entries(console, "session.refused")
+    assert (entry.person, entry.subject, entry.address) == ("", name, "127.0.0.1")
+    assert password not in {entry.subject, entry.why} or not password
+
+
+def test_an_unknown_name_costs_as_much_work_as_a_known_one(console: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the time would tell which names there are: in both cases one password is compared with one hash."""
+    console.add("Ann")
+    hasher = passwords._HASHER
+    compared: list[str] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            return getattr(hasher, name)
+
+        def verify(self, hashed: str, password: str) -> bool:
+            compared.append(hashed)
+            return hasher.verify(hashed, password)
+
+    monkeypatch.setattr(passwords, "_HASHER", Counting())
+    costs = []
+    for name in ("Ann", "Nobody"):
+        compared.clear()
+        console.browser().sign_in(name, "wrong")
+        costs.append([hashed.split("$")[:4] for hashed in compared])
+    assert costs[0] == costs[1]
+    assert len(costs[0]) == 1
+
+
+def test_each_sign_in_has_a_secret_of_its_own(console: Served) -> None:
+    """What the browser had before does nothing afterwards, whoever has put it there."""
+    console.add("Ann")
+    browser = console.browser()
+    browser.cookies["dupwatch_console"] = "A" * 43
+    browser.sign_in("Ann")
+    first = browser.cookies["dupwatch_console"]
+    assert first != "A" * 43
+    browser.sign_in("Ann")
+    second = browser.cookies["dupwatch_console"]
+    assert second != first
+    browser.cookies["dupwatch_console"] = first
+    assert not is_in(browser)
+    browser.cookies["dupwatch_console"] = second
+    assert is_in(browser)
+
+
+def test_only_a_hash_of_the_secret_is_kept(console: Served, tmp_path: Path) -> None:
+    """Whoever reads the database has no session by it."""
+    browser = console.signed_in("Ann")
+    kept = b"".join(path.read_bytes() for path in tmp_path.glob("console.db*"))
+    assert b"Ann" in kept
+    assert browser.cookies["dupwatch_console"].encode() not in kept
+    assert PASSWORD.encode() not in kept
+
+
+def test_signing_out_ends_the_session(console: Served) -> None:
+    """The cookie goes, does nothing if somebody kept it, and the audit log has it; other sessions stay."""
+    browser, other = console.signed_in("Ann"), console.browser()
+    other.sign_in("Ann")
+    kept = dict(browser.cookies)
+    answer = browser.send("/sign-out")
+    assert (answer.status, answer.header("location")) == (303, "/sign-in")
+    assert "dupwatch_console" not in browser.cookies
+    browser.cookies = kept
+    assert not is_in(browser)
+    assert is_in(other)
+    assert [entry.person for entry in entries(console, "session.end")] == ["Ann"]
+
+
+def test_a_session_ends_when_it_is_not_used(tmp_path: Path) -> None:
+    """After idle_s; one that is used goes on."""
+    with served(tmp_path, idle_s=600.0) as console:
+        used, idle = console.signed_in("Ann"), console.signed_in("Wei")
+        for _ in range(3):
+            console.clock.pass_s(400)
+            assert is_in(used)
+        assert not is_in(idle)
+
+
+def test_a_session_ends_at_last(tmp_path: Path) -> None:
+    """After session_s, however much it is used."""
+    with served(tmp_path, idle_s=600.0, session_s=1_000.0) as console:
+        browser = console.signed_in("Ann")
+        console.clock.pass_s(500)
+        assert is_in(browser)
+        console.clock.pass_s(501)
+        assert not is_in(browser)
+
+
+def test_cookies_are_for_this_console_alone(console: Served) -> None:
+    """No script reads them, and forms of other sites do not send them."""
+    console.add("Ann")
+    browser = console.browser()
+    line = cookie(browser.get("/sign-in"), "dupwatch_form")
+    assert {part.strip().lower() for part in line.split(";")[1:]} == {"httponly", "path=/", "samesite=lax"}
+    line = cookie(browser.sign_in("Ann"), "dupwatch_console")
+    given = {part.strip().lower() for part in line.split(";")[1:]}
+    assert given == {"httponly", "path=/", "samesite=lax", "max-age=604800"}
+
+
+def test_over_tls_no_other_host_can_set_the_cookies(tmp_path: Path) -> None:
+    """They are sent over TLS only, have the prefix that makes browsers strict, and http pages are another origin."""
+    with served(tmp_path, is_tls=True) as console:
+        console.add("Ann")
+        browser = console.browser()
+        first = browser.get("/sign-in")
+        (line,) = first.all_headers("set-cookie")
+        assert line.startswith("__Host-dupwatch-form=")
+        form = {"token": first.token, "name": "Ann", "password": PASSWORD}
+        assert browser.post("/sign-in", form, origin=browser.url).status == 403
+        answer = browser.post("/sign-in", form, origin=browser.url.replace("http:", "https:"))
+        assert answer.status == 303
+        (line,) = answer.all_headers("set-cookie")
+        given = {part.strip().lower() for part in line.split(";")[1:]}
+        assert line.startswith("__Host-dupwatch=")
+        assert given == {"httponly", "path=/", "samesite=lax", "secure", "max-age=604800"}
+
+
+def test_guessing_is_slowed_by_name(tmp_path: Path) -> None:
+    """After failures_max even the right password has to wait; other names do not, from another address."""
+    with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+        console.add("Ann")
+        console.add("Wei")
+        for guess in range(3):
+            assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
+        answer = guessed(console, "Ann", "10.0.0.9", PASSWORD)
+        assert answer.status == 429
+        assert "too many failed attempts" in answer.shown
+        assert 0 < int(answer.header("retry-after")) <= 900
+        assert len(entries(console, "session.refused")) == 3
+        assert guessed(console, "Wei", "10.0.0.9", PASSWORD).status == 303
+        console.clock.pass_s(int(answer.header("retry-after")))
+        assert guessed(console, "Ann", "10.0.0.9", PASSWORD).status == 303
+
+
+def test_guessing_is_slowed_by_address(tmp_path: Path) -> None:
+    """Whoever tries one password with many names waits as well; somebody at another address does not."""
+    with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+        console.add("Ann")
+        for guess in range(3):
+            assert guessed(console, f"name-{guess}", "10.0.0.1").status == 403
+        assert guessed(console, "Ann", "10.0.0.1", PASSWORD).status == 429
+        assert guessed(console, "Ann", "10.0.0.2", PASSWORD).status == 303
+
+
+def test_an_own_account_does_not_help_to_guess(tmp_path: Path) -> None:
+    """Signing in between guesses does not forgive them to the address."""
+    with served(tmp_path, failures_max=3) as console:
+        console.add("Ann")
+        for guess in range(3):
+            assert console.browser().sign_in(f"name-{guess}", "wrong").status == 403
+            if guess < 2:
+                assert console.browser().sign_in("Ann").status == 303
+        assert console.browser().sign_in("Ann").status == 429
+
+
+def test_a_sign_in_forgives_the_name(tmp_path: Path) -> None:
+    """Somebody who mistypes now and then never waits."""
+    with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+        console.add("Ann")
+        for number in range(4):
+            assert guessed(console, "Ann", f"10.0.1.{number}").status == 403
+            assert guessed(console, "Ann", f"10.0.2.{number}", PASSWORD).status == 303
+
+
+def test_guessing_at_once_is_no_way_around(tmp_path: Path) -> None:
+    """Of many guesses at the same time no more are compared than threads make at once beyond the limit."""
+    with served(tmp_path, failures_max=3, threads=2) as console:
+        console.add("Ann")
+        token = (asked := console.browser()).get("/sign-in").token
+        statuses: list[int] = []
+
+        def guess() -> None:
+            form = {"token": token, "name": "Ann", "password": "wrong"}
+            browser = console.browser()
+            browser.cookies = dict(asked.cookies)
+            statuses.append(browser.post("/sign-in", form).status)
+
+        threads = [threading.Thread(target=guess) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(statuses) == 12
+        assert statuses.count(403) <= 3 + 2
+        assert statuses.count(403) + statuses.count(429) == 12
+
+
+def guessed(console: Served, name: str, address: str, password: str = "wrong") -> Answer:
+    """Sign in from an address, through a proxy that signs nobody in."""
+    browser = console.browser()
+    token = browser.get("/sign-in").token
+    form = {"token": token, "name": name, "password": password}
+    return browser.post("/sign-in", form, x_forwarded_for=address)

@@ -1,0 +1,211 @@
+"""Stories: what spreads, one with all its copies, deciding many at once, and who copies whom."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.reviews import floods
+from storage.errors import StoreUnavailable
+from tests.unit.console.desks import Office, Page, decide, office, page
+from tests.unit.console.newsroom import BEGAN_MS, article
+from tests.unit.console.serving import Answer
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Office]:
+    """A console in which ten flags at most are decided at once."""
+    with office(tmp_path, page_rows=5, reviewed_at_once_max=10) as opened:
+        yield opened
+
+
+def told(desk: Office, name: str, copies: int, *, minute: int = 250, source: str = "post") -> int:
+    """A story with so many copies, one a minute; its number."""
+    original = article(name, f"The {name}", "Text.", source="wire")
+    flags = [
+        desk.room.flag(article(f"{name}-{n}", f"{name} {n}", "Text.", source=source), original, 0.9, minute=minute + n)
+        for n in range(copies)
+    ]
+    return flags[0].story_id
+
+
+def sections(opened: Page) -> dict[str, list[str]]:
+    """The titles of each list of stories."""
+    found = {}
+    for section in opened.all("main section"):
+        heading = section.css_first("h2")
+        if heading is not None:
+            found[heading.text()] = [" ".join(node.text().split()) for node in section.css("h3, .floods li > a")]
+    return found
+
+
+def test_the_largest_and_those_that_spread(desk: Office) -> None:
+    """Each list has its own order: copies within the span, and copies at all."""
+    told(desk, "old", 6, minute=0)
+    told(desk, "new", 3)
+    opened = page(desk.ann, "/stories?within=1h")
+    assert sections(opened)["Spreading fastest now"] == ["The new"]
+    assert sections(opened)["Largest"] == ["The old", "The new"]
+    assert opened.texts("nav.tabs a") == ["1 hour", "1 day", "1 week"]
+    assert opened.texts("nav.tabs [aria-current]") == ["1 hour"]
+    assert "3 copies 3 within 1 hour 3 not decided wire · last 24 Nov 2025, 15:12:00 UTC" in opened.answer.shown
+    assert desk.articles.asked[-1] == (2, False)
+    assert sections(page(desk.ann, "/stories"))["Spreading fastest now"] == ["The old", "The new"]
+
+
+def test_a_flood_is_one_line(desk: Office) -> None:
+    """However many copies it has."""
+    story_id = told(desk, "flood", 8)
+    desk.room.database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, 5))
+    (line,) = page(desk.ann, "/stories").texts(".floods li")
+    assert line.startswith("The flood 8 copies from 24 Nov 2025, 15:10:00 UTC to 24 Nov 2025, 15:17:00 UTC")
+    desk.served.clock.pass_s(7_200)
+    assert page(desk.ann, "/stories?within=1h").texts(".floods li") == []
+
+
+def test_no_stories_yet(desk: Office) -> None:
+    """The pages say so."""
+    assert "No stories yet." in page(desk.ann, "/stories").answer.shown
+    assert "No source copied another within 1 day." in page(desk.ann, "/sources").answer.shown
+    told(desk, "old", 1, minute=0)
+    assert "No story got a copy within 1 hour." in page(desk.ann, "/stories?within=1h").answer.shown
+
+
+@pytest.mark.parametrize("path", ["/stories", "/sources"])
+def test_a_span_that_is_none_is_said(desk: Office, path: str) -> None:
+    """With those that there are."""
+    answer = desk.ann.get(f"{path}?within=1y")
+    assert answer.status == 400
+    assert "it can be 1h, 24h, 7d." in answer.shown
+
+
+def test_an_original_and_its_copies_over_time(desk: Office) -> None:
+    """Copies come page by page in order of arrival, each with its figures, and the picture says what it shows."""
+    story_id = told(desk, "story", 7)
+    opened = page(desk.ann, f"/stories/{story_id}")
+    assert opened.texts("h1") == ["The story"]
+    assert opened.texts("ol.queue h3") == [f"story {n}" for n in range(5)]
+    assert opened.flags() == [1, 2, 3, 4, 5]
+    later = page(desk.ann, opened.link("Later copies"))
+    assert later.flags() == [6, 7]
+    assert page(desk.ann, later.link("Earlier copies")).flags() == [1, 2, 3, 4, 5]
+    assert len(opened.all("svg rect")) == 7
+    label = opened.all("svg")[0].attributes["aria-label"] or ""
+    assert label.startswith("Copies over time. Most came from 24 Nov 2025, 15:")
+    assert "7 copies" in opened.answer.shown
+    assert opened.hrefs("ol.queue [data-item]")[0] == f"/flags/1?order=oldest&story_id={story_id}"
+    assert desk.ann.get(f"/stories/{story_id}?after=nonsense").status == 400
+
+
+def test_a_story_is_shown_without_the_store_and_without_its_original(desk: Office) -> None:
+    """By its ids."""
+    story_id = told(desk, "story", 1)
+    desk.articles.error = StoreUnavailable("no route")
+    opened = page(desk.ann, f"/stories/{story_id}")
+    assert opened.texts("h1") == ["story"]
+    assert "The store does not answer" in opened.answer.shown
+    assert "The store does not answer" in page(desk.ann, "/stories").answer.shown
+    desk.articles.error = None
+    desk.articles.views.clear()
+    assert "The store no longer has the original." in page(desk.ann, f"/stories/{story_id}").answer.shown
+
+
+def confirmed(desk: Office, story_id: int, decision: str, note: str = "") -> Answer:
+    """Open the page that asks, and say yes."""
+    path = f"/stories/{story_id}/decide"
+    opened = page(desk.ann, f"{path}?decision={decision}")
+    return desk.ann.post(path, {**opened.form(path), "note": note})
+
+
+@pytest.mark.parametrize(("decision", "copies"), [("right", 3), ("wrong", 0)])
+def test_all_open_flags_of_a_story_at_once(desk: Office, decision: str, copies: int) -> None:
+    """After a page that says how many and what it means; others keep what was decided about them."""
+    story_id = told(desk, "story", 4)
+    decide(desk.ann, 1, "wrong")
+    asking = page(desk.ann, f"/stories/{story_id}/decide?decision={decision}")
+    assert f"3 flags are {decision}" in asking.texts("button")
+    assert ("3 articles go into the clean feed" in asking.answer.shown) == (decision == "wrong")
+    desk.served.clock.pass_s(1)
+    answer = confirmed(desk, story_id, decision, "One story.")
+    shown = page(desk.ann, answer.header("location"))
+    assert f"3 flags decided: {decision}." in shown.answer.shown
+    assert shown.texts(".decided button") == ["Undo"]
+    assert [desk.room.state(f"story-{n}") for n in range(4)] == ["wrong", *[decision] * 3]
+    assert desk.room.row("story-1").copies == copies
+    assert desk.audited()[1:] == [("Ann", f"flag.{decision}", f"story-{n}") for n in (1, 2, 3)]
+
+
+def test_many_are_undone_together(desk: Office) -> None:
+    """Only those of that decision, only in time, and only by whoever decided."""
+    story_id = told(desk, "story", 4)
+    decide(desk.ann, 1, "right")
+    desk.served.clock.pass_s(1)
+    location = confirmed(desk, story_id, "wrong").header("location")
+    form = page(desk.ann, location).form(f"/stories/{story_id}/undo")
+    bob = desk.colleague()
+    assert bob.send(f"/stories/{story_id}/undo", at_ms=form["at_ms"]).status == 409
+    answer = desk.ann.post(f"/stories/{story_id}/undo", form)
+    assert "Undone: it is open again." in page(desk.ann, answer.header("location")).answer.shown
+    assert [desk.room.state(f"story-{n}") for n in range(4)] == ["right", "open", "open", "open"]
+    assert desk.ann.post(f"/stories/{story_id}/undo", form).status == 409
+    desk.served.clock.pass_s(1)
+    form = page(desk.ann, confirmed(desk, story_id, "wrong").header("location")).form(f"/stories/{story_id}/undo")
+    desk.served.clock.pass_s(11)
+    assert desk.ann.post(f"/stories/{story_id}/undo", form).status == 409
+    assert desk.room.state("story-3") == "wrong"
+
+
+def test_no_more_than_so_many_at_once(desk: Office) -> None:
+    """The page says that there are more, and the rest is left open."""
+    story_id = told(desk, "story", 13)
+    asking = page(desk.ann, f"/stories/{story_id}/decide?decision=right")
+    assert "at most 10 are decided at once" in asking.answer.shown
+    confirmed(desk, story_id, "right")
+    assert [desk.room.state(f"story-{n}") for n in range(13)] == ["right"] * 10 + ["open"] * 3
+
+
+def test_flags_that_come_in_meanwhile_are_not_decided(desk: Office) -> None:
+    """Nobody has been asked about them."""
+    story_id = told(desk, "story", 2)
+    path = f"/stories/{story_id}/decide"
+    form = page(desk.ann, f"{path}?decision=wrong").form(path)
+    desk.room.flag(article("late", "Late", "x"), article("story", "The story", "Text."), 0.9, minute=1)
+    desk.ann.post(path, {**form, "note": ""})
+    assert desk.room.state("story-1") == "wrong"
+    assert desk.room.state("late") == "open"
+
+
+def test_others_may_have_decided_meanwhile(desk: Office) -> None:
+    """Then nothing is decided twice; where nothing is left, the page says so."""
+    story_id = told(desk, "story", 2)
+    path = f"/stories/{story_id}/decide"
+    form = page(desk.ann, f"{path}?decision=wrong").form(path)
+    bob = desk.colleague()
+    decide(bob, 1, "right")
+    decide(bob, 2, "right")
+    late = desk.ann.post(path, {**form, "note": ""})
+    assert late.status == 409
+    assert "Nothing was decided" in late.shown
+    assert "No flag of this story is open." in page(desk.ann, f"{path}?decision=wrong").answer.shown
+
+
+@pytest.mark.parametrize("decision", ["skip", "all", ""])
+def test_many_are_right_or_wrong(desk: Office, decision: str) -> None:
+    """There is no skipping in bulk."""
+    story_id = told(desk, "story", 1)
+    assert desk.ann.get(f"/stories/{story_id}/decide?decision={decision}").status == 400
+    answer = desk.ann.send(f"/stories/{story_id}/decide", decision=decision, up_to="9")
+    assert answer.status == 400
+    assert desk.room.state("story-0") == "open"
+
+
+def test_who_copies_whom(desk: Office) -> None:
+    """As a table, the most first, and as a list whose links lead to the flags."""
+    told(desk, "a", 3, source="post")
+    told(desk, "b", 1, source="wire")
+    opened = page(desk.ann, "/sources")
+    assert opened.texts("thead th") == ["wire"]
+    assert opened.texts("tbody tr") == ["post 3", "wire 1"]
+    assert opened.texts("ol.queue li") == ["post copies wire 3", "wire copies itself 1"]
+    assert opened.hrefs("tbody a")[0] == "/?state=any&source=post&original_source=wire"
+    assert len(page(desk.ann, opened.hrefs("tbody a")[0]).flags()) == 3

@@ -1,0 +1,195 @@
+"""Events, people and checks for the tests of the console's data."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from consumer.model.verdict import Released, Verdict
+from consumer.reviews import people
+from consumer.reviews.database import Database
+from consumer.reviews.flag_events import Added, FlagEvent, NearMiss, add_events, add_near_misses
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows
+from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
+from consumer.reviews.tally import tally
+from consumer.text.timestamps import rfc3339
+
+NOW_MS = 1_790_000_000_000
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
+
+
+class Address(NamedTuple):
+    """What a database is opened with."""
+
+    url: str
+    password: str | None
+
+
+def flagged(
+    article: str,
+    original: str,
+    *,
+    version: str = "aa",
+    original_version: str = "aa",
+    cluster: str | None = None,
+    similarity: float | None = 0.9,
+    at_ms: int = NOW_MS,
+    sources: tuple[str | None, str | None] = ("a", "b"),
+    **fields: Any,  # noqa: ANN401  # whichever of a verdict's
+) -> FlagEvent:
+    """The event of a flag."""
+    values = {
+        "id": article,
+        "version": version,
+        "outcome": "duplicate",
+        "duplicate_of": original,
+        "duplicate_of_version": original_version,
+        "cluster": cluster if cluster is not None else original,
+        "distance": 2,
+        "similarity": similarity,
+        "fingerprint": "0" * 16,
+        "scheme": "made",
+        "arrived_at": rfc3339(at_ms),
+        "decided_at": rfc3339(at_ms + 5),
+        **fields,
+    }
+    return FlagEvent(Verdict(**values), *sources)
+
+
+def released(flag: FlagEvent, *, at_ms: int = NOW_MS + 1_000) -> FlagEvent:
+    """The event of the release of a flag, as the judge makes it."""
+    verdict = flag.verdict
+    assert verdict.duplicate_of is not None
+    assert verdict.duplicate_of_version is not None
+    released_verdict = Verdict(
+        id=verdict.id,
+        version=verdict.version,
+        outcome="unique",
+        cluster=verdict.id,
+        fingerprint=verdict.fingerprint,
+        scheme=verdict.scheme,
+        arrived_at=verdict.arrived_at,
+        decided_at=rfc3339(at_ms),
+        released=Released(
+            duplicate_of=verdict.duplicate_of,
+            duplicate_of_version=verdict.duplicate_of_version,
+            flagged_at=verdict.decided_at,
+        ),
+    )
+    return FlagEvent(released_verdict, flag.source, flag.original_source)
+
+
+def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_in: float = 20.0) -> NearMiss:
+    """A sampled pair."""
+    truncated = False
+    return NearMiss(article, "aa", original, "aa", similarity, 9, sampled_in, truncated, NOW_MS, NOW_MS + 5, "a", "b")
+
+
+def add(database: Database, *events: FlagEvent) -> Added:
+    """Take in events as one batch."""
+    return written(database, add_events, events, NOW_MS)
+
+
+def add_missed(database: Database, *pairs: NearMiss) -> int:
+    """Take in near misses as one batch."""
+    return written(database, add_near_misses, pairs)
+
+
+def add_person(database: Database, name: str, role: people.Role = "reviewer") -> people.Person:
+    """Add somebody without a password."""
+    return written(database, people.add_person, name, role, NOW_MS)
+
+
+def read(
+    database: Database,
+    work: Callable[Concatenate[Connection, Given], Result],
+    *args: Given.args,
+    **fields: Given.kwargs,
+) -> Result:
+    """Return what a function reads."""
+    with database.reading() as connection:
+        return work(connection, *args, **fields)
+
+
+def written(
+    database: Database,
+    work: Callable[Concatenate[Connection, Given], Result],
+    *args: Given.args,
+    **fields: Given.kwargs,
+) -> Result:
+    """Return what a function returns that writes."""
+    return database.written(lambda connection: work(connection, *args, **fields))
+
+
+def rows_of(database: Database) -> dict[str, FlagRow]:
+    """Return all flags and near misses by article."""
+    with database.reading() as connection:
+        return {row.article_id: row for row in map(flag_row, connection.execute(flag_rows().order_by(FLAGS.c.flag_id)))}
+
+
+def flag_ids(database: Database) -> list[int]:
+    """Return the numbers of all flags, in order."""
+    with database.reading() as connection:
+        return list(connection.execute(select(FLAGS.c.flag_id).order_by(FLAGS.c.flag_id)).scalars())
+
+
+def check_counts(database: Database) -> None:
+    """Check that what is counted is what there is: in stories, and of each kind and state."""
+    with database.reading() as connection:
+        flags = connection.execute(select(FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.arrived_ms)).all()
+        stories = connection.execute(select(STORIES)).all()
+        counted = tally(connection)
+    for story in stories:
+        own = [flag for flag in flags if flag.story_id == story.story_id]
+        copies = [flag.state for flag in own if flag.kind == "flag"]
+        assert story.copies == sum(state in IN_FORCE for state in copies), story
+        assert story.open_copies == sum(state in UNDECIDED for state in copies), story
+        if own:
+            times = [flag.arrived_ms for flag in own]
+            assert (story.first_ms, story.last_ms) == (min(times), max(times)), story
+    for (kind, state), number in counted.items():
+        assert number == sum((flag.kind, flag.state) == (kind, state) for flag in flags), (kind, state)
+
+
+def cleared(database: Database) -> Database:
+    """Delete everything: the next example of a property begins."""
+    with database.begin() as connection:
+        for table in reversed(METADATA.sorted_tables):
+            if table is TALLY:
+                connection.execute(update(TALLY).values(flags=0))
+            else:
+                connection.execute(delete(table))
+    return database
+
+
+def number_of(database: Database, table: Any) -> int:  # noqa: ANN401  # any of the tables
+    """Return how many rows a table has."""
+    with database.reading() as connection:
+        return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def at_once(works: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Let each work be done by a thread of its own, all at the same time; return what they return."""
+    gate = threading.Barrier(len(works))
+    found: list[Result | BaseException | None] = [None] * len(works)
+
+    def run(number: int) -> None:
+        gate.wait()
+        try:
+            found[number] = works[number]()
+        except BaseException as error:  # noqa: BLE001  # raised again below
+            found[number] = error
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    results: list[Result] = []
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+        results.append(each)  # type: ignore[arg-type]
+    return results

@@ -1,0 +1,142 @@
+"""Whatever order events come in, and how often: the stories are those of all events together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from consumer.reviews import people
+from consumer.reviews.database import Database
+from consumer.reviews.decisions import Decision, decide, undo
+from consumer.reviews.flag_events import FlagEvent
+from consumer.reviews.tables import FLAGS, STORIES
+from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, flag_ids, flagged, released, written
+
+Version = tuple[str, str]
+VERSIONS: Final[list[Version]] = [(article, version) for article in "abcdefgh" for version in ("00", "11")]
+EXAMPLES = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[list[FlagEvent]]:
+    """Batches of events: of flags on earlier versions, of releases of some, in any order, and some of them again."""
+    events: list[FlagEvent] = []
+    for number in draw(st.sets(st.integers(1, len(VERSIONS) - 1), min_size=1)):
+        article, version = VERSIONS[number]
+        original, original_version = VERSIONS[draw(st.integers(0, number - 1))]
+        cluster = draw(st.sampled_from([original, VERSIONS[draw(st.integers(0, number - 1))][0]]))
+        flag = flagged(
+            article,
+            original,
+            version=version,
+            original_version=original_version,
+            cluster=cluster,
+            at_ms=NOW_MS + draw(st.integers(0, 50)),
+        )
+        events.append(flag)
+        if draw(st.integers(0, 3)) == 0:
+            events.append(released(flag))
+    events += draw(st.lists(st.sampled_from(events), max_size=10))
+    shuffled = draw(st.permutations(events))
+    ends = sorted(draw(st.sets(st.integers(1, len(shuffled)), max_size=6)) | {len(shuffled)})
+    return [shuffled[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def roots_of(events: Sequence[FlagEvent]) -> dict[Version, str]:
+    """The root of each flag, from all events at once."""
+    flags = {_key(event): event.verdict for event in events if event.verdict.outcome == "duplicate"}
+    gone = {_key(event) for event in events if event.verdict.outcome == "unique"}
+
+    def root(key: Version) -> str:
+        flag = flags[key]
+        original = (str(flag.duplicate_of), str(flag.duplicate_of_version))
+        if original in gone:
+            return original[0]
+        return root(original) if original in flags else str(flag.cluster)
+
+    return {key: root(key) for key in flags}
+
+
+def _key(event: FlagEvent) -> Version:
+    return event.verdict.id, str(event.verdict.version)
+
+
+def stored_roots(database: Database) -> dict[Version, str]:
+    """The root of each flag, as it is stored."""
+    query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).join(STORIES)
+    with database.reading() as connection:
+        return {(row.article_id, row.version): row.root_id for row in connection.execute(query)}
+
+
+@EXAMPLES
+@given(batches=streams())
+def test_stories_are_those_of_all_events_together(database: Database, batches: list[list[FlagEvent]]) -> None:
+    """Members, roots and counts, after chains, merges, releases and repeats in any order."""
+    cleared(database)
+    added = [add(database, *batch) for batch in batches]
+    events = [event for batch in batches for event in batch]
+    roots = roots_of(events)
+    assert stored_roots(database) == roots
+    released_keys = {_key(event) for event in events if event.verdict.outcome == "unique"}
+    copies = Counter(root for key, root in roots.items() if key not in released_keys)
+    with database.reading() as connection:
+        counted = {row.root_id: row.copies for row in connection.execute(select(STORIES))}
+    assert {root: number for root, number in counted.items() if number} == dict(copies)
+    assert sum(sum(each[:4]) for each in added) == len(events)
+    assert sum(each.releases for each in added) == len(released_keys)
+    check_counts(database)
+
+
+Choice = Decision | Literal["undo"]
+CHOICES: Final[tuple[Choice, ...]] = ("right", "wrong", "skip", "undo")
+DECISIONS = st.lists(
+    st.tuples(st.integers(0, 20), st.sampled_from(CHOICES), st.sampled_from([0, 1])),
+    max_size=4,
+)
+
+
+@EXAMPLES
+@given(batches=streams(), decisions=st.lists(DECISIONS, min_size=8, max_size=8))
+def test_counts_hold_while_people_decide(
+    database: Database,
+    batches: list[list[FlagEvent]],
+    decisions: list[list[tuple[int, Choice, int]]],
+) -> None:
+    """Decisions and their undoing come between batches; stories do not depend on them."""
+    cleared(database)
+    both = [written(database, people.add_person, name, "reviewer", NOW_MS).person_id for name in "xy"]
+    reviews: list[int] = []
+    for batch, choices in zip(batches, decisions, strict=False):
+        add(database, *batch)
+        ids = flag_ids(database)
+        for number, choice, who in choices:
+            if choice == "undo":
+                for review in reviews[number : number + 1]:
+                    written(database, undo, review, both[who], NOW_MS)
+            else:
+                wanted = [ids[number % len(ids)], ids[-1]]
+                decided = written(database, decide, wanted, both[who], choice, "", NOW_MS, 10)
+                reviews += decided.review_ids
+        check_counts(database)
+    done = [event for batch in batches[: len(decisions)] for event in batch]
+    assert stored_roots(database) == roots_of_stored(done)
+
+
+def roots_of_stored(events: Sequence[FlagEvent]) -> dict[Version, str]:
+    """The roots where only a part of the events has come: what is known from its release alone has no cluster."""
+    flags = [event for event in events if event.verdict.outcome == "duplicate"]
+    known = {_key(event) for event in flags}
+    only_released = [event for event in events if event.verdict.outcome == "unique" and _key(event) not in known]
+    made = [
+        flagged(
+            event.verdict.id,
+            event.verdict.released.duplicate_of,  # type: ignore[union-attr]
+            version=str(event.verdict.version),
+            original_version=event.verdict.released.duplicate_of_version,  # type: ignore[union-attr]
+        )
+        for event in only_released
+    ]
+    return roots_of([*events, *made])

@@ -1,0 +1,298 @@
+"""The database itself: how it is opened, how transactions get along, and what happens when it is away."""
+
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from consumer.model.errors import ConfigError
+from consumer.reviews import database as database_module
+from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.tables import METADATA, NOTES, SOURCES, TALLY
+from deploy.local.postgres import Postgres
+from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of
+
+RACES = 12
+
+
+def source_names(database: Database) -> list[str]:
+    """What a test has stored."""
+    return read(database, lambda c: list(c.execute(select(SOURCES.c.name).order_by(SOURCES.c.source_id)).scalars()))
+
+
+def test_migrations_make_the_tables(database: Database) -> None:
+    """What the newest migration leaves is what the code expects, on both databases."""
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, METADATA) == []
+        indexes = {index.name for table in METADATA.sorted_tables for index in table.indexes}
+        names = (
+            "SELECT name FROM sqlite_master"
+            if connection.dialect.name == "sqlite"
+            else "SELECT indexname FROM pg_indexes"
+        )
+        assert indexes <= set(connection.execute(text(names)).scalars())
+    assert number_of(database, TALLY) == 10
+
+
+def test_opening_again_changes_nothing(address: Address, database: Database) -> None:
+    """What is stored is there."""
+    with database.begin() as connection:
+        connection.execute(insert(SOURCES).values(name="kept"))
+    opened_database(*address).close()
+    assert source_names(database) == ["kept"]
+
+
+def test_processes_that_open_a_new_database_at_once(address: Address) -> None:
+    """One makes the tables, and the others wait for it."""
+    for opened in at_once([lambda: opened_database(*address)] * 6):
+        assert number_of(opened, TALLY) == 10
+        opened.close()
+
+
+def test_a_newer_database_is_refused(address: Address, database: Database) -> None:
+    """An older version would spoil it."""
+    with database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigError, match="a newer dupwatch has changed it"):
+        opened_database(*address)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("nonsense", "is no address"),
+        ("mysql://localhost/x", "is not possible"),
+        ("sqlite://", "is not possible"),
+        ("sqlite:///:memory:", "is not possible"),
+        ("sqlite:///x.db?mode=ro", "is not possible"),
+        ("sqlite:////nowhere/at/all.db", "cannot be opened"),
+        ("postgresql://me@localhost", "is not possible"),
+        ("postgresql://me:secret@localhost/x", "console.password_file"),
+    ],
+)
+def test_addresses_that_are_none(url: str, said: str) -> None:
+    """Each is refused with what to write."""
+    with pytest.raises(ConfigError, match=said) as refused:
+        opened_database(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    """It is said, and the file stays as it is."""
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader, " * 1_000)
+    with pytest.raises(ConfigError, match="is no SQLite database"):
+        opened_database(f"sqlite:///{path}")
+    assert path.read_text().startswith("Dear reader")
+
+
+def test_a_new_file_is_its_owners(tmp_path: Path) -> None:
+    """Others of the machine do not read it."""
+    opened_database(f"sqlite:///{tmp_path / 'console.db'}").close()
+    for path in tmp_path.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_without_the_package_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said how to install it."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigError, match=r"pip install .psycopg\[binary\]"):
+        opened_database("postgresql://me@127.0.0.1/x")
+
+
+def test_what_an_error_leaves_was_never_written(database: Database) -> None:
+    """A transaction is all or nothing."""
+
+    def fail(connection: Connection) -> None:
+        connection.execute(insert(SOURCES).values(name="lost"))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        database.written(fail)
+    assert source_names(database) == []
+
+
+def test_defects_are_not_taken_for_a_database_that_is_away(database: Database) -> None:
+    """They are tracebacks. Rows that belong to others are not made without them."""
+    with pytest.raises(IntegrityError), database.begin() as connection:
+        connection.execute(insert(NOTES).values(flag_id=1, person_id=1, at_ms=1, text="of nothing"))
+
+
+def test_a_reader_sees_what_was_when_it_began_and_waits_for_nobody(database: Database, second: Database) -> None:
+    """While another writes, also at length."""
+    with second.begin() as writing:
+        writing.execute(insert(SOURCES).values(name="new"))
+        assert source_names(database) == []
+    assert source_names(database) == ["new"]
+
+
+def test_whoever_reads_first_can_still_write(database: Database, second: Database) -> None:
+    """Both read a number and write the next one: none is lost, and nobody gets an error."""
+
+    def count(each: Database) -> None:
+        def next_one(connection: Connection) -> None:
+            one_at_a_time(connection, Lock.FLAGS)
+            known = connection.execute(
+                select(TALLY.c.flags).where(TALLY.c.kind == "flag", TALLY.c.state == "open")
+            ).scalar_one()
+            connection.execute(update(TALLY).values(flags=known + 1))
+
+        for _ in range(RACES):
+            each.written(next_one)
+
+    at_once([partial(count, each) for each in (database, second, database, second)])
+    assert read(database, lambda c: c.execute(select(TALLY.c.flags).limit(1)).scalar_one()) == 4 * RACES
+
+
+def test_a_conflict_is_tried_again(database: Database, hasty: Database) -> None:
+    """Another transaction holds what this one needs, for longer than a statement waits."""
+    tried = threading.Event()
+
+    def work(connection: Connection) -> int:
+        tried.set()
+        connection.execute(update(TALLY).values(flags=5))
+        return 7
+
+    found: list[int] = []
+    with database.begin() as connection:
+        connection.execute(update(TALLY).values(flags=1))
+        thread = threading.Thread(target=lambda: found.append(hasty.written(work)))
+        thread.start()
+        # Until its first attempt has failed, where it begins at all before that.
+        tried.wait(0.3)
+        thread.join(0.3)
+        assert found == []
+    thread.join(60)
+    assert found == [7]
+
+
+def test_a_conflict_that_stays_ends(database: Database, hasty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many attempts the database counts as away, and nothing was written."""
+    monkeypatch.setattr(database_module, "_PAUSE_S", 0.001)
+    with database.begin() as connection:
+        connection.execute(update(TALLY).values(flags=1))
+        with pytest.raises(DatabaseUnavailable):
+            hasty.written(lambda c: c.execute(update(TALLY).values(flags=2)))
+    assert read(database, lambda c: c.execute(select(TALLY.c.flags).limit(1)).scalar_one()) == 1
+
+
+@pytest.fixture
+def hasty(address: Address, database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """The same database as another process has it, which waits for others for a moment only."""
+    monkeypatch.setattr(database_module, "WAIT_MS", 50)
+    opened = opened_database(*address)
+    yield opened
+    opened.close()
+
+
+def test_more_threads_than_connections_wait_for_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none is given back in time, the database counts as away."""
+    monkeypatch.setattr(database._engine.pool, "_timeout", 0.05)
+    monkeypatch.setattr(database._engine.pool, "_pool", type(database._engine.pool._pool)(1))  # type: ignore[attr-defined]
+    monkeypatch.setattr(database._engine.pool, "_max_overflow", 1)
+    monkeypatch.setattr(database._engine.pool, "_overflow", 0)
+    with database.reading(), pytest.raises(DatabaseUnavailable, match="in use"), database.reading():
+        pass
+
+
+def test_check_tells_whether_it_answers(database: Database) -> None:
+    """While it does, it returns."""
+    database.check()
+
+
+def test_a_locked_file_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program has it for itself."""
+    path = tmp_path / "console.db"
+    monkeypatch.setattr(database_module, "WAIT_MS", 50)
+    database = opened_database(f"sqlite:///{path}")
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseUnavailable, match="locked"), database.begin():
+            pass
+        other.execute("ROLLBACK")
+    with database.begin() as connection:
+        connection.execute(insert(SOURCES).values(name="again"))
+    assert source_names(database) == ["again"]
+    database.close()
+
+
+@pytest.mark.servers
+def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[..., Postgres]) -> None:
+    """Connections that died with it are replaced, and nobody notices."""
+    server = own_postgres()
+    database = opened_database(server.url("postgres"), server.password)
+    with database.begin() as connection:
+        connection.execute(insert(SOURCES).values(name="before"))
+
+    def killed_meanwhile(connection: Connection) -> None:
+        connection.execute(insert(SOURCES).values(name="lost"))
+        server.kill9()
+        connection.execute(insert(SOURCES).values(name="lost as well"))
+
+    with pytest.raises(DatabaseUnavailable):
+        database.written(killed_meanwhile)
+    for call in (database.check, lambda: database.written(lambda c: c.execute(select(1)))):
+        with pytest.raises(DatabaseUnavailable):
+            call()
+    with pytest.raises(DatabaseUnavailable):
+        opened_database(server.url("postgres"), server.password)
+    server.start()
+    assert source_names(database) == ["before"]
+    database.close()
+
+
+@pytest.mark.servers
+def test_a_database_of_another_encoding_is_refused(own_postgres: Callable[..., Postgres]) -> None:
+    """It could not hold every article's id."""
+    server = own_postgres()
+    database = opened_database(server.url("postgres"), server.password)
+    with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"))
+    database.close()
+    with pytest.raises(ConfigError, match="LATIN1"):
+        opened_database(server.url("latin"), server.password)
+
+
+_KILLED = """
+import sys
+from consumer.reviews.database import opened_database
+from consumer.reviews.flag_events import add_events
+from tests.unit.reviews.made import NOW_MS, flagged, released
+database = opened_database(*(word or None for word in sys.argv[1:3]))
+for number in range(int(sys.argv[3]), 100_000):
+    flags = [flagged(f"{number}-{n}", f"{number - 1}-{n}" if number % 5 else f"root-{n}") for n in range(20)]
+    events = [*flags, *map(released, flags[::7])]
+    database.written(lambda connection: add_events(connection, events, NOW_MS))
+    print(number, flush=True)
+"""
+
+
+def test_killed_at_any_moment_nothing_that_was_acknowledged_is_lost(address: Address, database: Database) -> None:
+    """Each batch is there as a whole or not at all, and counts are right, after each of many kills."""
+    acknowledged = -1
+    for kill in range(4):
+        command = [sys.executable, "-c", _KILLED, address.url, address.password or "", str(acknowledged + 1)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(3 + kill):
+                acknowledged = int(process.stdout.readline())
+            process.kill()
+            acknowledged = max([acknowledged, *map(int, process.stdout.read().split())])
+        rows = rows_of(database)
+        batches = {int(name.partition("-")[0]) for name in rows}
+        # The last one may have been committed and not acknowledged.
+        assert batches in (set(range(acknowledged + 1)), set(range(acknowledged + 2)))
+        assert len(rows) == 20 * len(batches)
+        check_counts(database)

@@ -1,0 +1,55 @@
+"""What evaluation reads: each pair with the decision that is in force."""
+
+import pytest
+
+from consumer.reviews import export
+from consumer.reviews.database import Database
+from consumer.reviews.decisions import decide, undo
+from consumer.reviews.export import ReviewedPair, reviewed_pairs
+from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
+
+
+def pairs(database: Database) -> list[ReviewedPair]:
+    """All pairs."""
+    with database.reading() as connection:
+        return list(reviewed_pairs(connection))
+
+
+def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one that was undone or changed; skipped and open flags have none; releases elsewhere are decisions, too."""
+    monkeypatch.setattr(export, "_PORTION", 2)
+    flags = [flagged(name, "o", similarity=round(0.8 + n / 100, 4)) for n, name in enumerate("abcdefg")]
+    add(database, *flags)
+    add_missed(database, near_miss("n", "o", sampled_in=50.0))
+    ids = {name: row.flag_id for name, row in rows_of(database).items()}
+    ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
+
+    def decided(name: str, decision: str, person: int, at_ms: int = NOW_MS) -> int:
+        return written(database, decide, [ids[name]], person, decision, "", at_ms, 99).review_ids[0]  # type: ignore[arg-type]
+
+    decided("a", "right", ann)
+    decided("b", "wrong", bob)
+    decided("c", "wrong", ann)
+    decided("c", "right", ann, NOW_MS + 5)
+    written(database, undo, decided("d", "wrong", ann), ann, NOW_MS)
+    decided("e", "skip", ann)
+    decided("f", "right", ann)
+    decided("n", "wrong", bob)
+    add(database, released(flags[5], at_ms=NOW_MS + 70), released(flags[6], at_ms=NOW_MS + 71))
+    found = [(pair.similarity, pair.kind, pair.decision, pair.at_ms, pair.person) for pair in pairs(database)]
+    assert found == [
+        (0.8, "flag", "right", NOW_MS, "Ann"),
+        (0.81, "flag", "wrong", NOW_MS, "Bob"),
+        (0.82, "flag", "right", NOW_MS + 5, "Ann"),
+        (0.85, "flag", "wrong", NOW_MS + 70, ""),
+        (0.86, "flag", "wrong", NOW_MS + 71, ""),
+        (0.78, "near_miss", "wrong", NOW_MS, "Bob"),
+    ]
+    last = pairs(database)[-1]
+    assert (last.source, last.original_source, last.sampled_in, last.distance) == ("a", "b", 50.0, 9)
+
+
+def test_nothing_reviewed(database: Database) -> None:
+    """There is nothing to read."""
+    add(database, flagged("a", "o"))
+    assert pairs(database) == []

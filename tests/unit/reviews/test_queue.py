@@ -1,0 +1,226 @@
+"""Pages of the queue: every order and every filter, beside what sorting and filtering all rows gives."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final, get_args
+
+import pytest
+
+from consumer.reviews import queue, search
+from consumer.reviews.database import Database
+from consumer.reviews.decisions import Decision, decide
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
+from consumer.reviews.queue import ORDERS, Filters, Order, Page
+from tests.unit.reviews.made import (
+    NOW_MS,
+    add,
+    add_missed,
+    add_person,
+    flagged,
+    near_miss,
+    read,
+    released,
+    rows_of,
+    written,
+)
+
+ALL_ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+FLAGS_MADE: Final = 50
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    """Flags of all states, in a few stories and sources, many of them equal in what they are sorted by."""
+    events = [
+        flagged(
+            f"copy-{n:02}",
+            f"original-{n % 4}",
+            similarity=None if n % 11 == 0 else round(0.7 + n % 5 / 20, 4),
+            at_ms=NOW_MS + n * 7 % 30,
+            sources=(f"source-{n % 3}", None if n % 13 == 0 else f"source-{n % 2}"),
+        )
+        for n in range(FLAGS_MADE)
+    ]
+    add(database, *events, *(released(event) for event in events[::9]))
+    add_missed(database, *(near_miss(f"near-{n}", f"original-{n % 2}", similarity=0.7 + n / 100) for n in range(9)))
+    ids = [row.flag_id for row in rows_of(database).values()]
+    person_id = add_person(database, "Ann").person_id
+    choices: dict[Decision, list[int]] = {"right": ids[3::8], "wrong": ids[4::8], "skip": ids[5::8]}
+    for decision, chosen in choices.items():
+        written(database, decide, chosen, person_id, decision, "", NOW_MS, 0)
+    return database
+
+
+def some_filters(story_id: int) -> list[Filters]:
+    """Filters of each sort, alone and together."""
+    anything = Filters(state=None)
+    few = [
+        anything,
+        Filters(),
+        Filters(kind="near_miss"),
+        Filters(kind="flag", state="wrong"),
+        replace(anything, source="source-1"),
+        replace(anything, source="source-1", original_source="source-0"),
+        replace(anything, original_source="source-1", kind="flag"),
+        replace(anything, source="nobody's"),
+        replace(anything, story_id=story_id),
+        replace(anything, story_id=-1),
+        replace(anything, story_id=story_id, source="source-2", original_source="source-0"),
+    ]
+    ranges: list[dict[str, float | int]] = [
+        {},
+        {"similarity_min": 0.75},
+        {"similarity_min": 0.2, "similarity_max": 0.8},
+        {"arrived_from_ms": NOW_MS + 10},
+        {"arrived_from_ms": NOW_MS + 5, "arrived_to_ms": NOW_MS + 20, "similarity_min": 0.75, "similarity_max": 0.85},
+    ]
+    return [replace(filters, **range_) for filters, range_ in product(few, ranges)]  # type: ignore[arg-type]
+
+
+def expected(rows: Sequence[FlagRow], filters: Filters, order: Order) -> list[str]:
+    """The articles that match, in order."""
+    way = ORDERS[order]
+    return [row.article_id for row in sorted(rows, key=way.key, reverse=way.is_descending) if _matches(row, filters)]
+
+
+def _matches(row: FlagRow, filters: Filters) -> bool:
+    similarity_given = filters.similarity_min is not None or filters.similarity_max is not None
+    return (
+        filters.state in {None, row.state}
+        and filters.kind in {None, row.kind}
+        and filters.source in {None, row.source}
+        and filters.original_source in {None, row.original_source}
+        and filters.story_id in {None, row.story_id}
+        and not (similarity_given and row.similarity is None)
+        and (filters.similarity_min is None or (row.similarity or 0) >= filters.similarity_min)
+        and (filters.similarity_max is None or (row.similarity or 0) <= filters.similarity_max)
+        and (filters.arrived_from_ms is None or row.arrived_ms >= filters.arrived_from_ms)
+        and (filters.arrived_to_ms is None or row.arrived_ms < filters.arrived_to_ms)
+    )
+
+
+def walked(database: Database, filters: Filters, order: Order, rows_max: int) -> list[Page]:
+    """All pages from the first to the last."""
+    pages: list[Page] = []
+    after: str | None = None
+    with database.reading() as connection:
+        while not pages or after is not None:
+            pages.append(queue.page(connection, filters, order, rows_max, after))
+            after = pages[-1].after
+    return pages
+
+
+def articles(pages: Sequence[Page]) -> list[str]:
+    """The articles of these pages, in order."""
+    return [row.article_id for page in pages for row in page.rows]
+
+
+@pytest.fixture(params=["by index", "row by row", "sorted"])
+def _way_of_searching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let limits be so small that each way of searching is used."""
+    if request.param != "by index":
+        monkeypatch.setattr(search, "SORTED_MAX", 0 if request.param == "row by row" else 1_000)
+        monkeypatch.setattr(search, "EXAMINED_MAX", 40)
+
+
+@pytest.mark.usefixtures("_way_of_searching")
+@pytest.mark.parametrize("order", ALL_ORDERS)
+def test_pages_have_each_row_that_matches_once_and_in_order(filled: Database, order: Order) -> None:
+    """Whatever is asked for, and whether an index has it, or rows are looked at."""
+    rows = list(rows_of(filled).values())
+    story_id = rows[0].story_id
+    for filters in some_filters(story_id):
+        pages = walked(filled, filters, order, 17)
+        assert articles(pages) == expected(rows, filters, order), filters
+        assert all(len(page.rows) == 17 or page.is_partial for page in pages[:-1]), filters
+
+
+@pytest.mark.parametrize("order", ALL_ORDERS)
+def test_pages_lead_back(filled: Database, order: Order) -> None:
+    """Page by page, to the first one, which is a whole page."""
+    filters = Filters(state=None)
+    pages = walked(filled, filters, order, 10)
+    back: list[Page] = [pages[-1]]
+    with filled.reading() as connection:
+        while back[-1].before is not None:
+            back.append(queue.page(connection, filters, order, 10, back[-1].before))
+            assert back[-1].after is not None
+            assert queue.page(connection, filters, order, 10, back[-1].after).rows[0] == back[-2].rows[0]
+    assert [page.rows for page in back[::-1]] == [page.rows for page in pages]
+    assert pages[0].before is None
+
+
+def test_a_page_looks_at_so_many_rows_and_no_more(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has not looked at is for the next page, which it names."""
+    monkeypatch.setattr(search, "SORTED_MAX", 0)
+    monkeypatch.setattr(search, "EXAMINED_MAX", 3)
+    filters = Filters(state="open", kind="flag", similarity_min=0.9, similarity_max=0.9)
+    page = read(filled, queue.page, filters, "newest", 50)
+    assert (len(page.rows) < 3, page.is_partial, page.after is not None) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "WyJhZnRlciIsMSwx", "A" * 300, "é", encoded(Cursor("after", 1e300, 1)), encoded(Cursor("after", 1, -1))],
+)
+def test_what_is_no_place_is_refused(filled: Database, text: str) -> None:
+    """Links are changed by people, too."""
+    with pytest.raises(BadCursor):
+        read(filled, queue.page, Filters(), "newest", 5, text)
+
+
+def test_a_place_of_another_order_does_no_harm(filled: Database) -> None:
+    """It is just another place."""
+    for order, key in product(ALL_ORDERS, (0.5, 0, 10**15, -1)):
+        place = encoded(Cursor("after", key, 3))
+        assert decoded(place).key == key
+        read(filled, queue.page, Filters(state=None), order, 5, place)
+
+
+def test_the_next_open_flag(filled: Database) -> None:
+    """It follows in the same order and filter; after the last one comes the first; none where no other is open."""
+    filters = Filters(kind="flag", source="source-1")
+    rows = rows_of(filled)
+    order = expected(list(rows.values()), filters, "certainty")
+    for this, following in zip(order, [*order[1:], order[0]], strict=True):
+        found = read(filled, queue.next_open, filters, "certainty", rows[this])
+        assert found == rows[following].flag_id
+    only = replace(filters, arrived_from_ms=rows[order[0]].arrived_ms, similarity_min=0.0)
+    single = [name for name in order if _matches(rows[name], replace(only, source="nobody's"))]
+    assert single == []
+    assert read(filled, queue.next_open, replace(only, source="nobody's"), "newest", rows[order[0]]) is None
+
+
+def test_a_flag_that_alone_is_open_has_no_next_one(database: Database) -> None:
+    """Also not itself."""
+    add(database, flagged("b", "a"))
+    (row,) = rows_of(database).values()
+    assert read(database, queue.next_open, Filters(), "certainty", row) is None
+
+
+def test_counts(filled: Database) -> None:
+    """Of each state, near misses apart, and the oldest flag that is open."""
+    rows = rows_of(filled).values()
+    flags = [row for row in rows if row.kind == "flag"]
+    counts = read(filled, queue.counts)
+    for state in ("open", "skipped", "right", "wrong", "released"):
+        assert getattr(counts, state) == sum(row.state == state for row in flags), state
+    assert counts.near_misses_open == sum(row.state == "open" for row in rows if row.kind == "near_miss")
+    assert counts.oldest_open_ms == min(row.arrived_ms for row in flags if row.state == "open")
+
+
+def test_an_empty_queue(database: Database) -> None:
+    """Nothing is counted, and there is nothing to show."""
+    assert read(database, queue.counts) == queue.Counts(0, 0, 0, 0, 0, 0, None)
+    assert read(database, queue.page, Filters(), "certainty", 5) == Page((), None)
+    assert read(database, queue.flag, 1) is None
+    assert read(database, queue.source_names, 5) == []
+
+
+def test_names_of_sources_are_in_order_and_without_the_empty_one(database: Database) -> None:
+    """By their characters' numbers, on every machine alike."""
+    add(database, flagged("c", "b", sources=("Z", "")), flagged("d", "b", sources=("a", "é")))
+    assert read(database, queue.source_names, 9) == ["Z", "a", "é"]
+    assert read(database, queue.source_names, 1) == ["Z"]

@@ -1,0 +1,140 @@
+"""The store as the console sees it: what it holds, and what it does while it is not there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.config.loading import load_config
+from consumer.console.store_flags import BATCH, flags_in
+from consumer.judge.events import released_event, version_name
+from consumer.model.verdict import Verdict, encode
+from consumer.wiring import stores
+from consumer.wiring.console_store import LazyStore, StoredArticles
+from storage.errors import StoreRefused, StoreUnavailable
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Release, Version
+from tests.builders import TIME_MS, make_version
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """One that is empty."""
+    opened = MemoryStore()
+    yield opened
+    opened.close()
+
+
+def name_of(version: Version) -> tuple[str, str]:
+    """Id and version of an article, as events have them."""
+    return version.record.id, version_name(version.record.reference)
+
+
+def verdict_on(copy: Version, original: Version) -> Verdict:
+    """A flag."""
+    return Verdict(
+        id=copy.record.id,
+        version=name_of(copy)[1],
+        outcome="duplicate",
+        duplicate_of=original.record.id,
+        duplicate_of_version=name_of(original)[1],
+        distance=1,
+        similarity=0.9,
+        cluster=original.record.id,
+        arrived_at="2025-11-24T16:00:00.000Z",
+        decided_at="2025-11-24T16:00:00.000Z",
+    )
+
+
+def test_articles_are_read_in_the_order_that_is_asked_for(store: Store) -> None:
+    """Each once, and None for what is not there or could not be; texts only where they are wanted."""
+    first, second = make_version("a", b"1", "One."), make_version("b", b"2", "Two.", source="press", title="B")
+    store.create([first, second])
+    asked: list[int] = []
+    read = store.read
+
+    def counted(references: list[bytes]) -> object:
+        asked.append(len(references))
+        return read(references)
+
+    store.read = counted  # type: ignore[method-assign, assignment]
+    articles = StoredArticles(lambda: store)
+    pairs = [
+        name_of(second),
+        ("c", "0" * 32),
+        name_of(first),
+        name_of(second),
+        ("b", "no version"),
+        ("\ud800", "0" * 32),
+    ]
+    views = articles.read(pairs)
+    assert asked == [3]
+    assert [None if view is None else (view.id, view.source, view.body) for view in views] == [
+        ("b", "press", "Two."),
+        None,
+        ("a", "wire", "One."),
+        ("b", "press", "Two."),
+        None,
+        None,
+    ]
+    assert views[2] is not None
+    assert (views[2].arrived_ms, views[2].ended_ms, views[2].keywords) == (TIME_MS, None, ("harbour", "ferry"))
+    (bare,) = articles.read([name_of(first)], bodies=False)
+    assert bare is not None
+    assert (bare.title, bare.body) == ("A ferry in the harbour", None)
+    assert articles.read([]) == []
+
+
+def test_a_version_that_was_replaced_says_when(store: Store) -> None:
+    """And that it has a verdict."""
+    first, second = make_version("a", b"1"), make_version("a", b"2", time_ms=TIME_MS + 5)
+    other = make_version("b", b"1")
+    store.create([first, second, other])
+    store.settle([(first.record.reference, encode(verdict_on(first, other)))])
+    (view,) = StoredArticles(lambda: store).read([name_of(first)])
+    assert view is not None
+    assert view.ended_ms == TIME_MS + 5
+    assert view.verdict == verdict_on(first, other)
+
+
+def test_flags_and_releases_are_found_in_a_store(store: Store) -> None:
+    """With the sources of both articles; what is kept, pending or no article is not among them."""
+    original, gone = make_version("original", b"0", source="wire"), make_version("gone", b"9")
+    copies = [make_version(f"copy-{number}", b"%d" % number, source="press") for number in range(BATCH + 2)]
+    released, orphan = make_version("released", b"7", source="blog"), make_version("orphan", b"8", source="x")
+    store.create([original, released, orphan, *copies])
+    flags = [(copy.record.reference, encode(verdict_on(copy, original))) for copy in copies[1:]]
+    store.settle(flags)
+    store.settle([(released.record.reference, encode(verdict_on(released, original)))])
+    store.settle([(orphan.record.reference, encode(verdict_on(orphan, gone)))])
+    event = released_event(verdict_on(released, original), by="Ann", reason=None, decided_ms=TIME_MS)
+    store.release([Release(released.record.reference, event.encoded, original.record.reference)])
+    batches = list(flags_in(store))
+    assert [len(batch) for batch in batches] == [BATCH, 3]
+    found = {event.verdict.id: event for batch in batches for event in batch}
+    assert found.keys() == {"released", "orphan", *(copy.record.id for copy in copies[1:])}
+    assert found["released"] == (event.verdict, "blog", "wire")
+    assert found["orphan"][1:] == ("x", "")
+
+
+def test_a_store_that_is_still_to_come_is_waited_for(tmp_path: Path) -> None:
+    """Nothing is created by asking; once consumers have made it, it is there."""
+    config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'store'}"}})
+    lazy = LazyStore(config, lambda _: None, None)
+    with pytest.raises(StoreUnavailable, match="is not there yet"):
+        lazy()
+    assert list(tmp_path.iterdir()) == []
+    with stores.opened_store(config) as made:
+        made.create([make_version("a", b"1")])
+    assert lazy().settings() is None
+    assert lazy() is lazy()
+    lazy.close()
+
+
+def test_a_store_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    """A file where its folder has to be will never become one."""
+    (tmp_path / "file").touch()
+    config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'file' / 'store'}"}})
+    with pytest.raises(StoreRefused):
+        LazyStore(config, lambda _: None, None)()
