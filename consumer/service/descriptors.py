@@ -14,7 +14,7 @@ OTHERS: Final = 256
 """Descriptors for all but connections of clients: the store, the sink, logs and libraries."""
 
 
-def allow_connections(connections_max: int) -> None:
+def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
     """Raise this process's limit of open files where it is too low. Raises ``ConfigError`` where it must not be."""
     needed = connections_max + OTHERS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -22,7 +22,7 @@ def allow_connections(connections_max: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise ConfigError(
-            f"service.connections_max = {connections_max} needs {needed} open files, and this process may have {hard}: "
-            "raise the limit (ulimit -Hn, or LimitNOFILE= of the unit), or set a lower service.connections_max"
+            f"{setting} = {connections_max} needs {needed} open files, and this process may have {hard}: "
+            f"raise the limit (ulimit -Hn, or LimitNOFILE= of the unit), or set a lower {setting}"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

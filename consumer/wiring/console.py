@@ -30,7 +30,8 @@ from consumer.model.hooks import Hooks
 from consumer.pages.access import is_loopback, parse_address
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
-from consumer.service.connections import Connections
+from consumer.service.connections import ConnectionLimits, Connections
+from consumer.service.descriptors import allow_connections
 from consumer.service.server import Server, listening_socket, url_of
 from consumer.service.workers import Workers
 from consumer.telemetry.health import Health
@@ -93,13 +94,15 @@ class ConsoleServer:
             listener.listen(hooks)
         self._certificate = _certificate(section, hooks.report)
         tls = None if self._certificate is None else self._certificate.context
+        allow_connections(section.connections_max, "console.connections_max")
         self._listening = listening_socket(section.listen, needs_token=True, setting="console.listen")
         self._workers = Workers(section.threads, section.requests_max, section.answer_s)
         articles = StoredArticles(opened.reads)
         desk = Desk(opened.database, section, articles, Rendering(), now_ms, hooks, opened.judging)
         probes = Probes(self._why_not_ready, self._metrics.registry, self._health.hanging_threads, self._limited)
         app = build_console(desk, self._workers, probes, is_tls=tls is not None, fixed_person=fixed_person)
-        connections = Connections(section.connections_max, section.receive_s, hooks.report)
+        limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
+        connections = Connections(limits, hooks.report)
         self._server = Server(app, connections, section.drain_s, tls)
         self._is_secure = tls is not None
         self._articles = articles

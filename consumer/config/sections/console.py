@@ -54,6 +54,10 @@ class ConsoleSection(Section):
     """Open connections; for a further one the connection that has been idle for longest is closed."""
     receive_s: Seconds = 10.0
     """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
+    send_s: Seconds = 30.0
+    """How long a client may take to read an answer before its connection is closed."""
+    unread_bytes_max: Count = 128 * 1024 * 1024
+    """Bytes of answers that clients do not read; beyond them the connection is closed that has been reading longest."""
     answer_s: Seconds = 30.0
     """How long a request may wait for a thread, the database and the store before it gets 503."""
     drain_s: Seconds = 20.0

@@ -25,7 +25,7 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.people import Person
-from consumer.service.connections import Connections
+from consumer.service.connections import ConnectionLimits, Connections
 from consumer.service.server import Server, listening_socket, url_of
 from consumer.service.workers import Workers
 from consumer.telemetry.metrics.console_requests import ConsoleRequestMetrics
@@ -230,7 +230,8 @@ def served(
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)
-    connections = Connections(section.connections_max, section.receive_s, heard.report)
+    limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
+    connections = Connections(limits, heard.report)
     server = Server(app, connections, section.drain_s, None)
     thread = threading.Thread(target=server.run, args=([listening],), name="console")
     thread.start()
