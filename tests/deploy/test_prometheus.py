@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,8 +57,7 @@ def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str
         count = send(topics, feed())
         ask(service)
         wait_for_count(topics, ("verdicts", "dead-letters"), count)
-        pages = (lambda: consumer.page("/metrics")[1], *(partial(scraped, each) for each in (service, console)))
-        check_names(server, lambda: "".join(page() for page in pages))
+        check_names(server, lambda: consumer.page("/metrics")[1] + scraped(service) + scraped(console))
         check_panels(server)
         check_annotations(server)
         check_alerts(server)

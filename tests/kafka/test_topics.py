@@ -21,7 +21,9 @@ from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, ARTICLES = planned(
+    SinkTopics("p", unique=True, verdicts=True), ["articles"]
+)
 GOOD = FoundTopic(
     6,
     1,
