@@ -115,7 +115,7 @@ def demo(
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
         )
-        at_end = partial(_at_end, console, stopping) if _stays(forever=forever) else stopping.reached
+        at_end = partial(_at_end, console, stopping) if _stays(console, forever=forever) else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = parts.Streams(standard_output(), standard_error())
@@ -140,9 +140,9 @@ def _topic_names() -> list[str]:
     ]
 
 
-def _stays(*, forever: bool) -> bool:
+def _stays(console: Console, *, forever: bool) -> bool:
     """Return whether the demo goes on after the feed: somebody who looks at the console takes longer."""
-    return forever or (sys.stdin.isatty() and sys.stderr.isatty())
+    return forever or (sys.stdin.isatty() and console.is_terminal)
 
 
 def _at_end(console: Console, stopping: Stopping) -> None:

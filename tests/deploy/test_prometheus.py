@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command import text
 from tests.cli.serve.service import Process, serving
+from tests.console.consoles import Running, consoling, sqlite_place
 from tests.deploy.prometheus import Prometheus, prometheus
 from tests.deploy.promql import chosen, metrics_shown, selectors, without_thresholds
 from tests.deploy.watching import alerts, dashboards, queries, records
@@ -33,7 +34,7 @@ def feed() -> list[tuple[str | None, object]]:
 
 
 def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str, tmp_path: Path) -> None:
-    """From a real consumer, with a feed of something of everything; one test, since it is started once."""
+    """From a consumer, a service and a console, with a feed of something of everything, and started once."""
     topics = make_topics(kafka_address)
     # A flood is seen where its copies come in more than one batch, and pages where bodies are pages.
     few = ("--set", "source.batch_records_max=64", "--set", "source.body_format=article")
@@ -41,22 +42,31 @@ def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str
     with (
         running(topics, store, tmp_path, *few) as consumer,
         serving(store, tmp_path, "--sink", str(tmp_path / "posted.jsonl"), *few) as service,
+        consoling(topics, store, sqlite_place(tmp_path), tmp_path) as console,
         prometheus(
-            tmp_path / "prometheus", f"127.0.0.1:{consumer.port}", service.url.removeprefix("http://")
+            tmp_path / "prometheus",
+            f"127.0.0.1:{consumer.port}",
+            *(each.url.removeprefix("http://") for each in (service, console)),
         ) as server,
     ):
         consumer.wait_ready()
         service.wait_ready()
+        console.wait_ready()
         # A rate is between two looks: the first has to come before the feed.
-        server.wait(lambda: server.query("sum(dupwatch_articles_total)") and server.query("dupwatch_connections"))
+        server.wait(lambda: server.query("count(up == 1) == 3"))
         count = send(topics, feed())
         ask(service)
         wait_for_count(topics, ("verdicts", "dead-letters"), count)
-        check_names(server, lambda: consumer.page("/metrics")[1] + service.get("/metrics").data.decode())
+        check_names(server, lambda: consumer.page("/metrics")[1] + scraped(service) + scraped(console))
         check_panels(server)
         check_annotations(server)
         check_alerts(server)
         check_rules(server)
+
+
+def scraped(served: Process | Running) -> str:
+    """The metrics of a service or a console."""
+    return served.get("/metrics").data.decode()
 
 
 def wait_for_data(server: Prometheus, exprs: dict[str, str]) -> None:
