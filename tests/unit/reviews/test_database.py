@@ -197,14 +197,15 @@ def hasty(address: Address, database: Database, monkeypatch: pytest.MonkeyPatch)
     opened.close()
 
 
-def test_more_threads_than_connections_wait_for_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_threads_than_connections_wait_for_one(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none is given back in time, the database counts as away."""
-    monkeypatch.setattr(database._engine.pool, "_timeout", 0.05)
-    monkeypatch.setattr(database._engine.pool, "_pool", type(database._engine.pool._pool)(1))  # type: ignore[attr-defined]
-    monkeypatch.setattr(database._engine.pool, "_max_overflow", 1)
-    monkeypatch.setattr(database._engine.pool, "_overflow", 0)
+    monkeypatch.setattr(database_module, "CONNECTIONS_MAX", 1)
+    monkeypatch.setattr(database_module, "_POOL_S", 0.05)
+    database = opened_database(*address)
     with database.reading(), pytest.raises(DatabaseUnavailable, match="in use"), database.reading():
         pass
+    database.check()
+    database.close()
 
 
 def test_check_tells_whether_it_answers(database: Database) -> None:
