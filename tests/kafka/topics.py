@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 from consumer.sources.client_headers import read_client_headers
 
 WAIT_S = 30.0
-SINKS = ("duplicates", "unique", "verdicts", "dead-letters")
+SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "near-misses")
 
 
 class Seen(NamedTuple):
