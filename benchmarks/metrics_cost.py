@@ -133,10 +133,15 @@ def cut(articles: int, chars: int, records: int) -> list[RawBatch]:
         msgspec.json.encode({"id": text.id, "body": text.body, "source": f"source {number % _SOURCES}"})
         for number, text in enumerate(make_feed(articles, chars))
     ]
+    return in_batches(lines, records)
+
+
+def in_batches(lines: Sequence[bytes], records: int) -> list[RawBatch]:
+    """These lines in batches of this many records."""
     whole = [
         RawRecord(number, 0, line, len(line), None, None, Position(number, 0)) for number, line in enumerate(lines, 1)
     ]
-    parts = [tuple(whole[start : start + records]) for start in range(0, articles, records)]
+    parts = [tuple(whole[start : start + records]) for start in range(0, len(whole), records)]
     return [RawBatch(part, part[-1].end) for part in parts]
 
 

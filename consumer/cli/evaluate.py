@@ -11,7 +11,8 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.evaluate_parts import evaluate_parts
-from consumer.cli.evaluation_feed import articles_of, check_known, pair_lines, skipped
+from consumer.cli.evaluate_reviews import evaluate_reviewed
+from consumer.cli.evaluation_feed import articles_of, check_known, lines_of, skipped
 from consumer.cli.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation_tables import NOTE, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
@@ -53,13 +54,19 @@ class _Report(msgspec.Struct, frozen=True):
 
 def evaluate(
     feed: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
-    ],
+    ] = None,
     pairs: Annotated[
-        Path,
+        Path | None,
         typer.Option(help=f'Labelled pairs, one ["id", "id", label] per line, {described_forms()}.', metavar="FILE"),
-    ],
+    ] = None,
+    reviews: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Reviewed flags and near misses, one per line, {described_forms()}; needs no feed.", metavar="FILE"
+        ),
+    ] = None,
     precision: Annotated[
         float, typer.Option(help="Find thresholds with at least this precision.", min=0, max=1)
     ] = 0.995,
@@ -83,17 +90,19 @@ def evaluate(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Find thresholds for a feed: precision, recall and F1 of each, on pairs of articles that you have labelled."""
+    """Find thresholds for a feed: precision, recall and F1 of each, on pairs that you have labelled or reviewed."""
     chosen = configured(config, settings, judge__parts=True if parts else None)
-    if unique_below > duplicate_from:
-        raise ConfigError(f"--unique-below {unique_below:g} is above --duplicate-from {duplicate_from:g}")
-    if plot_file is not None:
-        if parts:
-            raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
-        check_plot(plot_file)
+    _check(LabelCut(duplicate_from, unique_below), plot_file, parts=parts)
+    if reviews is not None:
+        if feed is not None or pairs is not None or parts:
+            raise ConfigError("--reviews needs no feed and no pairs, and knows no parts; give it alone")
+        evaluate_reviewed(chosen, reviews, precision, plot_file, json=json)
+        return
+    if feed is None or pairs is None:
+        raise ConfigError("give a FEED with --pairs FILE, or --reviews FILE")
     lexicon = lexicon_of(chosen)
     judged_by = judge_settings(chosen, lexicon)
-    labelled = labelled_pairs(pair_lines(pairs), LabelCut(duplicate_from, unique_below))
+    labelled = labelled_pairs(lines_of(pairs), LabelCut(duplicate_from, unique_below))
     if parts:
         evaluate_parts(chosen, feed, labelled, judged_by, lexicon, json=json)
         return
@@ -108,12 +117,20 @@ def evaluate(
         if json:
             write_json(_report(named, labelled, evaluation, recommended))
         else:
-            shown = render.console()
             for part in tables(evaluation, recommended, judged_by, precision):
-                shown.print(part)
+                render.console().print(part)
     if plot_file is not None:
         plot(plot_file, evaluation, recommended, chosen.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
+
+
+def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
+    if cut.unique_below > cut.duplicate_from:
+        raise ConfigError(f"--unique-below {cut.unique_below:g} is above --duplicate-from {cut.duplicate_from:g}")
+    if plot_file is not None:
+        if parts:
+            raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
+        check_plot(plot_file)
 
 
 def _report(

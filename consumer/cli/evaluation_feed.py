@@ -20,7 +20,7 @@ UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16
 
 
-def pair_lines(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[Line]:
     """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
     with closing(FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())) as source:
         for batch in source.batches():

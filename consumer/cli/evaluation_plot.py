@@ -16,9 +16,9 @@ from storage.files import open_made
 
 _SUFFIXES: Final = (".png", ".svg")
 # Okabe and Ito's colours, which colour-blind readers can distinguish; the line styles help in print.
-_PRECISION: Final = "#0072B2"
-_RECALL: Final = "#D55E00"
-_F1: Final = "#000000"
+PRECISION_COLOUR: Final = "#0072B2"
+RECALL_COLOUR: Final = "#D55E00"
+F1_COLOUR: Final = "#000000"
 _BEST: Final = "#009E73"
 _PANEL_INCHES: Final = (5.0, 4.4)
 _TITLES: Final[dict[Setting, str]] = {
@@ -59,6 +59,11 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
     figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), frameon=False)
     pairs = f"{evaluation.duplicates:,} labelled duplicates, {evaluation.unique:,} labelled unique pairs."
     figure.supxlabel(f"{pairs} Bands are Wilson 95 % intervals.\n{NOTE}", fontsize=8)
+    save(figure, path, mode)
+
+
+def save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # of a library without types
+    """Write a figure into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
     try:
         with open(open_made(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
             figure.savefig(file, format=path.suffix.lower().removeprefix("."))
@@ -71,14 +76,14 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
     # Dots for settings that take only whole numbers.
     marker = "" if curve.setting == "similarity_min" else "."
     for name, colour, style, rates in (
-        ("precision", _PRECISION, "-", [point.precision for point in curve.points]),
-        ("recall", _RECALL, "--", [point.recall for point in curve.points]),
+        ("precision", PRECISION_COLOUR, "-", [point.precision for point in curve.points]),
+        ("recall", RECALL_COLOUR, "--", [point.recall for point in curve.points]),
     ):
         counted = [rate.value is not None for rate in rates]
         low, high = [rate.low for rate in rates], [rate.high for rate in rates]
         panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
-        panel.plot(thresholds, [_drawn(rate.value) for rate in rates], style, marker=marker, color=colour, label=name)
-    panel.plot(thresholds, [_drawn(point.f1) for point in curve.points], ":", color=_F1, label="F1")
+        panel.plot(thresholds, [drawn(rate.value) for rate in rates], style, marker=marker, color=colour, label=name)
+    panel.plot(thresholds, [drawn(point.f1) for point in curve.points], ":", color=F1_COLOUR, label="F1")
     best = recommended.best_f1
     panel.axvline(recommended.now, color="0.6", linewidth=1, label="configured")
     if best is not None:
@@ -89,7 +94,7 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
     panel.grid(color="0.9")
 
 
-def _drawn(share: float | None) -> float:
+def drawn(share: float | None) -> float:
     """Return the share, or nan, which leaves a gap in the curve."""
     return nan if share is None else share
 

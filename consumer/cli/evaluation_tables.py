@@ -63,7 +63,7 @@ def _judge_table(evaluation: Evaluation, settings: JudgeSettings) -> Table:
         if settings.verify
         else f"max_distance {settings.max_distance}, verify off"
     )
-    table = _table(f"The judge as configured: {rules}")
+    table = new_table(f"The judge as configured: {rules}")
     table.add_column("found by")
     for name in ("duplicates: flagged", "missed", "unique: flagged", "not flagged"):
         table.add_column(name, justify="right")
@@ -79,7 +79,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
         "similarity_min": "similarity_min: flags pairs at least this similar, if all pairs were found",
         "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
-    table = _table(titles[curve.setting])
+    table = new_table(titles[curve.setting])
     for name in (_unit(curve.setting), "right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -91,7 +91,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
 
 
 def _recommended_table(recommended: Sequence[Recommendation], precision_min: float) -> Table:
-    table = _table("Recommended")
+    table = new_table("Recommended")
     for name in ("setting", "now", "goal", "set to", "equally good", "precision", "recall", "F1"):
         table.add_column(name, justify="left" if name in {"setting", "goal"} else "right", no_wrap=True)
     for advice in recommended:
@@ -155,5 +155,6 @@ def interval(rate: Rate) -> str:
     return f"{rate.low:.3f}–{rate.high:.3f}"
 
 
-def _table(title: str) -> Table:
+def new_table(title: str) -> Table:
+    """Return an empty table."""
     return Table(title=title, box=None, padding=(0, 1, 0, 0), title_justify="left", title_style="bold", pad_edge=False)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from consumer.config.consistency import rule_faults, schema_faults, source_faults
+from consumer.config.consistency import near_miss_faults, rule_faults, schema_faults, source_faults
 from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
@@ -58,6 +58,7 @@ class Config(BaseSettings):
         for fault in chain(
             source_faults(self.source, self.judge),
             schema_faults(self.kafka, self.registry),
+            near_miss_faults(self.kafka, self.judge),
             rule_faults(self.rules, self.judge),
         ):
             raise ValueError(fault)

@@ -25,6 +25,12 @@ def schema_faults(kafka: KafkaSection, registry: RegistrySection) -> Iterator[st
         yield f'kafka.value_format = "{kafka.value_format}" needs schemas: name their registry in registry.url'
 
 
+def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
+    """Yield why there could be no near misses."""
+    if kafka.near_miss_share and not judge.verify:
+        yield "kafka.near_miss_share has no effect with verify = false; plain SimHash compares no similarities"
+
+
 def rule_faults(rules: Mapping[str, RuleSection], judge: JudgeSection) -> Iterator[str]:
     """Yield which settings of rules have no effect, or would accept more than the judge does."""
     for source, rule in rules.items():

@@ -86,10 +86,10 @@ def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, St
         for other in near
         if known[other.record.reference] is State.PENDING and other.record.arrival < record.arrival
     ]
-    return tuple(sorted(kept or pending, key=_preference))
+    return tuple(sorted(kept or pending, key=preference))
 
 
-def _preference(neighbour: Neighbour) -> tuple[float, int, tuple[int, int, bytes]]:
+def preference(neighbour: Neighbour) -> tuple[float, int, tuple[int, int, bytes]]:
     """Order neighbours: most similar, then nearest, then earliest."""
     return (-(neighbour.similarity or 0.0), neighbour.distance, neighbour.record.arrival)
 

@@ -32,6 +32,8 @@ from consumer.judge.decision import Duplicate, Neighbour, State, decide
 from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
+from consumer.judge.near_miss_events import near_miss_events
+from consumer.judge.near_misses import NearMisses
 from consumer.judge.part_search import PartSearch
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
@@ -61,8 +63,9 @@ class Detector(Judge):
 
     ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
     in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. With
-    ``common`` parts of articles are looked for. ``search``, ``cells``, ``seen_texts`` and ``part_search`` read and
-    write the store; a fill uses them too (``consumer.migration.adopting``).
+    ``common`` parts of articles are looked for, with ``near_misses`` pairs just under the threshold. ``search``,
+    ``cells``, ``seen_texts`` and ``part_search`` read and write the store; a fill uses them too
+    (``consumer.migration.adopting``).
     """
 
     store: Store
@@ -73,6 +76,7 @@ class Detector(Judge):
     look_up_bytes_max: int = LOOK_UP_BYTES_MAX
     seen_ms: int = 0
     common: CommonHashes | None = None
+    near_misses: NearMisses | None = None
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
     cells: VerdictCells = field(init=False, repr=False)
     search: Search = field(init=False, repr=False)
@@ -85,7 +89,9 @@ class Detector(Judge):
     def __post_init__(self) -> None:
         """Build the parts that share the store and the tally."""
         self.cells = VerdictCells(self.store, self.tally)
-        self.search = Search(self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max)
+        self.search = Search(
+            self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max, near_misses=self.near_misses
+        )
         self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
         self.seen_texts = SeenTexts(self.store, self.seen_ms, self.settings.window_ms, self.tally)
         self.part_search = PartSearch(self.store, self.cells, self.settings.window_ms, self.common, self.tally)
@@ -217,8 +223,11 @@ class Detector(Judge):
         # After a crash a replayed duplicate may still have postings.
         stale = [version.record for version in stored if _is_duplicate(verdicts.get(version.record.reference))]
         recalled = self.seen_texts.recall([version.record for version in stored])
+        near = Neighbourhood({}, {}, frozenset())
         if pending:
-            verdicts |= self._decide_and_settle(self._situation(pending)._replace(recalled=recalled), stale)
+            situation = self._situation(pending)._replace(recalled=recalled)
+            near = situation.near
+            verdicts |= self._decide_and_settle(situation, stale)
         else:
             self.store.remove(stale)
         self.seen_texts.note(recalled)
@@ -228,6 +237,10 @@ class Detector(Judge):
         said = [event.verdict for event in verdicts.values()]
         self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in said)
         self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
+        if self.near_misses is not None:
+            said_too = near_miss_events(self.near_misses, self.search, stored, verdicts, near)
+            self.tally.near_misses += len(said_too)
+            verdicts |= said_too
         return verdicts
 
     def _situation(self, pending: Sequence[Stored]) -> Situation:

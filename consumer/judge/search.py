@@ -6,6 +6,7 @@ read       read the records and verdicts of the candidates, and keep those that 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from consumer.judge.candidates import (
@@ -19,6 +20,7 @@ from consumer.judge.candidates import (
 )
 from consumer.judge.comparison import Compared, ComparisonBatch
 from consumer.judge.decision import Neighbour, State, state_of
+from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
@@ -59,12 +61,13 @@ class Neighbourhood(NamedTuple):
     """What is stored near the records of a batch; everything is by reference.
 
     ``stored`` has the versions that were read, ``neighbours`` the versions near each record, ``truncated`` the records
-    whose search was cut short.
+    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that.
     """
 
     stored: Mapping[bytes, Stored]
     neighbours: Mapping[bytes, list[Neighbour]]
     truncated: frozenset[bytes]
+    missed: Mapping[bytes, list[Neighbour]] = MappingProxyType({})
 
     def references(self) -> dict[bytes, frozenset[bytes]]:
         """Return the references of the versions near each record."""
@@ -82,7 +85,8 @@ class Neighbourhood(NamedTuple):
 class Search:
     """Finds near versions in a store, and adds what that costs to the tally. Writes nothing.
 
-    At most ``look_up_bytes_max`` bytes of postings are looked up at once. Every method raises the store's errors.
+    At most ``look_up_bytes_max`` bytes of postings are looked up at once. With ``near_misses``, those are found too.
+    Every method raises the store's errors.
     """
 
     store: Store
@@ -91,6 +95,7 @@ class Search:
     cells: VerdictCells
     look_up_bytes_max: int = LOOK_UP_BYTES_MAX
     size: LookUpSize = field(default_factory=LookUpSize)
+    near_misses: NearMisses | None = None
 
     def look_up(self, records: Sequence[Record], *, created: Mapping[bytes, Stored]) -> Neighbourhood:
         """Find what is near each record.
@@ -175,6 +180,7 @@ class Search:
         neighbours: dict[bytes, list[Neighbour]] = {}
         verifications: list[int] = []
         similarities: list[float] = []
+        missed: dict[bytes, list[Neighbour]] = {}
         # A version may be a candidate of every article of the batch: its state is worked out once.
         matchable = ComparisonBatch(
             [version for version in stored.values() if state_of(version) is not State.DUPLICATE]
@@ -186,13 +192,17 @@ class Search:
             verifications.append(compared.others)
             similarities += compared.similarities
             neighbours[record.reference] = self._neighbours(compared)
+            if self.near_misses is not None:
+                found = self.near_misses.missed(own[record.reference], of_record.references, matchable)
+                if found:
+                    missed[record.reference] = found
         self.tally.verifications.add(verifications)
         self.tally.similarities.add(similarities)
         truncated = frozenset(
             record.reference for record, of_record in zip(records, candidates, strict=True) if of_record.truncated
         )
         self.tally.truncated += len(truncated)
-        return Neighbourhood(stored, neighbours, truncated)
+        return Neighbourhood(stored, neighbours, truncated, missed)
 
     def _neighbours(self, compared: Compared) -> list[Neighbour]:
         return [

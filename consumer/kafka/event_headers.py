@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer
 from consumer.model.record import Header, Headers, Message
 from consumer.model.verdict import Verdict
@@ -24,6 +25,7 @@ CUT_OF_BYTES: Final = "dupwatch-cut-of-bytes"
 TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 _EVENT_TYPE: Final = "io.dupwatch.verdict."
+_NEAR_MISS_TYPE: Final = "io.dupwatch.near-miss"
 _EVENT_ID_BYTES: Final = 16
 # What a CloudEvents String must not contain (section 3.1 of its core specification).
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
@@ -34,12 +36,13 @@ def event_headers(answer: Answer) -> Headers:
 
     A retraction has no scheme. A record from a file has no origin and no trace.
     """
-    verdict, message = answer.verdict, answer.record.message
-    headers = [_text(SCHEMA, verdict.schema)]
-    if verdict.scheme is not None:
-        headers.append(_text(SCHEME, verdict.scheme))
-    headers.append(_text(OUTCOME, verdict.outcome))
-    return headers if message is None else headers + origin_headers(message) + trace_headers(message.headers)
+    verdict = answer.verdict
+    return [*_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
+
+
+def near_miss_headers(answer: Answer) -> Headers:
+    """Return the headers of the near miss that goes with a verdict: as of the verdict, but without an outcome."""
+    return _described(answer, NEAR_MISS) + _origin(answer)
 
 
 def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
@@ -47,6 +50,16 @@ def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
 
     def dress(answer: Answer) -> Headers:
         return cloud_event_attributes(answer.verdict, source) + event_headers(answer)
+
+    return dress
+
+
+def cloud_near_miss_headers(source: str) -> Callable[[Answer], Headers]:
+    """Return what makes a CloudEvent's attributes and the headers of near misses."""
+
+    def dress(answer: Answer) -> Headers:
+        verdict = answer.verdict
+        return _attributes(verdict, source, _NEAR_MISS_TYPE, _id_of("near-miss", verdict)) + near_miss_headers(answer)
 
     return dress
 
@@ -70,11 +83,23 @@ def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
 
     The subject is the article's id, unless the id has characters that an attribute must not contain.
     """
+    return _attributes(verdict, source, _EVENT_TYPE + verdict.outcome, event_id(verdict))
+
+
+def event_id(verdict: Verdict) -> str:
+    """Return an id that is the same for every delivery and replay of an event, and differs between verdicts.
+
+    A retraction has no version; its arrival replaces it. The outcome tells a release from the flag that it undoes.
+    """
+    return _id_of(verdict.outcome, verdict)
+
+
+def _attributes(verdict: Verdict, source: str, kind: str, event: str) -> Headers:
     attributes = [
         _text("ce_specversion", "1.0"),
-        _text("ce_id", event_id(verdict)),
+        _text("ce_id", event),
         _text("ce_source", source),
-        _text("ce_type", _EVENT_TYPE + verdict.outcome),
+        _text("ce_type", kind),
         _text("ce_time", verdict.decided_at),
         _text("content-type", "application/json"),
     ]
@@ -83,13 +108,19 @@ def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
     return attributes
 
 
-def event_id(verdict: Verdict) -> str:
-    """Return an id that is the same for every delivery and replay of an event, and differs between verdicts.
-
-    A retraction has no version; its arrival replaces it. The outcome tells a release from the flag that it undoes.
-    """
-    named = (verdict.outcome, verdict.version or verdict.arrived_at, verdict.id)
+def _id_of(what: str, verdict: Verdict) -> str:
+    named = (what, verdict.version or verdict.arrived_at, verdict.id)
     return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
+
+
+def _described(answer: Answer, schema: str) -> Headers:
+    scheme = answer.verdict.scheme
+    return [_text(SCHEMA, schema)] + ([] if scheme is None else [_text(SCHEME, scheme)])
+
+
+def _origin(answer: Answer) -> Headers:
+    message = answer.record.message
+    return [] if message is None else origin_headers(message) + trace_headers(message.headers)
 
 
 def _text(name: str, value: str) -> Header:

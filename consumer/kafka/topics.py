@@ -39,11 +39,12 @@ _MS_PER_H: Final = 3_600_000
 
 
 class SinkTopics(NamedTuple):
-    """The topics of one prefix; ``unique`` and ``verdicts`` say whether these two are written."""
+    """The topics of one prefix; ``unique``, ``verdicts`` and ``near_misses`` say whether these three are written."""
 
     prefix: str
     unique: bool = False
     verdicts: bool = False
+    near_misses: bool = False
 
     @property
     def duplicates_topic(self) -> str:
@@ -71,11 +72,17 @@ class SinkTopics(NamedTuple):
         return f"{self.prefix}.floods"
 
     @property
+    def near_misses_topic(self) -> str:
+        """A sample of the pairs just under the threshold."""
+        return f"{self.prefix}.near-misses"
+
+    @property
     def written(self) -> list[str]:
         """The topics that a consumer writes to."""
         names = [self.duplicates_topic, self.dead_letters_topic]
         names += [self.unique_topic] if self.unique else []
-        return names + ([self.verdicts_topic] if self.verdicts else [])
+        names += [self.verdicts_topic] if self.verdicts else []
+        return names + ([self.near_misses_topic] if self.near_misses else [])
 
 
 class PlannedTopic(NamedTuple):
@@ -162,6 +169,12 @@ def planned(
             _deleted(30),
             may_compact=False,
             compaction="no: keys are ids of originals, so a second flood of a story would remove the first",
+        ),
+        PlannedTopic(
+            topics.near_misses_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: a later version of an article would remove the near miss of an earlier one",
         ),
         *(
             PlannedTopic(

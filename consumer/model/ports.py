@@ -27,11 +27,15 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The verdict on a record; ``event`` is its encoding, byte for byte as the store holds it."""
+    """The verdict on a record; ``event`` is its encoding, byte for byte as the store holds it.
+
+    ``near_miss`` is the event of a near miss, which only topics take.
+    """
 
     record: RawRecord
     event: bytes
     verdict: Verdict
+    near_miss: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

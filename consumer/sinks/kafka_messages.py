@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from consumer.kafka.event_headers import origin_headers
+from consumer.kafka.event_headers import near_miss_headers, origin_headers
 from consumer.kafka.letter_headers import TIMESTAMP
 from consumer.kafka.outgoing import Outgoing, time_of
 from consumer.kafka.topics import SinkTopics
@@ -13,10 +13,11 @@ from consumer.model.record import Headers
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Which topic gets what; ``headers_of`` makes the headers of events."""
+    """Which topic gets what; ``headers_of`` makes the headers of verdicts, ``near_miss_headers_of`` of near misses."""
 
     topics: SinkTopics
     headers_of: Callable[[Answer], Headers]
+    near_miss_headers_of: Callable[[Answer], Headers] = near_miss_headers
 
     def answered(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages that one answer makes."""
@@ -29,6 +30,8 @@ class Messages:
                 yield Outgoing(topics.verdicts_topic, key, answer.event, headers)
         if topics.unique:
             yield from _clean(answer, topics.unique_topic)
+        if topics.near_misses and answer.near_miss is not None:
+            yield Outgoing(topics.near_misses_topic, key, answer.near_miss, self.near_miss_headers_of(answer))
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""

@@ -75,11 +75,16 @@ def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
         moment = parse_moment(text)
     except ValueError:
         raise ConfigError(f"{option}: {text!r} is not {wanted}; write a time as {TIME_HELP}") from None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    time_ms = (aware - _EPOCH) // _MILLISECOND
+    time_ms = since_1970_ms(moment)
     if time_ms < 0:
         raise ConfigError(f"{option}: {text!r} is before 1970; write a later time")
     return time_ms
+
+
+def since_1970_ms(moment: datetime) -> int:
+    """Return a time in milliseconds since 1970; UTC without a zone."""
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // _MILLISECOND
 
 
 def rfc3339(time_ms: int) -> str:

@@ -15,11 +15,10 @@ from consumer.model.hooks import Hooks
 from consumer.sinks.answering import AnsweringSink
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.wiring import parts
 from consumer.wiring.console_store import StoreAccess
-from consumer.wiring.kafka_parts import headers_of, record_times, sink_topics
+from consumer.wiring.kafka_parts import messages_of, record_times, sink_topics
 from consumer.wiring.service_releases import Releasing
 from storage.clock import Clock
 
@@ -62,7 +61,7 @@ class TopicReleases(ReleasePort):
         except ConfigError as error:
             raise CannotRelease(str(error)) from error
         outbox = self._opened()
-        sink = KafkaSink(outbox, Messages(self._topics, headers_of(self._config, self._config.sink.url)))
+        sink = KafkaSink(outbox, messages_of(self._config, self._topics, self._config.sink.url))
         try:
             releasing = Releasing(self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient)
             releasing.release(article_id, version, attribution)

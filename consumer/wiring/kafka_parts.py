@@ -7,7 +7,12 @@ from contextlib import closing, contextmanager
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_kafka, parse_prefix
-from consumer.kafka.event_headers import cloud_event_headers, event_headers
+from consumer.kafka.event_headers import (
+    cloud_event_headers,
+    cloud_near_miss_headers,
+    event_headers,
+    near_miss_headers,
+)
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.held_partitions import HeldPartitions
 from consumer.kafka.topics import SinkTopics, missing
@@ -16,9 +21,9 @@ from consumer.model.article import Article
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
-from consumer.model.ports import Answer
-from consumer.model.record import Headers, RawRecord
+from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import TopicArrivals
+from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import parts
 from storage.clock import MS_PER_S, now_ms
@@ -29,7 +34,12 @@ log = logging.getLogger("dupwatch")
 def sink_topics(config: Config) -> SinkTopics:
     """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
     prefix = parse_prefix(config.sink.url).prefix
-    return SinkTopics(prefix, unique=config.kafka.unique, verdicts=config.sink.emit == "all")
+    return SinkTopics(
+        prefix,
+        unique=config.kafka.unique,
+        verdicts=config.sink.emit == "all",
+        near_misses=config.kafka.near_miss_share > 0,
+    )
 
 
 def message_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
@@ -74,6 +84,8 @@ def record_times(config: Config, hooks: Hooks) -> RecordTimes:
     return RecordTimes(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks)
 
 
-def headers_of(config: Config, source: str) -> Callable[[Answer], Headers]:
-    """Return what makes the headers of events, as configured."""
-    return cloud_event_headers(source) if config.kafka.events == "cloudevents" else event_headers
+def messages_of(config: Config, topics: SinkTopics, source: str) -> Messages:
+    """Return which topic gets what, with headers as configured; ``source`` is what events call the feed."""
+    if config.kafka.events == "cloudevents":
+        return Messages(topics, cloud_event_headers(source), cloud_near_miss_headers(source))
+    return Messages(topics, event_headers, near_miss_headers)

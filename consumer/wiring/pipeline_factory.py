@@ -8,8 +8,10 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.judge import Judge
+from consumer.judge.near_misses import NearMisses
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
+from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
@@ -104,4 +106,12 @@ def interruptible_detector(
         look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,
         seen_ms=config.seen_s * MS_PER_S,
         common=common or common_hashes(config),
+        near_misses=_near_misses(config, settings),
     )
+
+
+def _near_misses(config: Config, settings: JudgeSettings) -> NearMisses | None:
+    """Return what draws near misses, None where they are not sent: only topics take them."""
+    if not config.kafka.near_miss_share or not is_kafka(config.sink.url):
+        return None
+    return NearMisses(settings, config.kafka.near_miss_share, config.kafka.near_miss_margin)

@@ -25,11 +25,10 @@ from consumer.model.record import Position, RawRecord
 from consumer.model.verdict import decode_verdict
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
 from consumer.sources.range_source import RangeSource
 from consumer.store_tools.released_record import NoWayBack, RecordId, RecordSearch
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import check_topics, headers_of, message_decoder, record_times, sink_topics
+from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
@@ -75,7 +74,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
 
     hooks = Hooks()
     outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    sink = KafkaSink(outbox, Messages(topics, headers_of(config, config.sink.url)))
+    sink = KafkaSink(outbox, messages_of(config, topics, config.sink.url))
     try:
         with waiting_for_brokers(brokers):
             sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))

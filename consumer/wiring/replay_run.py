@@ -18,13 +18,12 @@ from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.range_source import RangeSource
 from consumer.wiring import parts, stores
 from consumer.wiring.common_hashes import warming
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import headers_of, message_decoder, record_times, sink_topics, topic_arrivals
+from consumer.wiring.kafka_parts import message_decoder, messages_of, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
@@ -102,5 +101,5 @@ def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sin
 
     settings = producer_settings(parse_prefix(config.sink.url).brokers, kafka_options(config), transactional=False)
     topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    sink = KafkaSink(outbox, Messages(topics, headers_of(config, source)))
+    sink = KafkaSink(outbox, messages_of(config, topics, source))
     return sink, dead_letter_sink(config, TopicOutput(topics, outbox))

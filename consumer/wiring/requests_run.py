@@ -24,13 +24,12 @@ from consumer.sinks.answering import AnsweringSink, Refusals
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.file import WHOLE_VERDICTS, FileSink
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.line_file import check_suffix
 from consumer.sinks.nowhere import Nowhere
 from consumer.sinks.streams import StreamSink
 from consumer.sources.requests import Inbox
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics
+from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import now_ms
 from storage.kinds import kind_of
@@ -113,4 +112,4 @@ def _topics(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> KafkaS
     check_topics(config, brokers, topics)
     settings = producer_settings(brokers, parts.kafka_options(config), transactional=False)
     outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    return KafkaSink(outbox, Messages(topics, headers_of(config, FEED)))
+    return KafkaSink(outbox, messages_of(config, topics, FEED))

@@ -18,14 +18,13 @@ from consumer.pipeline.partition_notes import Ledger
 from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.outbox import Outbox
 from consumer.sinks.streams import StreamSink
 from consumer.sinks.transactions import TransactionalOutbox
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import parts
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics, topic_arrivals
+from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import StreamOutput, TopicOutput
 from storage.clock import MS_PER_S
 
@@ -87,7 +86,7 @@ def build_delivery(
     starting.call(partial(check_topics, config, brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(brokers, parts.kafka_options(config), transactional=exactly_once)
-    messages, times = Messages(topics, headers_of(config, intake.source.name)), record_times(config, hooks)
+    messages, times = messages_of(config, topics, intake.source.name), record_times(config, hooks)
     outbox: Outbox
     journal: Journal
     if exactly_once:

@@ -230,6 +230,14 @@ _DRIFT: Final = Row(
             width=12,
         ),
         Panel(
+            title="Near misses",
+            about="Kept articles with a pair just under the threshold, which was sent. Needs kafka.near_miss_share.",
+            queries=(Query(_of_articles("dupwatch_near_misses_total"), "near misses"),),
+            unit="percentunit",
+            share=True,
+            width=12,
+        ),
+        Panel(
             title="Parts",
             about="Articles that share a long stretch with an earlier one. Needs judge.parts.",
             queries=(Query(_of_articles("dupwatch_with_parts_total"), "with parts"),),

@@ -45,7 +45,12 @@ def raw(  # what a test does not name is a plain record
     return RawRecord(0, offset, value, size, None, None, Position(), message)
 
 
-def answer(article_id: str = "a", outcome: Outcome = "unique", record: RawRecord | None = None) -> Answer:
+def answer(
+    article_id: str = "a",
+    outcome: Outcome = "unique",
+    record: RawRecord | None = None,
+    near_miss: bytes | None = None,
+) -> Answer:
     """An answer to this record, or to a plain one with the id as its key."""
     verdict = Verdict(
         id=article_id,
@@ -55,7 +60,7 @@ def answer(article_id: str = "a", outcome: Outcome = "unique", record: RawRecord
         arrived_at="2026-01-02T03:04:05.678Z",
         decided_at="2026-01-02T03:04:06.789Z",
     )
-    return Answer(raw(key=article_id.encode()) if record is None else record, encode(verdict), verdict)
+    return Answer(raw(key=article_id.encode()) if record is None else record, encode(verdict), verdict, near_miss)
 
 
 def duplicates(*ids: str) -> list[Answer]:
@@ -115,7 +120,7 @@ def fresh_topics(
     address: str, settings: Mapping[str, Mapping[str, str]] | None = None, *, every: bool = True
 ) -> SinkTopics:
     """Topics with a prefix of their own, made on the broker but for those whose settings are None."""
-    topics = SinkTopics(f"test-{uuid.uuid4().hex[:12]}", every, every)
+    topics = SinkTopics(f"test-{uuid.uuid4().hex[:12]}", every, every, every)
     own = settings or {}
     wanted = [
         topic._replace(settings={**topic.settings, **own.get(topic.name.rpartition(".")[2], {})})

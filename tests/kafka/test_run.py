@@ -86,6 +86,32 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
 
 
 @BOTH
+def test_near_misses_are_sent_where_they_are_asked_for(
+    kafka_address: str, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """A pair just under the threshold, by its schema, with the sources; its verdict says nothing of it."""
+    topics = make_topics(kafka_address, partitions=1)
+    words = text(1, 200).split()
+    feed = [("first", words), ("nearly", words[:150] + text(2, 50).split()), ("other", text(3, 200).split())]
+    send(topics, [(name, article(" ".join(body), source=f"of {name}")) for name, body in feed])
+    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "kafka.near_miss_share=1", *more) as consumer:
+        wait_for_count(topics, ALL, 3)
+        until(lambda: consumer.metric("dupwatch_near_misses_total") == 1)
+        assert consumer.stop() == 0, consumer.log.read_text()
+    (near_miss,) = read_all(topics, topics.sink("near-misses"))
+    schema = json.loads((SCHEMAS / "near-miss.schema.json").read_bytes())
+    jsonschema.Draft202012Validator(schema).validate(near_miss.content)
+    assert near_miss.key == b"nearly"
+    assert near_miss.content["original"] == "first"
+    assert (near_miss.content["source"], near_miss.content["original_source"]) == ("of nearly", "of first")
+    verdicts = {verdict.content["id"]: verdict.content for verdict in read_all(topics, topics.sink("verdicts"))}
+    assert {verdict["outcome"] for verdict in verdicts.values()} == {"unique"}
+    of_verdict = verdicts["nearly"]
+    for member in ("version", "arrived_at", "decided_at"):
+        assert near_miss.content[member] == of_verdict[member]
+
+
+@BOTH
 def test_versions_and_retractions(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """A null value retracts; new content under an id is judged again; retracted content matches nothing."""
     original, other = text(1), text(2)

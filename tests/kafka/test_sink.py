@@ -40,15 +40,28 @@ def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> No
     assert (flag.key, flag.value, flag.headers) == (b"b", answers[1].event, [("outcome", b"duplicate")])
 
 
+def test_a_near_miss_goes_to_its_topic_under_the_id_of_its_article(kafka_address: str, given: Given) -> None:
+    """Its headers say its schema, and where the record of the article stood."""
+    given.sink.emit([answer("a", near_miss=b'{"near": "miss"}'), answer("b")])
+    given.sink.flush()
+    (found,) = read(kafka_address, given.topics.near_misses_topic)
+    assert (found.key, found.value) == (b"a", b'{"near": "miss"}')
+    headers = dict(found.headers)
+    assert headers["dupwatch-schema"] == b"dupwatch.near-miss/1"
+    assert headers["dupwatch-origin-topic"] == b"articles"
+    assert "dupwatch-outcome" not in headers
+
+
 def test_topics_that_are_off_get_nothing(kafka_address: str) -> None:
-    """Without ``unique`` and ``verdicts`` only flags are sent, and the other topics need not be there."""
+    """With none of the others only flags are sent, and the other topics need not be there."""
     topics = fresh_topics(kafka_address, every=False)
     parts = sink_to(kafka_address, topics)
-    parts.sink.emit([answer("a"), answer("b", "duplicate"), answer("c", "retracted")])
+    parts.sink.emit([answer("a", near_miss=b"{}"), answer("b", "duplicate"), answer("c", "retracted")])
     parts.sink.flush()
     parts.sink.close()
     assert keys(read(kafka_address, topics.duplicates_topic)) == ["b"]
-    assert read(kafka_address, topics.verdicts_topic) == read(kafka_address, topics.unique_topic) == []
+    for topic in (topics.verdicts_topic, topics.unique_topic, topics.near_misses_topic):
+        assert read(kafka_address, topic) == []
 
 
 def test_the_clean_feed_has_records_as_they_came(kafka_address: str) -> None:

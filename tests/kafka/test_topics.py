@@ -21,9 +21,7 @@ from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, ARTICLES = planned(
-    SinkTopics("p", unique=True, verdicts=True), ["articles"]
-)
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, ARTICLES = planned(SinkTopics("p"), ["articles"])
 GOOD = FoundTopic(
     6,
     1,
@@ -102,7 +100,8 @@ def test_printing_asks_nobody() -> None:
     ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
     assert ran.code == 0, ran.err
     names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
-    assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "articles"]
+    sinks = ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "p.near-misses"]
+    assert names == [*sinks, "articles"]
     assert "cleanup.policy=delete" in ran.out.decode()
     kept = next(line for line in ran.out.decode().splitlines() if line.startswith("articles:"))
     assert f"retention.ms={8 * DAY_MS} " in kept
@@ -124,6 +123,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     wrong = NewTopic(topics.verdicts_topic, num_partitions=1, replication_factor=1, config={"retention.ms": "1000"})
     admin.create_topics([wrong])[topics.verdicts_topic].result()
     names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
+    names.append(topics.near_misses_topic)
     settings = {"bootstrap.servers": kafka_address}
     # Brokers show a topic a moment after they have said that it is made.
     wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])
@@ -136,7 +136,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert first.out.decode().count(": created") == 5
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=10).topics
-    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2]
+    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)
     assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
     assert config_of(admin, topics.verdicts_topic)["retention.ms"] == "1000"

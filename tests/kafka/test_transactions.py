@@ -61,15 +61,16 @@ def flags(address: str, parts: Given, *, committed: bool = True) -> list[str]:
 
 
 def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Member) -> None:
-    """Flags, clean feed, dead letters and offsets are nowhere before the commit, and everywhere after it."""
-    given.sink.emit([answer("a"), answer("b", "duplicate")])
+    """Flags, clean feed, near misses, dead letters and offsets are nowhere before the commit, and everywhere after."""
+    given.sink.emit([answer("a", near_miss=b"{}"), answer("b", "duplicate")])
     given.letters.reject([rejection(raw(key=b"c"))])
     given.sink.flush()
-    names = (given.topics.duplicates_topic, given.topics.unique_topic, given.topics.dead_letters_topic)
-    assert [read(kafka_address, name, held_up=True) for name in names] == [[], [], []]
+    topics = given.topics
+    names = (topics.duplicates_topic, topics.unique_topic, topics.dead_letters_topic, topics.near_misses_topic)
+    assert [read(kafka_address, name, held_up=True) for name in names] == [[], [], [], []]
     assert member.committed() < 0
     given.outbox.commit({(member.topic, 0): 2}, member.metadata())
-    assert [keys(read(kafka_address, name)) for name in names] == [["b"], ["a", "b"], ["c"]]
+    assert [keys(read(kafka_address, name)) for name in names] == [["b"], ["a", "b"], ["c"], ["a"]]
     assert member.committed() == 2
 
 

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 from consumer.sources.client_headers import read_client_headers
 
 WAIT_S = 30.0
-SINKS = ("duplicates", "unique", "verdicts", "dead-letters", "floods")
+SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "floods", "near-misses")
 
 
 class Seen(NamedTuple):

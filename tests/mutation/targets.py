@@ -31,6 +31,8 @@ _JUDGE: Final = Target(
             "consumer/judge/events.py",
             "consumer/judge/known_copies.py",
             "consumer/judge/known_originals.py",
+            "consumer/judge/near_misses.py",
+            "consumer/judge/near_miss_events.py",
             "consumer/judge/part_search.py",
             "consumer/judge/common_hashes.py",
             "consumer/judge/seen_texts.py",

@@ -29,6 +29,10 @@ class KafkaSection(Section):
     """The format of values; avro and protobuf need the schemas of a [registry]."""
     unique: bool = False
     """Copy each article that repeats nothing to PREFIX.unique, unchanged."""
+    near_miss_share: Share = 0.0
+    """The share of articles for which a pair just under the threshold is sent to PREFIX.near-misses; 0 for none."""
+    near_miss_margin: Annotated[float, Field(gt=0, le=0.5)] = 0.15
+    """How far under its threshold the similarity of such a pair may be."""
     events: Literal["plain", "cloudevents"] = "plain"
     """The format of the headers of events."""
     linger_s: Annotated[float, Field(ge=0, le=60)] = 0.002

@@ -66,6 +66,12 @@ WITH_PARTS: Final = Measure(
     "Articles that share a long stretch with an earlier one; only with `judge.parts`.",
     "articles",
 )
+NEAR_MISSES: Final = Measure(
+    "dupwatch_near_misses_total",
+    "counter",
+    "Articles kept for which a pair just under the threshold was sent; only with `kafka.near_miss_share`.",
+    "articles",
+)
 COMMON_ANCHORS: Final = Measure(
     "dupwatch_common_anchors_total",
     "counter",
@@ -121,7 +127,7 @@ GROUP: Final = Group(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
-        WITH_PARTS, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED, TIMES_MOVED,
+        WITH_PARTS, NEAR_MISSES, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED, TIMES_MOVED,
         TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
     ),
 )  # fmt: skip
@@ -131,6 +137,7 @@ TALLIED: Final[Mapping[str, Measure]] = {
     "without_keywords": WITHOUT_KEYWORDS,
     "seen_before": SEEN_BEFORE,
     "with_parts": WITH_PARTS,
+    "near_misses": NEAR_MISSES,
     "common_anchors": COMMON_ANCHORS,
     "part_row_reads": PART_ROW_READS,
     "part_postings_read": PART_POSTINGS_READ,

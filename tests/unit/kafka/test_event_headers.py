@@ -2,7 +2,14 @@
 
 import msgspec
 
-from consumer.kafka.event_headers import cloud_event_attributes, cloud_event_headers, event_headers, event_id
+from consumer.kafka.event_headers import (
+    cloud_event_attributes,
+    cloud_event_headers,
+    cloud_near_miss_headers,
+    event_headers,
+    event_id,
+    near_miss_headers,
+)
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Verdict, encode
@@ -94,3 +101,16 @@ def test_a_subject_has_no_control_characters() -> None:
     for article_id, there in (("a\nb", False), ("a\x85", False), ("a\u3000b", True), ("", False)):
         verdict = msgspec.structs.replace(FLAG, id=article_id)
         assert ("ce_subject" in dict(cloud_event_attributes(verdict, "/f"))) is there
+
+
+def test_a_near_miss_is_another_event_than_its_verdict() -> None:
+    """Its schema, type and id are its own, it has no outcome, and the rest is as of the verdict."""
+    of_verdict, own = dict(event_headers(answer())), dict(near_miss_headers(answer()))
+    assert own == {name: value for name, value in of_verdict.items() if name != "dupwatch-outcome"} | {
+        "dupwatch-schema": b"dupwatch.near-miss/1"
+    }
+    cloud, of_flag = dict(cloud_near_miss_headers("/feed")(answer())), dict(cloud_event_headers("/feed")(answer()))
+    assert cloud["ce_type"] == b"io.dupwatch.near-miss"
+    assert cloud["ce_id"] != of_flag["ce_id"]
+    assert (cloud["ce_source"], cloud["ce_subject"]) == (b"/feed", b"a/1")
+    assert own.items() <= cloud.items()

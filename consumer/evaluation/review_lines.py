@@ -1,0 +1,94 @@
+"""Reading reviewed pairs, one per line, with a reason for every line that cannot be read.
+
+The format is ``dupwatch.review/1``, which the console exports; ``docs/formats.md`` describes it.
+"""
+
+from codecs import BOM_UTF8
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from consumer.evaluation.labelled_pairs import Line
+from consumer.evaluation.reviewed_pair import Kind, ReviewedPair
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import Distance, Similarity
+from consumer.text.timestamps import parse_moment, since_1970_ms
+
+SCHEMA: Final = "dupwatch.review/1"
+
+
+class Reviews(NamedTuple):
+    """The pairs of a file; ``without_similarity`` counts those that plain SimHash flagged, which have none."""
+
+    pairs: tuple[ReviewedPair, ...]
+    without_similarity: int
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    schema: Literal["dupwatch.review/1"]
+    kind: Kind
+    similarity: Similarity | None
+    decision: Literal["right", "wrong"] | None
+    distance: Distance | None = None
+    source: str = ""
+    original_source: str = ""
+    sampled_in: Annotated[float, msgspec.Meta(ge=1.0)] = 1.0
+    arrived_at: str | None = None
+    at: str | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Line)
+
+
+def reviewed_pairs(lines: Iterable[Line]) -> Reviews:
+    """Read reviewed pairs. Unknown members are ignored.
+
+    Raises ``ConfigError`` with the line number and the reason at the first line that is none, and where nothing was
+    decided.
+    """
+    pairs: list[ReviewedPair] = []
+    without = 0
+    for number, data in lines:
+        try:
+            pair = _pair(data)
+        except ValueError as error:
+            raise ConfigError(f"line {number} of the reviews: {error}") from error
+        if pair is None:
+            without += 1
+        else:
+            pairs.append(pair)
+    if not any(pair.right is not None for pair in pairs):
+        raise ConfigError("the reviews decide nothing: no line has a decision and a similarity")
+    return Reviews(tuple(pairs), without)
+
+
+def _pair(data: bytes) -> ReviewedPair | None:
+    try:
+        line = _DECODER.decode(data.removeprefix(BOM_UTF8))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"it is no {SCHEMA}: {str(error)[:1].lower()}{str(error)[1:]}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
+    arrived_ms, at_ms = _time(line.arrived_at, "arrived_at"), _time(line.at, "at")
+    if line.similarity is None:
+        return None
+    return ReviewedPair(
+        kind=line.kind,
+        similarity=line.similarity,
+        right=None if line.decision is None else line.decision == "right",
+        source=line.source,
+        original_source=line.original_source,
+        sampled_in=line.sampled_in,
+        arrived_ms=arrived_ms,
+        at_ms=at_ms,
+    )
+
+
+def _time(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return since_1970_ms(parse_moment(text))
+    except ValueError:
+        raise ValueError(f"{name} is no time as 2026-01-31T08:15:30.000Z") from None

@@ -1,0 +1,133 @@
+"""``dupwatch evaluate --reviews``, as its users run it."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from consumer.cli.main import app
+from consumer.model.errors import ConfigError, SourceError
+from tests.unit.evaluation.reviewing import near_miss, review, reviews_by
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write the rows as a file, compressed where its name says so."""
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+
+
+def test_it_says_where_the_line_is_and_what_would_change(tmp_path: Path) -> None:
+    """For a person: the line, a table, the two thresholds with their changes a day, and the sources."""
+    file = written(tmp_path / "reviews.jsonl.gz", reviews_by(0.7, 3, sources=["wire", "blog"]))
+    ended = run("--reviews", file, "--precision", "0.9")
+    assert ended.exception is None, ended.output
+    said = ended.stdout
+    assert re.search(
+        r"draw the line at a similarity of 0\.[67]\d\d \(0\.[67]\d\d–0\.7\d\d\); the threshold is 0\.75", said
+    )
+    assert re.search(r"Best F1: 0\.\d\d: [\d.]+ flags a day would come, [\d.]+ of them wrong", said)
+    assert re.search(r"\n +0\.80 +0\.\d{3} 0\.\d{3}–0\.\d{3} ", said)
+    assert re.search(r"\nwire +[\d,]+ 0\.75", said)
+    assert re.search(r"\nblog +[\d,]+ 0\.75", said)
+    assert "unknown" not in said
+
+
+def test_with_flags_alone_it_says_that_recall_is_unknown(tmp_path: Path) -> None:
+    """Nobody has looked at what was not flagged; it says what to set."""
+    file = written(tmp_path / "flags.jsonl", reviews_by(0.7, 3, near_misses=False))
+    ended = run("--reviews", file)
+    said = " ".join(ended.stdout.split())
+    assert "Recall is unknown" in said
+    assert "Thresholds below 0.75 cannot be judged" in said
+    assert "kafka.near_miss_share" in said
+    figures = json.loads(run("--reviews", file, "--json").stdout)
+    assert figures["recall_known"] is False
+    assert {point["recall"] for point in figures["reviews"]["overall"]["points"]} == {None}
+
+
+def test_json_has_all_figures(tmp_path: Path) -> None:
+    """Every threshold that can be judged, not only those of the table."""
+    file = written(tmp_path / "reviews.jsonl", [*reviews_by(0.7, 3), review(None)])
+    figures = json.loads(run("--reviews", file, "--json").stdout)
+    overall = figures["reviews"]["overall"]
+    assert [point["threshold"] for point in overall["points"]] == [percent / 100 for percent in range(60, 100)]
+    assert overall["line"]["low"] <= 0.7 <= overall["line"]["high"]
+    assert overall["counts"]["open"] > 0
+    assert overall["days"] == pytest.approx(20, abs=0.1)
+    assert (figures["recall_known"], figures["without_similarity"]) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [(4, "15 flags a day would come, 2.5 of them wrong"), (0, "60 flags would come, 10 of them wrong")],
+)
+def test_what_would_come_is_told_by_day_where_that_is_known(tmp_path: Path, days: int, said: str) -> None:
+    """In all otherwise."""
+    rows = [near_miss(0.74, "right")] * 5 + [near_miss(0.74, "wrong")] + [review(0.9)] * 5 + [near_miss(0.62)] * 9
+    rows = [row | {"at": f"2026-11-{1 + (number and days):02d}T00:00:00.000Z"} for number, row in enumerate(rows)]
+    ended = run("--reviews", written(tmp_path / "reviews.jsonl", rows), "--precision", "0.8")
+    assert f": {said}" in ended.stdout
+
+
+def test_pairs_without_a_similarity_are_said(tmp_path: Path) -> None:
+    """They are left out."""
+    ended = run("--reviews", written(tmp_path / "reviews.jsonl", [review(), review(None)]))
+    assert "flagged by plain SimHash: 1" in ended.stderr
+
+
+def test_rules_of_sources_and_settings_count(tmp_path: Path) -> None:
+    """The threshold is the configured one; that of a source is its rule's."""
+    rows = [review(0.9, source=source) for source in ("wire", "blog") for _ in range(60)] + [near_miss()] * 60
+    file = written(tmp_path / "reviews.jsonl", rows)
+    settings = ("--set", "judge.similarity_min=0.72", "--set", "rules={wire={similarity_min=0.8}}")
+    found = json.loads(run("--reviews", file, "--json", *settings).stdout)["reviews"]
+    assert found["overall"]["now"] == 0.72
+    assert {own["source"]: own["now"] for own in found["sources"]} == {"wire": 0.8, "blog": 0.72}
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_plot_is_drawn(tmp_path: Path, suffix: str) -> None:
+    """With and without recall."""
+    pytest.importorskip("matplotlib")
+    for near_misses in (True, False):
+        file = written(tmp_path / "reviews.jsonl", reviews_by(0.7, 3, near_misses=near_misses))
+        plot = tmp_path / f"curves.{suffix}"
+        ended = run("--reviews", file, "--plot", plot)
+        assert ended.exception is None, ended.output
+        assert plot.read_bytes().startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["feed.jsonl", "--reviews", "r.jsonl"], "give it alone"),
+        (["--pairs", "p.jsonl", "--reviews", "r.jsonl"], "give it alone"),
+        (["--parts", "--reviews", "r.jsonl"], "give it alone"),
+        ([], "FEED with --pairs FILE, or --reviews FILE"),
+        (["feed.jsonl"], "FEED with --pairs FILE, or --reviews FILE"),
+        (["--reviews", "r.jsonl", "--plot", "p.txt"], ".png or .svg"),
+        (["--reviews", "r.jsonl", "--set", "judge.verify=false", "--set", "judge.lane1=false"], "judge.verify = false"),
+    ],
+)
+def test_what_does_not_go_together(arguments: list[str], named: str) -> None:
+    """It says what to give."""
+    error = run(*arguments).exception
+    assert isinstance(error, ConfigError)
+    assert named in str(error)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is named."""
+    error = run("--reviews", tmp_path / "none.jsonl").exception
+    assert isinstance(error, SourceError)
+    assert "none.jsonl" in str(error)
