@@ -15,7 +15,7 @@ from consumer.text.redaction import without_arguments
 NAMES: Final = (
     "run", "serve", "console", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show",
     "explain", "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison",
-    "topics", "tokens", "people", "config",
+    "topics", "tokens", "people", "reviews", "config",
 )  # fmt: skip
 """In the order in which --help lists them."""
 _ARGUMENTS: Final = "dupwatch.arguments"

@@ -4,22 +4,24 @@ import os
 import pwd
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import Annotated, Any, Literal
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from rich.table import Table
 
 from consumer.cli import render
+from consumer.cli.console_database import opened_database
 from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
-from consumer.model.errors import ConfigError, SinkError
+from consumer.model.errors import ConfigError
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Add, list or change people who sign in to the console.")
 
+_COMMAND: Final = "dupwatch people"
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The person's name, with which they sign in.")]
 RoleName = Literal["reviewer", "admin"]
 RoleOption = Annotated[
@@ -62,7 +64,7 @@ def add(
 @app.command("list")
 def list_(json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
-    with _opened(configured(config, settings)) as database:
+    with opened_database(configured(config, settings), _COMMAND) as database:
         people = _people()
         with database.reading() as connection:
             found = people.people(connection)
@@ -131,31 +133,19 @@ def password(
 
 
 def _people() -> Any:  # noqa: ANN401  # a module of an extra
-    return imported("consumer.reviews.people", CONSOLE_PACKAGES, "console", "dupwatch people")
+    return imported("consumer.reviews.people", CONSOLE_PACKAGES, "console", _COMMAND)
 
 
 def _passwords() -> Any:  # noqa: ANN401  # as above
-    return imported("consumer.reviews.passwords", CONSOLE_PACKAGES, "console", "dupwatch people")
-
-
-@contextmanager
-def _opened(config: Config, *, has_to_be_there: bool = True) -> Iterator[Any]:
-    """Open the console's database. Raises ``ConfigError``, and ``SinkError`` where it does not answer."""
-    database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", "dupwatch people")
-    wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", "dupwatch people")
-    try:
-        with closing(wiring.opened_reviews(config.console, has_to_be_there=has_to_be_there)) as database:
-            yield database
-    except database_module.DatabaseUnavailable as error:
-        raise SinkError(str(error)) from error
+    return imported("consumer.reviews.passwords", CONSOLE_PACKAGES, "console", _COMMAND)
 
 
 @contextmanager
 def _reviews(config: Config, *, has_to_be_there: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
     """Yield the modules that know people and passwords, and what changes something and puts it into the audit log."""
     people = _people()
-    audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", "dupwatch people")
-    with _opened(config, has_to_be_there=has_to_be_there) as database:
+    audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
+    with opened_database(config, _COMMAND, has_to_be_there=has_to_be_there) as database:
 
         def written(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy

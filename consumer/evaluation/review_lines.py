@@ -1,6 +1,6 @@
 """Reading reviewed pairs, one per line, with a reason for every line that cannot be read.
 
-The format is ``dupwatch.review/1``, which the console exports; ``docs/formats.md`` describes it.
+The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/formats.md`` describes it.
 """
 
 from codecs import BOM_UTF8

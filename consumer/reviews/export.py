@@ -1,22 +1,24 @@
-"""What people found out about pairs, for choosing thresholds."""
+"""All pairs with what people decided about them, for choosing thresholds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, Row, and_, func, select
 
 from consumer.reviews.flag_row import Kind
 from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
 
 _PORTION: Final = 1_000
+_DECIDED: Final[dict[str, Literal["right", "wrong"]]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
+"""What a state of a pair says of it; nobody has decided about pairs in other states."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewedPair:
-    """A pair that somebody judged: ``right`` where the judge of dupwatch was, be it with a flag or without.
+class Pair:
+    """A flag or a near miss, and whether the two are copies of each other: ``right`` where somebody said so.
 
-    A flag that was released elsewhere was wrong; nobody is named then.
+    A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
     """
 
     kind: Kind
@@ -25,13 +27,14 @@ class ReviewedPair:
     source: str | None
     original_source: str | None
     sampled_in: float
-    decision: Literal["right", "wrong"]
-    at_ms: int
-    person: str
+    arrived_ms: int
+    decision: Literal["right", "wrong"] | None
+    at_ms: int | None
+    person: str | None
 
 
-def reviewed_pairs(connection: Connection) -> Iterator[ReviewedPair]:
-    """Yield all pairs about which a decision is in force, in the order in which their flags came."""
+def pairs(connection: Connection) -> Iterator[Pair]:
+    """Yield all pairs in the order in which they came, with the decision that is in force."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
     in_force = (
         select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
@@ -40,40 +43,39 @@ def reviewed_pairs(connection: Connection) -> Iterator[ReviewedPair]:
     )
     after = 0
     while True:
-        pairs = (
-            select(FLAGS)
-            .where(FLAGS.c.flag_id > after, FLAGS.c.state.in_(("right", "wrong", "released")))
-            .order_by(FLAGS.c.flag_id)
-            .limit(_PORTION)
-            .subquery("pairs")
-        )
-        last = in_force.where(REVIEWS.c.flag_id.in_(select(pairs.c.flag_id))).subquery("last_reviews")
+        some = select(FLAGS).where(FLAGS.c.flag_id > after).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
+        last = in_force.where(REVIEWS.c.flag_id.in_(select(some.c.flag_id))).subquery("last_reviews")
         query = (
-            select(pairs, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name)
-            .select_from(pairs)
-            .outerjoin(source, source.c.source_id == pairs.c.source_id)
-            .outerjoin(original, original.c.source_id == pairs.c.original_source_id)
-            .outerjoin(last, last.c.flag_id == pairs.c.flag_id)
+            select(some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name)
+            .select_from(some)
+            .outerjoin(source, source.c.source_id == some.c.source_id)
+            .outerjoin(original, original.c.source_id == some.c.original_source_id)
+            .outerjoin(last, last.c.flag_id == some.c.flag_id)
             .outerjoin(REVIEWS, and_(REVIEWS.c.review_id == last.c.review_id))
             .outerjoin(PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
-            .order_by(pairs.c.flag_id)
+            .order_by(some.c.flag_id)
         )
         rows = connection.execute(query).all()
         for row in rows:
             after = row.flag_id
-            *_, source_name, original_name, decision, at_ms, person = row
-            # A flag that was found right can be released elsewhere later.
-            is_own = row.state == decision
-            yield ReviewedPair(
-                kind=row.kind,
-                similarity=row.similarity,
-                distance=row.distance,
-                source=source_name,
-                original_source=original_name,
-                sampled_in=row.sampled_in,
-                decision="right" if row.state == "right" else "wrong",
-                at_ms=at_ms if is_own else row.released_ms,
-                person=person if is_own else "",
-            )
+            yield _pair(row)
         if len(rows) < _PORTION:
             return
+
+
+def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
+    *_, source, original_source, decision, at_ms, person = row
+    # A flag that was found right can be released elsewhere later.
+    is_own, is_decided = row.state == decision, row.state in _DECIDED
+    return Pair(
+        kind=row.kind,
+        similarity=row.similarity,
+        distance=row.distance,
+        source=source,
+        original_source=original_source,
+        sampled_in=row.sampled_in,
+        arrived_ms=row.arrived_ms,
+        decision=_DECIDED.get(row.state),
+        at_ms=at_ms if is_own else row.released_ms if is_decided else None,
+        person=person if is_own else None,
+    )

@@ -61,6 +61,7 @@ COMMANDS = {
     ("people", "disable"): ("NAME", "--config", "--set"),
     ("people", "enable"): ("NAME", "--config", "--set"),
     ("people", "password"): ("NAME", "--password-stdin", "--config", "--set"),
+    ("reviews",): ("--config", "--set"),
     ("config", "show"): ("--config", "--set"),
     ("config", "check"): ("--config", "--set", "--elsewhere"),
     ("store",): ("stats", "verify", "export", "init", "pack", "unpack"),

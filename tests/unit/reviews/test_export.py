@@ -5,14 +5,14 @@ import pytest
 from consumer.reviews import export
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.export import ReviewedPair, reviewed_pairs
+from consumer.reviews.export import Pair
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
 
 
-def pairs(database: Database) -> list[ReviewedPair]:
+def pairs(database: Database) -> list[Pair]:
     """All pairs."""
     with database.reading() as connection:
-        return list(reviewed_pairs(connection))
+        return list(export.pairs(connection))
 
 
 def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +41,10 @@ def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: py
         (0.8, "flag", "right", NOW_MS, "Ann"),
         (0.81, "flag", "wrong", NOW_MS, "Bob"),
         (0.82, "flag", "right", NOW_MS + 5, "Ann"),
-        (0.85, "flag", "wrong", NOW_MS + 70, ""),
-        (0.86, "flag", "wrong", NOW_MS + 71, ""),
+        (0.83, "flag", None, None, None),
+        (0.84, "flag", None, None, None),
+        (0.85, "flag", "wrong", NOW_MS + 70, None),
+        (0.86, "flag", "wrong", NOW_MS + 71, None),
         (0.78, "near_miss", "wrong", NOW_MS, "Bob"),
     ]
     last = pairs(database)[-1]
@@ -50,6 +52,7 @@ def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: py
 
 
 def test_nothing_reviewed(database: Database) -> None:
-    """There is nothing to read."""
-    add(database, flagged("a", "o"))
+    """Each pair is there, without a decision; without pairs there is nothing to read."""
     assert pairs(database) == []
+    add(database, flagged("a", "o"))
+    assert [(pair.decision, pair.at_ms, pair.person) for pair in pairs(database)] == [(None, None, None)]
