@@ -121,16 +121,24 @@ CASES: Final = tuple(
 )
 
 
-def by_gamma(hits: Values, others: Values, weights: Values, random: np.random.Generator) -> Interval:
-    """As ``evaluate --reviews`` does it."""
-    del random
-    nothing = np.zeros((1, 2))
-    # Flags and near misses are on the same side of a lower threshold, and on different ones of the present.
-    if hits[1]:
-        found = rates(SidedCounts(hits[np.newaxis], others[np.newaxis], nothing, nothing), weights)[0].precision
-    else:
-        found = rates(SidedCounts(hits[np.newaxis], nothing, nothing, others[np.newaxis]), weights)[0].recall
-    return found.low, found.high
+class Counted(NamedTuple):
+    """How many pairs were reviewed: right and wrong flags, copies among the near misses, and the others of these."""
+
+    right: int
+    wrong: int
+    missed: int
+    others: int
+
+
+def by_gamma(counted: Counted, weights: Values) -> tuple[Interval, Interval]:
+    """Recall of the present threshold and precision of a lower one, as ``evaluate --reviews`` has them."""
+    right, wrong, missed, others = (float(count) for count in counted)
+    present = ([right, 0.0], [wrong, 0.0], [0.0, missed], [0.0, others])
+    lower = ([right, missed], [wrong, others], [0.0, 0.0], [0.0, 0.0])
+    at_present, at_lower = (
+        rates(SidedCounts(*(np.array([row]) for row in rows)), weights)[0] for rows in (present, lower)
+    )
+    return (at_present.recall.low, at_present.recall.high), (at_lower.precision.low, at_lower.precision.high)
 
 
 def by_wilson(hits: Values, others: Values, weights: Values, random: np.random.Generator) -> Interval:
@@ -163,7 +171,22 @@ def by_delta(hits: Values, others: Values, weights: Values, random: np.random.Ge
     return float(hit / (hit + other) - reach), float(hit / (hit + other) + reach)
 
 
-METHODS: Final = {"gamma": by_gamma, "Wilson, Kish's size": by_wilson, "bootstrap": by_bootstrap, "delta": by_delta}
+SHARES: Final = {"Wilson, Kish's size": by_wilson, "bootstrap": by_bootstrap, "delta": by_delta}
+"""Intervals for a share of weighted pairs, whatever they are."""
+
+
+def by_share(
+    method: Callable[[Values, Values, Values, np.random.Generator], Interval],
+    counted: Counted,
+    weights: Values,
+    random: np.random.Generator,
+) -> tuple[Interval, Interval]:
+    """The same two by one of these."""
+    right, wrong, missed, others = (float(count) for count in counted)
+    return (
+        method(np.array([right, 0.0]), np.array([0.0, missed]), weights, random),
+        method(np.array([right, missed]), np.array([wrong, others]), weights, random),
+    )
 
 
 def rates_row(case: Expected, samples: int) -> Row:
@@ -172,16 +195,15 @@ def rates_row(case: Expected, samples: int) -> Row:
     weights = np.array([1.0, case.sampled_in])
     recall = case.right / (case.right + case.missed)
     precision = (case.right + case.missed) / (case.right + case.missed + case.wrong + case.others)
-    held = {name: [0, 0] for name in METHODS}
+    held = {name: np.zeros(2) for name in ("gamma", *SHARES)}
     for _ in range(samples):
-        right, wrong = random.poisson(case.right), random.poisson(case.wrong)
-        missed, others = random.poisson(case.missed / case.sampled_in), random.poisson(case.others / case.sampled_in)
-        for name, method in METHODS.items():
-            low, high = method(np.array([right, 0.0]), np.array([0.0, missed]), weights, random)
-            held[name][0] += low <= recall <= high
-            low, high = method(np.array([right, missed + 0.0]), np.array([wrong, others + 0.0]), weights, random)
-            held[name][1] += low <= precision <= high
-    figures = {name: "{:.3f}, {:.3f}".format(*(each / samples for each in both)) for name, both in held.items()}
+        sent = (case.right, case.wrong, case.missed / case.sampled_in, case.others / case.sampled_in)
+        counted = Counted(*random.poisson(sent).tolist())
+        found = {"gamma": by_gamma(counted, weights)}
+        found |= {name: by_share(method, counted, weights, random) for name, method in SHARES.items()}
+        for name, ((low, high), (lowest, highest)) in found.items():
+            held[name] += (low <= recall <= high, lowest <= precision <= highest)
+    figures = {name: "{:.3f}, {:.3f}".format(*both / samples) for name, both in held.items()}
     return {"N": case.sampled_in, "right, wrong, missed, others": ", ".join(map(str, case[1:]))} | figures
 
 

@@ -31,8 +31,8 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     similarity: Similarity | None
     decision: Literal["right", "wrong"] | None
     distance: Distance | None = None
-    source: str = ""
-    original_source: str = ""
+    source: str | None = None
+    original_source: str | None = None
     sampled_in: Annotated[float, msgspec.Meta(ge=1.0)] = 1.0
     arrived_at: str | None = None
     at: str | None = None
@@ -77,8 +77,8 @@ def _pair(data: bytes) -> ReviewedPair | None:
         kind=line.kind,
         similarity=line.similarity,
         right=None if line.decision is None else line.decision == "right",
-        source=line.source,
-        original_source=line.original_source,
+        source=line.source or "",
+        original_source=line.original_source or "",
         sampled_in=line.sampled_in,
         arrived_ms=arrived_ms,
         at_ms=at_ms,

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import near_misses_cost
 from benchmarks.quality.compare import SETTINGS, compare, judge_with_dupwatch
 from benchmarks.quality.feed import Article, write_lines
 from benchmarks.quality.pairs import similar_pairs
+from benchmarks.quality.reviews import CASES, People, line_row, rates_row
 from benchmarks.quality.sample_corpus import SAMPLE, first_versions
 from benchmarks.service.vegeta import answers_of
 from benchmarks.service.window import COPIED_EVERY, questions
@@ -23,9 +25,11 @@ from benchmarks.speed.report import publish
 from benchmarks.speed.stages import STORE_CALLS, measure
 from benchmarks.speed.texts import make_feed
 from benchmarks.speed.workers import rows as worker_rows
+from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.wiring.parts import lexicon_of
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.memory import MemoryStore
@@ -272,3 +276,22 @@ def test_what_vegeta_prints_is_read() -> None:
     assert (answers.failed, answers.errors) == (1, ("refused",))
     assert answers.percentile(50) == 3.0
     assert answers.took_s == pytest.approx(0.504)
+
+
+def test_reviews_are_made_and_intervals_compared() -> None:
+    """The line is found in nearly all; only intervals that know what a near miss stands for have the recall."""
+    row = line_row(People(0.83), range(8))
+    assert row["covered"] >= 6 / 8
+    assert 0 < row["width, median"] < 0.1
+    rare = rates_row(CASES[-1], 40)
+    recall = {name: float(str(rare[name]).split(",")[0]) for name in ("gamma", "bootstrap")}
+    assert recall["gamma"] > 0.8 > recall["bootstrap"]
+
+
+def test_near_misses_cost_is_measured_on_near_misses() -> None:
+    """Without, none is sent; with all articles drawn, there are many; verdicts are the same."""
+    config = load_config(None, {})
+    judging = near_misses_cost.Judging(near_misses_cost.feed(64, 500, 32), config, lexicon_of(config))
+    without, drawing = judging.judge(0.0).sent, judging.judge(1.0).sent
+    assert drawing.pop("given.near-misses") >= 5
+    assert without == drawing

@@ -90,7 +90,9 @@ def test_reviews_that_decide_nothing(rows: list[dict[str, Any]]) -> None:
 
 def test_the_schema_describes_what_is_read() -> None:
     """What tests write, and the examples of the documentation, fit it."""
-    for row in (review(), near_miss(), review(None, None), *reviews_by(0.7, 1)[:50]):
+    unknown = review(source=None, original_source=None, at=None, arrived_at=None, person=None, distance=None)
+    assert reviewed_pairs(lines_of([unknown])).pairs == (ReviewedPair("flag", 0.9, right=True),)
+    for row in (review(), near_miss(), unknown, review(None, None), *reviews_by(0.7, 1)[:50]):
         jsonschema.validate(row, SCHEMA)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(review(decision="skip"), SCHEMA)
