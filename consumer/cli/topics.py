@@ -8,6 +8,7 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
 from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.parts import kafka_options
@@ -67,9 +68,7 @@ def init(
         raise ConfigError(
             "--source and --sink name different brokers; create the topics of each with a command of its own"
         )
-    wanted = topics.planned(
-        SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S
-    )
+    wanted = planned(SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S)
     shape = Shape(partitions, replication)
     if print_:
         with results():

@@ -25,6 +25,7 @@ from consumer.doctor.service import service_checks
 from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
 from consumer.wiring import kafka_parts, parts, stores
@@ -130,12 +131,12 @@ class _Kafka:
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
         wanted = kafka_parts.sink_topics(self._config)
-        plans = [plan for plan in topics.planned(wanted) if plan.name in wanted.written]
+        plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
     def _planned(self) -> list[PlannedTopic]:
-        return topics.planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
+        return planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
 
     def _found(self) -> dict[str, FoundTopic]:
         return self._at_source.topics(self._source.names)

@@ -25,8 +25,8 @@ from consumer.doctor.machine import (
 )
 from consumer.doctor.served_names import names_not_in
 from consumer.doctor.written_file import check_written
-from consumer.kafka import topics
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
+from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.tokens.token import Token
@@ -213,7 +213,7 @@ def _check_sink(config: Config) -> Iterator[Finding]:
     address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
     brokers = Brokers(address.brokers, admin_settings(address.brokers, parts.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
-    plans = [plan for plan in topics.planned(wanted) if plan.name in wanted.written]
+    plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
     remedy = f"dupwatch topics init --sink {config.sink.url}"
     yield from topic_findings(plans, brokers.topics(wanted.written), remedy)
 

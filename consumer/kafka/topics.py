@@ -1,6 +1,6 @@
 """The topics of a sink: their names, their settings, and how existing topics differ from these.
 
-How a topic should be configured (``planned``) and what is wrong with an existing one (``differences``) are pure.
+What is wrong with an existing topic (``differences``) is pure; how it should be, ``planned_topics`` says.
 ``init`` asks the brokers and creates what is missing. An existing topic is never changed.
 """
 
@@ -25,14 +25,13 @@ REPLICATION_MAX: Final = 3
 ASK_S: Final = 30.0
 KEEP_FLOOR_MS: Final = 86_400_000
 """A reader that was down for a day must still find everything."""
-_DAY_MS: Final = 86_400_000
-SOURCE_KEEP_MS: Final = 8 * _DAY_MS
+DAY_MS: Final = 86_400_000
+SOURCE_KEEP_MS: Final = 8 * DAY_MS
 """Window and slack by default."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
 BY_PRODUCER: Final = "CreateTime"
-_GIB: Final = 1 << 30
-_RECORD_BYTES: Final = 10 << 20
+RECORD_BYTES: Final = 10 << 20
 """A record has up to 8 MiB, and headers."""
 _REPLICAS_SAFE: Final = 2
 _MS_PER_H: Final = 3_600_000
@@ -132,72 +131,6 @@ class Report(NamedTuple):
     differences: Sequence[str]
 
 
-def planned(
-    topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
-) -> list[PlannedTopic]:
-    """Return every topic of the prefix, and these topics of articles, from which a lost store can be rebuilt."""
-    return [
-        PlannedTopic(
-            topics.duplicates_topic,
-            _deleted(30),
-            may_compact=False,
-            compaction="no: flagging a later version of an article would remove the flag of an earlier one",
-        ),
-        PlannedTopic(
-            topics.verdicts_topic,
-            _deleted(30),
-            may_compact=False,
-            compaction="no: keys are ids, so only the last verdict of each article would remain",
-        ),
-        PlannedTopic(
-            topics.unique_topic,
-            # Articles keep their own times; by these, older ones would be deleted on arrival.
-            _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
-            may_compact=True,
-            compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
-            'except where keys of records are not ids (id_from = "value")',
-        ),
-        PlannedTopic(
-            topics.dead_letters_topic,
-            # They keep their records' times, so a time limit would delete the letter of an old record at once.
-            _deleted(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(_RECORD_BYTES)},
-            may_compact=False,
-            compaction="no: a record may be rejected twice, and compaction refuses records without a key",
-        ),
-        PlannedTopic(
-            topics.floods_topic,
-            _deleted(30),
-            may_compact=False,
-            compaction="no: keys are ids of originals, so a second flood of a story would remove the first",
-        ),
-        PlannedTopic(
-            topics.near_misses_topic,
-            _deleted(30),
-            may_compact=False,
-            compaction="no: a later version of an article would remove the near miss of an earlier one",
-        ),
-        *(
-            PlannedTopic(
-                name,
-                # With producers' times a copy could be backdated, and taken for the original.
-                _kept(source_keep_ms) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
-                may_compact=False,
-                compaction="no: a version that is replaced before it is judged would never be judged",
-            )
-            for name in sources
-        ),
-    ]
-
-
-def _deleted(days: int | None) -> dict[str, str]:
-    return _kept(-1 if days is None else days * _DAY_MS)
-
-
-def _kept(keep_ms: int) -> dict[str, str]:
-    # The broker does not recompress what the producer has compressed.
-    return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}
-
-
 def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
     """Yield what is wrong with an existing topic, a sentence each."""
     if shape.partitions is not None and found.partitions != shape.partitions:
@@ -219,7 +152,7 @@ def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
         yield Misfit(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
         yield from _kept_too_short(topic, found)
-    largest = int(found.settings.get("max.message.bytes", _RECORD_BYTES))
+    largest = int(found.settings.get("max.message.bytes", RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
         yield Misfit(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 
 from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
-from consumer.kafka.topics import Shape, SinkTopics, new_topic, planned
+from consumer.kafka.planned_topics import planned
+from consumer.kafka.topics import Shape, SinkTopics, new_topic
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage

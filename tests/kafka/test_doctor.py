@@ -18,7 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.config.loading import load_config
 from consumer.doctor.brokers import Brokers
 from consumer.kafka.client_settings import admin_settings
-from consumer.kafka.topics import Shape, SinkTopics, init, planned
+from consumer.kafka.planned_topics import planned
+from consumer.kafka.topics import Shape, SinkTopics, init
 from consumer.wiring import parts, stores
 from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text

@@ -16,7 +16,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
+from consumer.kafka.planned_topics import planned
+from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
@@ -123,7 +124,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     wrong = NewTopic(topics.verdicts_topic, num_partitions=1, replication_factor=1, config={"retention.ms": "1000"})
     admin.create_topics([wrong])[topics.verdicts_topic].result()
     names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
-    names.append(topics.near_misses_topic)
+    names += [topics.floods_topic, topics.near_misses_topic]
     settings = {"bootstrap.servers": kafka_address}
     # Brokers show a topic a moment after they have said that it is made.
     wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])
@@ -133,10 +134,10 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert f"{topics.verdicts_topic}: differs" in first.out.decode()
     assert "has 1 partitions, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
-    assert first.out.decode().count(": created") == 5
+    assert first.out.decode().count(": created") == 6
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=10).topics
-    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2]
+    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)
     assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
     assert config_of(admin, topics.verdicts_topic)["retention.ms"] == "1000"
@@ -144,7 +145,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
-    assert again.out.decode().count(": ok") == 4
+    assert again.out.decode().count(": ok") == 5
     wait_for(lambda: missing(settings, names) == [])
     assert dupwatch(*sink).code == 0
 

@@ -16,7 +16,8 @@ from consumer.doctor.kafka import (
     topic_findings,
 )
 from consumer.kafka.offset_metadata import Held
-from consumer.kafka.topics import FoundTopic, SinkTopics, planned
+from consumer.kafka.planned_topics import planned
+from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SinkError, SourceError
 
 SECTION = KafkaSection()
@@ -91,7 +92,7 @@ def test_topics_that_are_missing() -> None:
     """For a sink's topic the remedy names the command that creates it."""
     plans = planned(SinkTopics("p"))
     found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
-    assert statuses(found) == ["wrong"] * 5
+    assert statuses(found) == ["wrong"] * 6
     assert {finding.means for finding in found} == {SinkError}
     assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
     assert statuses(list(source_findings(SOURCES, {}, KEEP_MS))) == ["wrong"]
