@@ -21,6 +21,7 @@ def upgrade() -> None:
     _sessions()
     _stories()
     _flags()
+    _indexes_of_flags()
     _floods()
     _looking()
     _notes()
@@ -158,6 +159,9 @@ def _flags() -> None:
         sa.PrimaryKeyConstraint("flag_id", name=op.f("pk_flags")),
         sa.UniqueConstraint("article_id", "version", "kind", name=op.f("uq_flags_article_id_version_kind")),
     )
+
+
+def _indexes_of_flags() -> None:
     op.create_index(op.f("ix_flags_original_id_original_version"), "flags", ["original_id", "original_version"])
     op.create_index(
         "ix_flags_original_source_arrived_ms",
