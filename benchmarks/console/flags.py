@@ -43,6 +43,8 @@ def fill(database: Database, flags: int, seed: int) -> Filled:
     """Insert so many flags into an empty database."""
     indexes = [index for table in METADATA.sorted_tables for index in table.indexes if table in {FLAGS, STORIES}]
     with database.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
         for index in indexes:
             index.drop(connection)
         _insert(connection, SOURCES, ({"source_id": n + 1, "name": f"source-{n}"} for n in range(SOURCES_MADE)))

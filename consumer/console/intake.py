@@ -95,7 +95,7 @@ class Intake:
         section, now_ms = self._parts.section, self._parts.now_ms()
 
         def stored(connection: Connection) -> tuple[Added, int]:
-            added = add_events(connection, events, now_ms)
+            added = add_events(connection, events)
             floods = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
             return added, len(floods)
 

@@ -35,6 +35,7 @@ _POOL_S: Final = 10.0
 _PAUSE_S: Final = 0.02
 _CACHE_KIB: Final = 16 * 1_024
 _MAPPED_BYTES: Final = 4 << 30
+_WAL_PAGES: Final = 16 * 1_024
 _FILE_MODE: Final = 0o600
 _WRITES: Final = "dupwatch_writes"
 # Serialization failure, deadlock, lock not to be had in time.
@@ -181,6 +182,8 @@ def _sqlite(url: URL) -> Engine:
             f"cache_size = -{_CACHE_KIB}",
             # What is read often is read from the memory of the system, without a copy and a call for each page.
             f"mmap_size = {_MAPPED_BYTES}",
+            # Intake changes pages all over the indexes: the more of it is written back at once, the fewer writes.
+            f"wal_autocheckpoint = {_WAL_PAGES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 

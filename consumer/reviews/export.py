@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, Row, and_, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from consumer.reviews.flag_row import Kind
 from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
@@ -36,22 +36,23 @@ class Pair:
 def pairs(connection: Connection) -> Iterator[Pair]:
     """Yield all pairs in the order in which they came, with the decision that is in force."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
-    in_force = (
-        select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
-        .where(REVIEWS.c.undone_ms.is_(None))
-        .group_by(REVIEWS.c.flag_id)
-    )
     after = 0
     while True:
+        # By number: each portion is found by the index of the primary key.
         some = select(FLAGS).where(FLAGS.c.flag_id > after).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
-        last = in_force.where(REVIEWS.c.flag_id.in_(select(some.c.flag_id))).subquery("last_reviews")
+        last = (
+            select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
+            .where(REVIEWS.c.undone_ms.is_(None), REVIEWS.c.flag_id.in_(select(some.c.flag_id)))
+            .group_by(REVIEWS.c.flag_id)
+            .subquery("last_reviews")
+        )
         query = (
             select(some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name)
             .select_from(some)
             .outerjoin(source, source.c.source_id == some.c.source_id)
             .outerjoin(original, original.c.source_id == some.c.original_source_id)
             .outerjoin(last, last.c.flag_id == some.c.flag_id)
-            .outerjoin(REVIEWS, and_(REVIEWS.c.review_id == last.c.review_id))
+            .outerjoin(REVIEWS, REVIEWS.c.review_id == last.c.review_id)
             .outerjoin(PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
             .order_by(some.c.flag_id)
         )

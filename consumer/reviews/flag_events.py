@@ -88,9 +88,8 @@ class FlagSources(NamedTuple):
     original_source: str | None
 
 
-def add_events(connection: Connection, events: Sequence[FlagEvent], now_ms: int) -> Added:
+def add_events(connection: Connection, events: Sequence[FlagEvent]) -> Added:
     """Store events, those that came before as well."""
-    del now_ms
     flags: dict[Version, NewFlag] = {}
     releases: dict[Version, tuple[NewFlag, int]] = {}
     others = 0

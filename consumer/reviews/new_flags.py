@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import Kind, State
@@ -58,10 +58,13 @@ def known_flags(connection: Connection, versions: Collection[Version], kind: Kin
         FLAGS.c.distance,
     )
     found: dict[Version, Known] = {}
-    for portion in portions(versions):
-        named = tuple_(FLAGS.c.article_id, FLAGS.c.version).in_(portion)
-        for article_id, version, *known in connection.execute(columns.where(named, FLAGS.c.kind == kind)):
-            found[article_id, version] = Known(*known)
+    wanted = set(versions)
+    # By article alone: pairs within IN would have SQLite read all flags. An article has few versions.
+    for portion in portions({article_id for article_id, _ in wanted}):
+        named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind == kind)
+        for article_id, version, *known in connection.execute(named):
+            if (article_id, version) in wanted:
+                found[article_id, version] = Known(*known)
     return found
 
 

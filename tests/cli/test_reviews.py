@@ -18,7 +18,7 @@ def test_decisions_are_written_and_can_be_evaluated(tmp_path: Path) -> None:
     events = [flagged(f"a{n}", "o", similarity=0.8 + n / 100) for n in range(6)]
 
     def filled(connection: object) -> None:
-        add_events(connection, events, NOW_MS)  # type: ignore[arg-type]  # it is one
+        add_events(connection, events)  # type: ignore[arg-type]  # it is one
         person = add_person(connection, "An Na", "reviewer", NOW_MS)  # type: ignore[arg-type]  # as above
         decide(connection, [1, 2, 3, 4], person.person_id, "right", "", NOW_MS, 0)  # type: ignore[arg-type]  # as above
         decide(connection, [5], person.person_id, "wrong", "", NOW_MS, 0)  # type: ignore[arg-type]  # as above

@@ -70,7 +70,7 @@ class Newsroom:
         if stored:
             self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
         event = FlagEvent(verdict, copy.source, original.source)
-        self.database.written(lambda c: add_events(c, [event], BEGAN_MS))
+        self.database.written(lambda c: add_events(c, [event]))
         return self.row(copy.id)
 
     def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:

@@ -63,7 +63,7 @@ class Desk(ReleasePort):
     def decided(self, count: int, note: str = "") -> list[int]:
         """Flags that are said to be wrong; their reviews."""
         events = [FlagEvent(flag(number)) for number in range(1, count + 1)]
-        self.database.written(lambda c: add_events(c, events, NOW_MS))
+        self.database.written(lambda c: add_events(c, events))
         ids = list(range(1, count + 1))
         decided = self.database.written(
             lambda c: decisions.decide(c, ids, self.person.person_id, "wrong", note, NOW_MS, UNDO_MS)
@@ -230,7 +230,7 @@ def flooded(desk: Desk, copies: int, at_ms: int = NOW_MS) -> None:
     events = [FlagEvent(flag(number), "s", "wire") for number in range(1, copies + 1)]
 
     def stored(connection: object) -> None:
-        added = add_events(connection, events, at_ms)  # type: ignore[arg-type]
+        added = add_events(connection, events)  # type: ignore[arg-type]
         assert len(floods.note_floods(connection, added.stories, at_ms, 60, copies)) == 1  # type: ignore[arg-type]
 
     desk.database.written(stored)

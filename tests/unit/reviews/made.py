@@ -89,7 +89,7 @@ def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_
 
 def add(database: Database, *events: FlagEvent) -> Added:
     """Take in events as one batch."""
-    return written(database, add_events, events, NOW_MS)
+    return written(database, add_events, events)
 
 
 def add_missed(database: Database, *pairs: NearMiss) -> int:

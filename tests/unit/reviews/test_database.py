@@ -156,6 +156,24 @@ def test_whoever_reads_first_can_still_write(database: Database, second: Databas
     assert read(database, lambda c: c.execute(select(TALLY.c.flags).limit(1)).scalar_one()) == 4 * RACES
 
 
+def test_a_transaction_that_began_with_reading_can_still_write(database: Database, second: Database) -> None:
+    """Though another one wanted to write meanwhile: on SQLite that one waits from its beginning."""
+    names = select(SOURCES.c.name)
+    with database.begin() as connection:
+        assert connection.execute(names).all() == []
+        other = threading.Thread(target=_store, args=(second, "second"))
+        other.start()
+        other.join(0.3)
+        connection.execute(insert(SOURCES).values(name="first"))
+    other.join(60)
+    assert sorted(source_names(database)) == ["first", "second"]
+
+
+def _store(database: Database, name: str) -> None:
+    with database.begin() as connection:
+        connection.execute(insert(SOURCES).values(name=name))
+
+
 def test_a_conflict_is_tried_again(database: Database, hasty: Database) -> None:
     """Another transaction holds what this one needs, for longer than a statement waits."""
     tried = threading.Event()
@@ -251,6 +269,9 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
         opened_database(server.url("postgres"), server.password)
     server.start()
     assert source_names(database) == ["before"]
+    server.kill9()
+    server.start()
+    assert source_names(database) == ["before"]
     database.close()
 
 
@@ -270,12 +291,12 @@ _KILLED = """
 import sys
 from consumer.reviews.database import opened_database
 from consumer.reviews.flag_events import add_events
-from tests.unit.reviews.made import NOW_MS, flagged, released
+from tests.unit.reviews.made import flagged, released
 database = opened_database(*(word or None for word in sys.argv[1:3]))
 for number in range(int(sys.argv[3]), 100_000):
     flags = [flagged(f"{number}-{n}", f"{number - 1}-{n}" if number % 5 else f"root-{n}") for n in range(20)]
     events = [*flags, *map(released, flags[::7])]
-    database.written(lambda connection: add_events(connection, events, NOW_MS))
+    database.written(lambda connection: add_events(connection, events))
     print(number, flush=True)
 """
 

@@ -218,7 +218,7 @@ def test_two_consoles_take_in_the_same_events_at_once(database: Database, second
 
     def take(each: Database, order: int) -> int:
         batches = [events[start : start + 20][::order] for start in range(0, len(events), 20)][::order]
-        return sum(written(each, add_events, batch, NOW_MS).flags for batch in batches)
+        return sum(written(each, add_events, batch).flags for batch in batches)
 
     assert sum(at_once([lambda: take(database, 1), lambda: take(second, -1)])) == len(events)
     rows = rows_of(database)

@@ -21,7 +21,7 @@ def upgrade() -> None:
     _sessions()
     _stories()
     _flags()
-    _flag_indexes()
+    _indexes_of_flags()
     _floods()
     _looking()
     _notes()
@@ -161,7 +161,7 @@ def _flags() -> None:
     )
 
 
-def _flag_indexes() -> None:
+def _indexes_of_flags() -> None:
     op.create_index(op.f("ix_flags_original_id_original_version"), "flags", ["original_id", "original_version"])
     op.create_index(
         "ix_flags_original_source_arrived_ms",

@@ -1,0 +1,136 @@
+"""No statement of every day reads a whole table: SQLite says how it finds rows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from consumer.reviews import attempts, audit, queue, sending, sessions, stories
+from consumer.reviews.database import Connection, Database, opened_database
+from consumer.reviews.decisions import decide, undo
+from consumer.reviews.discussion import add_note, history, looking
+from consumer.reviews.export import pairs
+from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
+from consumer.reviews.floods import floods, note_floods, unannounced
+from consumer.reviews.queue import Filters
+from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
+
+SMALL_TABLES = {
+    "alembic_version",
+    "tally",
+    "people",
+    "looking",
+    "floods",
+    "sign_in_failures",
+    "candidates",
+    "below",
+    "pairs",
+}
+"""Tables that stay small, and what a query has made itself."""
+
+Statements = dict[str, Any]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Database]:
+    """A new database in a file."""
+    database = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    yield database
+    database.close()
+
+
+def heard(database: Database) -> Statements:
+    """Return the statements from now on, each with parameters."""
+    statements: Statements = {}
+
+    @event.listens_for(database._engine, "before_cursor_execute")
+    def _keep(_c: object, _cursor: object, statement: str, parameters: Any, _context: object, many: bool) -> None:  # noqa: ANN401, FBT001  # as it is called
+        statements.setdefault(statement, parameters[0] if many else parameters)
+
+    return statements
+
+
+def whole_tables(database: Database, statements: Statements) -> list[str]:
+    """Return which statements read a table from one end to the other."""
+    found = []
+    with database.reading() as connection:
+        for statement, parameters in list(statements.items()):
+            if not statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
+                continue
+            for *_, said in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all():
+                table = said.removeprefix("SCAN ").split()[0]
+                if said.startswith("SCAN") and table not in SMALL_TABLES and not table.startswith(("anon_", "(")):
+                    found.append(f"{said}: {statement}")
+    return [each for each in found if " CONSTANT ROW" not in each]
+
+
+def everything(database: Database) -> None:
+    """Do what the console does every day."""
+    middle = flagged("b", "a", sources=(None, None))
+    add(database, flagged("c", "b"), flagged("d", "b", sources=(None, "x")))
+    added = add(database, middle, released(flagged("c", "b")))
+    add(database, released(middle), flagged("e", "c"))
+    add_missed(database, near_miss("n", "b"))
+    written(database, note_floods, added.stories, NOW_MS, 9.0, 1)
+    missing = read(database, sources_missing, 9)
+    written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
+    ann = add_person(database, "Ann").person_id
+    made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
+    written(database, undo, made[0], ann, NOW_MS)
+    written(database, sending.due, "w", NOW_MS + 9, 9, 9)
+    written(database, sending.sent, made[0], NOW_MS)
+    read(database, sending.backlog, NOW_MS)
+    written(database, add_note, 2, ann, "note", NOW_MS)
+    written(database, looking, 2, ann, NOW_MS)
+    secret = written(database, sessions.begin_session, ann, NOW_MS, 9)
+    sessions.person_of(database, secret, NOW_MS, 9)
+    written(database, sessions.sweep, NOW_MS)
+    written(database, attempts.failed, "name:Ann", NOW_MS, 3)
+
+
+def looked_at(connection: Connection) -> None:
+    """Show what the console shows every day."""
+    ranges: list[dict[str, Any]] = [{}, {"similarity_min": 0.1}, {"arrived_from_ms": 1, "arrived_to_ms": 2}]
+    chosen: list[dict[str, Any]] = [
+        {},
+        {"source": "s"},
+        {"original_source": "t"},
+        {"source": "s", "original_source": "t"},
+    ]
+    for order in queue.ORDERS:
+        for filters in [*chosen, {"story_id": 1}, {"story_id": 1, "source": "s"}]:
+            for range_ in ranges:
+                for state in ("open", None):
+                    queue.page(connection, Filters(**{"state": state, **filters, **range_}), order, 5)
+    queue.counts(connection)
+    queue.flag(connection, 1)
+    history(connection, 2)
+    stories.story(connection, 1)
+    stories.copies(connection, 1, None, 5)
+    stories.timeline(connection, 1, 5)
+    stories.largest(connection, 0, 5)
+    stories.fastest(connection, 0, 5)
+    stories.pairs_of_sources(connection, 0, 5)
+    floods(connection, 5)
+    unannounced(connection, 5)
+    audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)
+    list(pairs(connection))
+
+
+def test_rows_are_found_by_index(kept: Database) -> None:
+    """With a million of them, too, whatever a person or an event asks for."""
+    statements = heard(kept)
+    everything(kept)
+    read(kept, looked_at)
+    assert len(statements) > 50
+    assert whole_tables(kept, statements) == []
+
+
+def test_a_whole_table_is_noticed(kept: Database) -> None:
+    """Or the test above would say nothing."""
+    statements = heard(kept)
+    read(kept, lambda c: c.exec_driver_sql("SELECT * FROM flags WHERE distance = 3").all())
+    (found,) = whole_tables(kept, statements)
+    assert found.startswith("SCAN flags")
