@@ -1,5 +1,6 @@
 """What all tests can ask for, and what they have in common."""
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,16 @@ def _no_secrets_of_others() -> Iterator[None]:
     """What one test has read as a secret is an ordinary word in the next."""
     yield
     forget_all()
+
+
+@pytest.fixture(autouse=True)
+def _log_levels_of_others() -> Iterator[None]:
+    """A command that a test runs in this process sets up the log; the next test finds the levels as they were."""
+    loggers = logging.getLogger(), logging.getLogger("dupwatch")
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
