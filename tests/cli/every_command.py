@@ -121,6 +121,7 @@ EVERY: Final[dict[Name, Entry]] = {
     ("people", "disable"): Entry(("Bo", *_PEOPLE)),
     ("people", "enable"): Entry(("Bo", *_PEOPLE)),
     ("people", "password"): Entry(("Bo", *_PEOPLE)),
+    ("reviews",): Entry(_PEOPLE),
     ("config", "show"): Entry(),
     ("config", "check"): Entry(),
 }

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from consumer.reviews.database import opened_database
+from consumer.reviews.flag_events import add_events
 from tests.cli.command import (
     FAST,
     SAMPLE,
@@ -36,6 +38,7 @@ from tests.cli.command import (
 from tests.cli.every_command import EVERY, NOWHERE, Name, commands, filled, options_of, sentence_of
 from tests.cli.test_looking_without_rights import look
 from tests.prefork import forkserver
+from tests.unit.reviews.made import flagged
 
 WORKING = [name for name, entry in EVERY.items() if entry.works]
 READING = [(name, code, given) for name, entry in EVERY.items() for code, given in entry.reads]
@@ -80,6 +83,9 @@ class Files:
             database = ("--set", f"console.database=sqlite:///{folder / 'people.db'}")
             ended = run_process("people", "add", name, "--role", role, *database)
             assert ended.code == 0, ended.err
+        reviews = opened_database(f"sqlite:///{folder / 'people.db'}")
+        reviews.written(lambda connection: add_events(connection, [flagged("a1", "a0")]))
+        reviews.close()
         self._places = {
             "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
         }  # fmt: skip
@@ -392,6 +398,7 @@ NOT_MADE_FOR_COLUMNS = {
     ("tokens", "add"),
     ("people", "add"),
     ("people", "password"),
+    ("reviews",),
     ("config", "show"),
 }
 """JSON, scripts, settings that can be read back, a secret, and a log."""

@@ -1,5 +1,7 @@
 """Each error is one sentence, with the documented exit code."""
 
+import fcntl
+import mmap
 import subprocess
 from pathlib import Path
 
@@ -167,6 +169,8 @@ def test_reader_that_goes(judged_sample: Path, command: str) -> None:
     arguments = ("run", "--emit", "all", "--source", SAMPLE) if command == "run" else ("query", SAMPLE, *store)
     process = start(*arguments, "--set", "source.batch_records_max=8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
+    # A pipe holds 64 KiB by default: a quick command would have ended before its reader goes.
+    fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
     assert process.stdout.readline()
     process.stdout.close()
     _, err = process.communicate(timeout=TIMEOUT_S)

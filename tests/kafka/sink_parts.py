@@ -3,9 +3,9 @@
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
@@ -201,14 +201,24 @@ def read(
         consumer.close()
 
 
+_LEADERLESS: Final = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
+
+
 def end_of(address: str, topic: str) -> int:
     """The offset of the next message of a topic's only partition, including messages of open transactions."""
     asking = Consumer({"bootstrap.servers": address, "group.id": "nobody", "isolation.level": "read_uncommitted"})
+    until_s = time.monotonic() + WAIT_S
     try:
-        _, end = asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=WAIT_S)
+        while True:
+            try:
+                return int(asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=WAIT_S)[1])
+            except KafkaException as error:
+                # On a busy machine a broker may miss its own heartbeats, and lead nothing for a moment.
+                if error.args[0].code() not in _LEADERLESS or time.monotonic() > until_s:
+                    raise
+                time.sleep(0.1)
     finally:
         asking.close()
-    return int(end)
 
 
 def keys(found: Sequence[Read]) -> list[str]:
