@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from consumer.service.descriptors import OTHERS
 from deploy.local.ports import free_ports
-from tests.cli.command import FAST, Command, start, text, write_lines
+from tests.cli.command import DUPWATCH, FAST, Command, start, text, write_lines
 from tests.cli.test_demo import line_of, wait_ready
 from tests.unit.console.serving import Browser
 
@@ -121,3 +122,14 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith(ours)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)
+
+
+def test_more_connections_than_files_are_refused_at_the_start(tmp_path: Path) -> None:
+    """With what to do about it, in the console's own setting."""
+    files, most = 1_024, 1_024 - OTHERS + 1
+    settings = f"--set console.listen=127.0.0.1:0 --set console.connections_max={most}"
+    database = f"--set console.database=sqlite:///{tmp_path / 'console.db'}"
+    command = f"ulimit -n {files}; exec {DUPWATCH} console --store lmdb:none {' '.join(SINK)} {settings} {database}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, check=False, cwd=tmp_path, timeout=60)
+    assert ended.returncode == 2
+    assert f"console.connections_max = {most} needs {files + 1} open files" in ended.stderr.decode()
