@@ -73,6 +73,14 @@ class VersionStore(Protocol):
         """
         ...
 
+    def sketches(self, references: Sequence[bytes]) -> list[bytes] | None:  # noqa: ARG002  # not in this one
+        """Read the sketches of versions, empty where there is none, or no version.
+
+        Called for articles with many candidates, before *read*: those that their sketches rule out, which never change,
+        are not read. Returns None, as here, where that is hardly cheaper than reading the versions.
+        """
+        return None
+
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival. Called by inspection, never by the judge."""
         ...

@@ -91,6 +91,12 @@ class MemoryStore(Store):
             return [self._stored(reference) if reference in self._versions else None for reference in references]
 
     @override
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        with self._lock:
+            versions = [self._versions.get(reference) for reference in references]
+            return [b"" if version is None else version.record.sketch for version in versions]
+
+    @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         with self._lock:
             return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]

@@ -20,6 +20,7 @@ Operation = Literal[
     "retract",
     "create",
     "read",
+    "sketches",
     "bodies",
     "add",
     "look_up",
@@ -63,6 +64,10 @@ class WrappedStore(Store):
     @override
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
         return self._around("read", len(references), partial(self._store.read, references))
+
+    @override
+    def sketches(self, references: Sequence[bytes]) -> list[bytes] | None:
+        return self._around("sketches", len(references), partial(self._store.sketches, references))
 
     @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:

@@ -25,7 +25,7 @@ from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, 
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
-_SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
+SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds that are matched with each other by their sketches."""
 _ONE_BY_ONE_MAX: Final = 16
 """Up to this many are compared one by one: for so few, making arrays costs more than it saves."""
@@ -142,7 +142,7 @@ class ComparisonBatch:
         else:
             # Rules of sources can only raise the threshold.
             passes = similarities >= settings.similarity_min
-            alike = np.isin(kinds, _SKETCHED)
+            alike = np.isin(kinds, SKETCHED)
         possible = passes & alike & (record.kind != TextKind.EMPTY)
         return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
 

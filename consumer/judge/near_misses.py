@@ -53,6 +53,11 @@ class NearMisses:
         """One in so many is drawn."""
         return 1 / self.share
 
+    @property
+    def similarity_min(self) -> float:
+        """Nothing less similar is a near miss, nor near."""
+        return self._lowered.similarity_min
+
     def draws(self, record: Record) -> bool:
         """Return whether this version is drawn; those of sources that are never flagged are not."""
         if self.settings.rule(record.source).flag == "never":

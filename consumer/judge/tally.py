@@ -55,6 +55,7 @@ class Tally:
     known_copies: int = 0
     row_reads: int = 0
     postings_read: int = 0
+    sketch_reads: int = 0
     record_reads: int = 0
     lost_compare_and_sets: int = 0
     truncated: int = 0

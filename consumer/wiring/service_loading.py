@@ -13,6 +13,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
+from consumer.lifecycle.settled_heap import settle_heap
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
@@ -130,6 +131,7 @@ class Loading:
             self._interruption,
             self._hooks,
         )
+        settle_heap()
         return Loaded(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:

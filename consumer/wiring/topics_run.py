@@ -15,6 +15,7 @@ from consumer.judge.tally import Tally
 from consumer.lifecycle.heap_trim import trimming
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
+from consumer.lifecycle.settled_heap import settle_heap
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
@@ -122,14 +123,15 @@ def prepared_topics_run(
             Control(stopping, interruption, UntilStoreReachable(interruption.while_judging, hooks)),
             hooks,
         )
-        _warm_up(config, store, settings, starting, hooks)
+        _make_ready(config, store, settings, starting, hooks)
         # From here on the run waits for records, and for nothing else.
         turns.rest()
         yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address, chosen)
 
 
-def _warm_up(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:
-    """Warm the store up; wait for it where it is out of reach."""
+def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:
+    """Settle what is loaded, and warm the store up; wait for it where it is out of reach."""
+    settle_heap()
     articles, waiting = MadeUpArticles(store, settings), UntilStoreReachable(starting.proceed, hooks)
     done = warm_up(lambda: waiting.call(partial(starting.call, articles.look_up)), stores.warm_up_s(config))
     if done.rounds > 1:

@@ -133,9 +133,10 @@ _COSTS: Final = Row(
         ),
         Panel(
             title="Reads per article",
-            about="Posting rows and records read.",
+            about="Posting rows, sketches and records read.",
             queries=(
                 Query(_per_article("dupwatch_posting_row_reads_total"), "rows"),
+                Query(_per_article("dupwatch_sketch_reads_total"), "sketches"),
                 Query(_per_article("dupwatch_record_reads_total"), "records"),
             ),
         ),

@@ -62,6 +62,13 @@ class Articles:
         timeline = transaction.cursor(self._databases["timeline"])
         return [self._find(transaction, timeline, reference) for reference in references]
 
+    def sketches(self, transaction: Transaction, references: Sequence[bytes]) -> list[bytes]:
+        """Read the sketches of versions, empty where there is none, or no version."""
+        found = dict(transaction.cursor(self._databases["records"]).getmulti(references))
+        return [
+            layout.decode_sketch(reference, found[reference]) if reference in found else b"" for reference in references
+        ]
+
     def history(self, transaction: Transaction, id_hash: bytes) -> list[Stored | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival."""
         timeline = transaction.cursor(self._databases["timeline"])

@@ -53,9 +53,26 @@ _TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
 _WRITTEN: Final = struct.Struct(">Q")
 _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
+
+class _Sketched(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The fields of a record up to its sketch, in their order; those between are skipped."""
+
+    reference: bytes
+    id: msgspec.Raw
+    time_ms: msgspec.Raw
+    sequence: msgspec.Raw
+    scheme: msgspec.Raw
+    kind: msgspec.Raw
+    fingerprint: msgspec.Raw
+    one_bits: msgspec.Raw
+    keys: msgspec.Raw
+    sketch: bytes
+
+
 encode_tombstone: Final = msgspec.msgpack.Encoder().encode
 """Encodes tombstones as ``encode_record`` does records: MessagePack arrays of the fields in their order."""
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
+_decode_sketched: Final = msgspec.msgpack.Decoder(_Sketched).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError)
 
@@ -73,6 +90,17 @@ def decode_record(reference: bytes, value: bytes) -> Record:
     if record.reference != reference or len(record.fingerprint) not in POSTING_LAYOUTS:
         raise UnreadableError(f"the record stored under {reference.hex()} is another one")
     return record
+
+
+def decode_sketch(reference: bytes, value: bytes) -> bytes:
+    """Decode nothing but the sketch of the record stored under this reference. Raises ``UnreadableError``."""
+    try:
+        record = _decode_sketched(value)
+    except _MALFORMED as error:
+        raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
+    if record.reference != reference:
+        raise UnreadableError(f"the record stored under {reference.hex()} is another one")
+    return record.sketch
 
 
 def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:

@@ -73,6 +73,10 @@ class LmdbStore(Store):
         return self._environment.read(lambda transaction: self._articles.read(transaction, references))
 
     @override
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        return self._environment.read(lambda transaction: self._articles.sketches(transaction, references))
+
+    @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         return self._environment.read(lambda transaction: self._articles.history(transaction, id_hash))
 

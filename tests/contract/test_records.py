@@ -37,6 +37,17 @@ def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
     assert store.history(id_hash("a")) == [Stored(first.record, None, None)]
 
 
+def test_sketches_are_those_of_the_versions(store: Store) -> None:
+    """Settled, or repeated in one call; empty where nothing is stored. A store may have no cheap way to read them."""
+    versions = [make_version(name, name.encode()) for name in "ab"]
+    references = [version.record.reference for version in versions]
+    store.create(versions)
+    store.settle([(references[0], b"kept")])
+    asked = [references[1], b"\0" * len(references[0]), references[0], references[1]]
+    first, second = (version.record.sketch for version in versions)
+    assert store.sketches(asked) in (None, [second, b"", first, second])
+
+
 def test_a_missing_body_is_added_while_there_is_no_verdict(store: Store) -> None:
     """A crash may have left it out; the body of a settled version stays missing."""
     pending, settled = (make_version(name, body=None) for name in "ab")

@@ -29,6 +29,12 @@ VERIFICATIONS: Final = Measure(
 )
 ROW_READS: Final = Measure("dupwatch_posting_row_reads_total", "counter", "Posting rows read.", "rows")
 POSTINGS_READ: Final = Measure("dupwatch_postings_read_total", "counter", "Postings in the rows read.", "postings")
+SKETCH_READS: Final = Measure(
+    "dupwatch_sketch_reads_total",
+    "counter",
+    "Sketches read from the store, to rule out candidates of articles with many.",
+    "sketches",
+)
 RECORD_READS: Final = Measure("dupwatch_record_reads_total", "counter", "Records read from the store.", "records")
 LOST_COMPARE_AND_SETS: Final = Measure(
     "dupwatch_lost_compare_and_sets_total",
@@ -51,8 +57,8 @@ CROWDED_ARTICLES: Final = Measure(
 GROUP: Final = Group(
     "Cost of judging",
     (
-        CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, RECORD_READS, LOST_COMPARE_AND_SETS,
-        CROWDED_ROWS, CROWDED_ARTICLES,
+        CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, SKETCH_READS, RECORD_READS,
+        LOST_COMPARE_AND_SETS, CROWDED_ROWS, CROWDED_ARTICLES,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
@@ -61,6 +67,7 @@ TALLIED: Final[Mapping[str, Measure]] = {
     "verifications": VERIFICATIONS,
     "row_reads": ROW_READS,
     "postings_read": POSTINGS_READ,
+    "sketch_reads": SKETCH_READS,
     "record_reads": RECORD_READS,
     "lost_compare_and_sets": LOST_COMPARE_AND_SETS,
     "crowded_rows": CROWDED_ROWS,

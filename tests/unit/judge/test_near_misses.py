@@ -118,9 +118,7 @@ def test_it_is_what_the_article_would_be_flagged_for_with_a_lower_threshold() ->
             counts["nothing"] += 1
             assert found is None
     assert min(counts.values()) > 2, counts
-    verifications = detector.tally.verifications
-    few = verifications.cumulative()[verifications.bounds.index(20)]
-    assert verifications.count > few, "no article had so many candidates that they are compared as arrays"
+    assert detector.tally.sketch_reads, "no article had so many candidates that sketches rule some out"
 
 
 def test_the_margin_ends_what_is_a_near_miss() -> None:

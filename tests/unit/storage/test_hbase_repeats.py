@@ -168,11 +168,12 @@ def test_repeats_are_reported_under_the_name_of_the_call(
     assert reports.repeated == [operation] * 2
 
 
-def test_a_sweep_asks_nothing(reached: Reached, reports: StoreReports) -> None:
+def test_sweeps_and_sketches_ask_nothing(reached: Reached, reports: StoreReports) -> None:
     """So all calls of a run are tried here."""
+    assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).sketches([b"a"]) is None
     assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).sweep(0, 10) == 0
     assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).forget_seen(0, 10) == 0
-    assert {*CALLS, "sweep", "forget_seen"} == set(get_args(Operation))
+    assert {*CALLS, "sweep", "forget_seen", "sketches"} == set(get_args(Operation))
     assert reports.repeated == []
 
 

@@ -46,6 +46,7 @@ def read_all(path: Path) -> None:
         found = [stored for stored in store.scan() if isinstance(stored, Stored)]
         references = [stored.record.reference for stored in found]
         store.read(references)
+        store.sketches(references)
         store.bodies(references)
         for stored in found:
             store.look_up(stored.record.keys)

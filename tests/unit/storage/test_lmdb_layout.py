@@ -35,6 +35,15 @@ def test_an_expiry_key_is_time_and_reference() -> None:
     assert layout.decode_expiry(key) == (0x0102030405060708, REFERENCE)
 
 
+def test_a_sketch_is_read_without_the_rest_of_its_record() -> None:
+    """Of a record of any length; another record, or what is none, is an error."""
+    record = make_record(sketch=bytes(range(256)), extracted="page/1", anchors=b"a" * 8, sample=b"b")
+    assert layout.decode_sketch(record.reference, encode_record(record)) == record.sketch
+    for value in (encode_record(make_record("another")), encode_record(record)[:-800], b"", b"\x90"):
+        with pytest.raises(layout.UnreadableError):
+            layout.decode_sketch(record.reference, value)
+
+
 def test_a_body_is_utf8_in_snappy_blocks() -> None:
     """Any Snappy reads it."""
     packed = pack_body("渡轮" * 1_000)

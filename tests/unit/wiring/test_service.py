@@ -1,5 +1,6 @@
 """The service as it is wired: which threads have to make progress, and when."""
 
+import gc
 import io
 import threading
 import time
@@ -56,12 +57,14 @@ def test_a_thread_without_work_need_not_make_progress(tmp_path: Path, monkeypatc
         "http": {"stuck_s": STUCK_S},
     }
     streams = Streams(io.BytesIO(), io.BytesIO())
+    gc.unfreeze()
     with prepared_service(Config(**sections), streams, Hooks(), Stopping(interrupts=False)) as service:
         running = threading.Thread(target=service.run)
         running.start()
         try:
             client = Client(service.url)
             wait_until_ready(client)
+            assert gc.get_freeze_count() > 0, "the collector goes through all that was loaded"
             stays_alive(client)
             assert client.store(article(1), article(1, "copy")).status == 200
             assert client.release("copy").status == 200

@@ -1,5 +1,6 @@
 """The metrics of a whole run over topics, with worker processes, on the client library's mock cluster."""
 
+import gc
 import io
 import json
 import time
@@ -95,7 +96,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str
         send(address)
         config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), Stopping(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
+        gc.unfreeze()
         with prepared_topics_run(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
+            assert gc.get_freeze_count() > 0, "the collector goes through all that was loaded"
             run.pipeline.run()
             return config, scraped(run)
 
