@@ -73,13 +73,13 @@ class VersionStore(Protocol):
         """
         ...
 
-    def sketches(self, references: Sequence[bytes]) -> list[bytes] | None:  # noqa: ARG002  # not in this one
-        """Read the sketches of versions, empty where there is none, or no version.
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        """Return the sketches of versions, as far as that costs much less than reading the versions; else empty ones.
 
-        Called for articles with many candidates, before *read*: those that their sketches rule out, which never change,
-        are not read. Returns None, as here, where that is hardly cheaper than reading the versions.
+        Called for articles with many candidates, before *read*: those that their sketches rule out are not read. So a
+        sketch is that of the version, which never changes, or empty: without a version, too.
         """
-        return None
+        ...
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival. Called by inspection, never by the judge."""

@@ -66,7 +66,7 @@ class WrappedStore(Store):
         return self._around("read", len(references), partial(self._store.read, references))
 
     @override
-    def sketches(self, references: Sequence[bytes]) -> list[bytes] | None:
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
         return self._around("sketches", len(references), partial(self._store.sketches, references))
 
     @override

@@ -159,12 +159,17 @@ def written(running: Servers, wanted: Wanted) -> str:
         return url
     tell(f"filling {wanted.namespace} …")
     plan = BlockPlan.named(wanted.plan)
-    shell.run(running.hbase.conf, render_script(_schema_of(wanted, plan)))
+    make_tables(running, wanted)
     entries = entries_of(model_of_texts(), wanted.articles, density_bits=wanted.density_bits)
     for _ in fill(url, plan, entries, DAYS if wanted.packed else 0):
         pass
     done.touch()
     return url
+
+
+def make_tables(running: Servers, wanted: Wanted) -> None:
+    """Create the tables of this store."""
+    shell.run(running.hbase.conf, render_script(_schema_of(wanted, BlockPlan.named(wanted.plan))))
 
 
 def compact(running: Servers, wanted: Wanted) -> None:

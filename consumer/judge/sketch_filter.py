@@ -1,7 +1,7 @@
 """Rules candidates out by their sketches alone, before their versions are read.
 
 In a large window hundreds of versions may be near an article by fingerprint and by nothing else: the sketch tells them
-apart. It is a small part of a version, and never changes; a store that reads it for much less is asked for it first.
+apart. It is a small part of a version, and never changes: what a store knows of it for less than a read is asked first.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ MANY: Final = 16
 class Filtered(NamedTuple):
     """For each article the candidates that may be similar enough.
 
-    ``sketches_read`` is the number of sketches that were read, ``similarities`` has those to candidates left out.
+    ``sketches_read`` is the number of sketches that the store knew, ``similarities`` has those to candidates left out.
     """
 
     candidates: Sequence[Candidates]
@@ -43,10 +43,9 @@ def without_unlike(
         if record.kind in SKETCHED and len(of_record.references) > MANY
     ]
     references = sorted({reference for place in crowded for reference in candidates[place].references})
-    sketches = store.sketches(references) if references else None
-    if sketches is None:
+    if not references:
         return Filtered(candidates, 0, ())
-    by_reference = dict(zip(references, sketches, strict=True))
+    by_reference = dict(zip(references, store.sketches(references), strict=True))
     kept, similarities = list(candidates), list[float]()
     for place in crowded:
         of_record = candidates[place]
@@ -55,7 +54,7 @@ def without_unlike(
         )
         kept[place] = of_record._replace(references=tuple(each for each in of_record.references if each not in unlike))
         similarities += unlike.values()
-    return Filtered(kept, len(references), similarities)
+    return Filtered(kept, sum(map(bool, by_reference.values())), similarities)
 
 
 def _unlike(sketch: bytes, others: dict[bytes, bytes], similarity_min: float) -> dict[bytes, float]:

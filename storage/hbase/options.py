@@ -58,7 +58,8 @@ class HbaseOptions:
     connections of this process; one that was idle for ``retire_s`` is not used again, since a gateway drops it after
     60 s by default. ``swaps_under_way_max`` compare-and-sets are sent on a connection before the first answer is read:
     few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells kept in memory so that
-    they can be settled without being read. The store is opened only if cells live at least ``ttl_min_s`` in its tables,
+    they can be settled without being read, ``sketches_max`` the sketches of versions that were read (some 450 bytes
+    each). The store is opened only if cells live at least ``ttl_min_s`` in its tables,
     and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0. With ``parts`` it is marked as one
     that has anchors.
     """
@@ -71,6 +72,7 @@ class HbaseOptions:
     connections_max: int = 4
     retire_s: float = 45.0
     pending_cells_max: int = 10_000
+    sketches_max: int = 65_536
     swaps_under_way_max: int = 128
     tls: TlsOptions | None = None
     ttl_min_s: int = 1

@@ -17,6 +17,7 @@ from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW
 from storage.hbase.seen_texts import SeenTexts
+from storage.hbase.sketch_cache import SketchCache
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
 from storage.planned import Planned, decode_planned
@@ -42,6 +43,7 @@ class HbaseStore(Store):
         self._postings = PostingRows(namespace + b":postings", namespace + b":meta", gateways)
         self._meta = Meta(namespace + b":meta")
         self._seen_texts = SeenTexts(namespace + b":seen")
+        self._sketches = SketchCache(gateways.options.sketches_max)
         # None until this process has seen the width of a posting in the store, which never changes then.
         self._layout: PostingLayout | None = None
 
@@ -89,7 +91,14 @@ class HbaseStore(Store):
     @override
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
         """Read whole rows: all versions of an id come with each of them."""
-        return self._articles.read(self._gateways.calls("read"), references)
+        read = self._articles.read(self._gateways.calls("read"), references)
+        self._sketches.note(read)
+        return read
+
+    @override
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        """Return those of versions that this process has read: a row costs HBase as much with one cell as with all."""
+        return self._sketches.known(references)
 
     @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
