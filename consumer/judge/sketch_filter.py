@@ -15,7 +15,7 @@ from consumer.judge.comparison import SKETCHED
 from storage.interface import Store
 from storage.records import Record
 
-MANY: Final = 16
+MANY: Final = 4
 """An article with so many candidates, or fewer, has all of them read."""
 
 
