@@ -71,9 +71,9 @@ def _in_force_text(a: Stored, b: Stored, histories: tuple[History, History]) -> 
 
 
 def _sources_text(a: str, b: str, settings: JudgeSettings) -> str:
+    compared = "compared" if settings.compares(a, b) else "not compared"
     if a != b:
-        return f"sources {_source(a)} and {_source(b)}"
-    compared = "compared" if settings.rule(a).within_source else "not compared"
+        return f"sources {_source(a)} and {_source(b)}, which are {compared} with each other"
     return f"both from source {_source(a)}, whose articles are {compared} with each other"
 
 

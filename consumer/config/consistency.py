@@ -34,6 +34,8 @@ def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
 def rule_faults(rules: Mapping[str, RuleSection], judge: JudgeSection) -> Iterator[str]:
     """Yield which settings of rules have no effect, or would accept more than the judge does."""
     for source, rule in rules.items():
+        if source in rule.never_with:
+            yield f"rules.{source}.never_with names the source itself; set within_source = false instead"
         if rule.facts_shared_min is not None and not judge.verify:
             yield f"rules.{source}.facts_shared_min has no effect with verify = false"
         if rule.facts_shared_min is not None and rule.facts_shared_min < judge.facts_shared_min:

@@ -153,7 +153,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
     for fault in error.errors(include_url=False):
         name = ".".join(str(part) for part in fault["loc"])
         message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        message = message.partition(", unable to")[0]
+        message = message.partition(", unable to")[0].replace("a valid tuple", "a list").replace("Tuple should", "must")
         origin = origins.of(fault["loc"])
         if fault["type"] in _UNKNOWN:
             known = [setting for setting, _ in flatten(Config.model_construct())]

@@ -2,27 +2,34 @@
 
 import json
 import re
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 # What TOML takes as it is, but is not to be seen, or turns the text around it.
 _UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
 
 
 class Advice(NamedTuple):
-    """A rule for ``source``; ``is_within``: it concerns pairs of this source only."""
+    """A rule for ``source``: for pairs within it, for its pairs with ``other``, or for all that it publishes."""
 
+    concerns: Literal["within", "pair", "source"]
     source: str
-    is_within: bool
+    other: str
     toml: str
 
 
 def advice(source: str | None, original_source: str | None) -> Advice | None:
-    """Return the narrowest rule there is; None where the article names no source, or it is not known yet."""
+    """Return the narrowest rule there is; None where the article names no source, or it is not known yet.
+
+    There is one for a pair where both name a source.
+    """
     if not source:
         return None
-    is_within = source == original_source
-    setting = "within_source = false" if is_within else 'flag = "never"'
-    return Advice(source, is_within, f"[rules.{_quoted(source)}]\n{setting}\n")
+    section = f"[rules.{_quoted(source)}]\n"
+    if source == original_source:
+        return Advice("within", source, source, f"{section}within_source = false\n")
+    if original_source:
+        return Advice("pair", source, original_source, f"{section}never_with = [{_quoted(original_source)}]\n")
+    return Advice("source", source, "", f'{section}flag = "never"\n')
 
 
 def _quoted(name: str) -> str:

@@ -180,7 +180,7 @@ def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored], setti
     similarity = np.array([NEVER_SIMILAR if each.similarity is None else each.similarity for each in far], np.float64)
     by_bands = np.array([each.found_by_bands for each in far], bool)
     near = np.array([each.near for each in far], bool)
-    held_back = np.array([not each.facts_agree for each in far], bool)
+    held_back = np.array([not (each.facts_agree and each.allowed) for each in far], bool)
     similarity = np.where(exact, np.where(verified, 1.0, NEVER_SIMILAR), similarity)
     return Measures(
         duplicate=np.array([pair.duplicate for pair in pairs], bool),

@@ -215,7 +215,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         same_scheme=x.scheme == y.scheme,
         in_window=abs(x.time_ms - y.time_ms) <= settings.window_ms,
         in_force=_in_force_together(a, b),
-        allowed=x.source != y.source or settings.rule(x.source).within_source,
+        allowed=settings.compares(x.source, y.source),
         not_released=not_released(a, b),
         found_by_blocks=_has_blocks(x)
         and _has_blocks(y)

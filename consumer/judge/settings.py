@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 import msgspec
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MaxLen
 
 from consumer.fingerprint import BlockPlan, Scheme
 
@@ -22,9 +22,12 @@ ONE_BITS_DISTANCE_MAX = 16
 FACTS_DIFFERING_MIN = 3
 """A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
 
+NEVER_WITH_MAX: Final = 100
+"""Sources that one rule may name; every comparison looks through them."""
+
 DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
-_ADDED: Final = frozenset({"facts", "facts_shared_min", "extractor"})
+_ADDED: Final = frozenset({"facts", "facts_shared_min", "extractor", "never_with"})
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
@@ -34,6 +37,9 @@ _Share = Annotated[float, Ge(0), Le(1)]
 class SourceRule:
     """Exceptions for the articles of one source; None means as for all others.
 
+    ``never_with`` names sources whose articles never repeat those of this one, and are never repeated by them: one
+    rule of the two is enough. "" names articles without a source.
+
     The configuration's section is derived from this, limits included. They are not checked here.
     """
 
@@ -42,6 +48,11 @@ class SourceRule:
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
     facts_shared_min: _Share | None = None
+    never_with: Annotated[tuple[str, ...], MaxLen(NEVER_WITH_MAX)] = ()
+
+    def __post_init__(self) -> None:
+        """Sort the names, so that settings that differ in their order alone are equal."""
+        object.__setattr__(self, "never_with", tuple(sorted(set(self.never_with))))
 
 
 _DEFAULT_RULE = SourceRule()
@@ -110,6 +121,17 @@ class JudgeSettings:
         """Return the rule for articles of this source."""
         return self.sources.get(source, _DEFAULT_RULE)
 
+    def compares(self, a: str, b: str) -> bool:
+        """Return whether articles of these two sources, or of this one, can be near each other by the rules."""
+        if a == b:
+            return self.rule(a).within_source
+        return b not in self.rule(a).never_with and a not in self.rule(b).never_with
+
+    def never_compared(self, source: str) -> frozenset[str]:
+        """Return the sources that this one is never compared with, whichever of the two rules says so."""
+        naming = {name for name, rule in self.sources.items() if source in rule.never_with}
+        return frozenset(naming.union(self.rule(source).never_with))
+
     def thresholds_for(self, *sources: str) -> Thresholds:
         """Return the strictest thresholds of these sources and the general ones; no fact guard with plain SimHash."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
@@ -125,8 +147,7 @@ class JudgeSettings:
     def describe(self) -> dict[str, Any]:
         """Return everything that changes verdicts, by name, in JSON types.
 
-        The settings of the fact guard and of pages are left out where they are off, so that settings equal those of
-        older stores.
+        Settings that were added later are left out where they are off, so that settings equal those of older stores.
         """
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
         described = _without_off({setting.name: getattr(self, setting.name) for setting in fields(self)}) | {

@@ -75,6 +75,7 @@ def _stands_in(other: Record, record: Record, settings: JudgeSettings) -> bool:
         other.id_hash != record.id_hash
         and abs(other.time_ms - record.time_ms) <= settings.window_ms // WINDOW_PARTS
         and settings.rule(other.source) == rule
+        and settings.never_compared(other.source) == settings.never_compared(record.source)
         and rule.within_source
     )
 

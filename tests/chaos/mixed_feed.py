@@ -10,7 +10,7 @@ import numpy as np
 
 from consumer.fingerprint import TextKind
 from consumer.judge.comparison import compare
-from consumer.judge.settings import ONE_BITS_DISTANCE_MAX
+from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
 from storage.records import Arrival, Record, Stored, Tombstone, Version
 from tests.builders import make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
@@ -100,7 +100,7 @@ def mixed_feed(size: int, seed: str, *, ids_repeat: bool = True) -> list[Arrived
     return writer.feed
 
 
-def kept_by_brute_force(feed: Sequence[Arrived]) -> set[bytes]:
+def kept_by_brute_force(feed: Sequence[Arrived], by: JudgeSettings = SETTINGS) -> set[bytes]:
     """Take each in turn: it is kept unless a kept one before it is near. No index, no store, no batches."""
     timelines: defaultdict[bytes, list[Arrival]] = defaultdict(list)
     kept: list[Record] = []
@@ -116,11 +116,11 @@ def kept_by_brute_force(feed: Sequence[Arrived]) -> set[bytes]:
             continue
         own = np.array([[int.from_bytes(what.fingerprint)], [int.from_bytes(what.one_bits)]], np.uint64)
         distances = np.bitwise_count(codes[:, : len(kept)] ^ own)
-        close = np.flatnonzero((distances[0] <= SETTINGS.reach) | (distances[1] <= ONE_BITS_DISTANCE_MAX))
+        close = np.flatnonzero((distances[0] <= by.reach) | (distances[1] <= ONE_BITS_DISTANCE_MAX))
         # Taken in turn, whatever has been followed by something has ended before this one came.
         in_force = [kept[n] for n in close.tolist() if timelines[kept[n].id_hash][-1] == kept[n].arrival]
         others = [Stored(record, None, None) for record in in_force]
-        if not any(comparison.near for comparison in compare(Stored(what, None, None), others, SETTINGS)):
+        if not any(comparison.near for comparison in compare(Stored(what, None, None), others, by)):
             codes[:, len(kept)] = own[:, 0]
             kept.append(what)
     return {record.reference for record in kept}

@@ -1,12 +1,17 @@
 """What is kept of a feed does not depend on how it was cut, on what a process remembers, or on the store."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
+from types import MappingProxyType
+from typing import Final
 
+import msgspec
 import pytest
 
 from consumer.judge.detector import Detector
 from consumer.judge.known_originals import KnownOriginals
+from consumer.judge.settings import SourceRule
 from consumer.model.verdict import decode_verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.inspection import verify
@@ -21,6 +26,11 @@ from tests.hbase_server import COMMON
 
 SIZE = 1_800
 BATCH_SIZES = (1, 7, 64, 5_000)
+SOURCES: Final = ("wire", "mirror", "blog", "")
+APART: Final = MappingProxyType({
+    "wire": SourceRule(never_with=("mirror", "")), "blog": SourceRule(within_source=False, never_with=("mirror",)),
+})  # fmt: skip
+"""Rules that leave each source another one to repeat, and keep the others apart."""
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +104,28 @@ def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
     assert len(list(distinct_ids(unrepeated))) == 1
     events = judge_all(Detector(store, SETTINGS, ticking()), unrepeated, batch_size)
     assert kept_of(unrepeated, events) == kept_by_brute_force(unrepeated)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 5_000])
+def test_the_kept_set_is_that_of_brute_force_among_sources_that_are_kept_apart(
+    kind: Kind, store: Store, feed: list[Arrived], batch_size: int
+) -> None:
+    """Whatever else an article resembles, it is flagged if something kept is near that the rules let it repeat."""
+    by = replace(SETTINGS, sources=APART)
+    feed = [from_sources(entry) for entry in portion(kind, feed)]
+    expected = kept_by_brute_force(feed, by)
+    assert len(feed) > len(expected) > len(kept_by_brute_force(feed))
+    assert kept_of(feed, judge_all(Detector(store, by, ticking()), feed, batch_size)) == expected
+    *_, findings = verify(store, by)
+    assert findings.wrong == []
+
+
+def from_sources(entry: Arrived) -> Arrived:
+    """The same article from one of four sources, the same one each time it comes."""
+    if isinstance(entry, Tombstone):
+        return entry
+    source = SOURCES[sum(entry.reference) % len(SOURCES)]
+    return entry._replace(record=msgspec.structs.replace(entry.record, source=source))
 
 
 @pytest.mark.parametrize("batch_size", [1, 256])

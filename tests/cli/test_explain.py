@@ -146,7 +146,10 @@ def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[s
     assert all(found for _, found in rows)
     assert found_for(shown, "different ids") == ("✓", "a and copy")
     assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/2")
-    assert found_for(shown, "allowed by the source rules") == ("✓", "sources 'wire' and 'paper'")
+    allowed = "allowed by the source rules"
+    assert found_for(shown, allowed) == ("✓", "sources 'wire' and 'paper', which are compared with each other")
+    apart = dupwatch("explain", "a", "copy", *history, "--set", 'rules.paper.never_with=["wire"]').out.decode()
+    assert found_for(apart, allowed) == ("✗", "sources 'wire' and 'paper', which are not compared with each other")
     same = dupwatch("explain", "copy", "copy", *history).out.decode()
     assert found_for(same, "different ids") == ("✗", "both copy")
 

@@ -123,6 +123,9 @@ def test_a_store_is_bound_to_what_finds_articles(dupwatch: Command, tmp_path: Pa
         (("wire", ""), ("rules.wire.flag=never",), "duplicate"),
         (("wire", "wire"), ("rules.wire.within_source=false",), "unique"),
         (("wire", ""), ("rules.wire.within_source=false",), "duplicate"),
+        (("wire", "blog"), ('rules.wire.never_with=["x", "blog"]',), "unique"),
+        (("blog", "wire"), ('rules.wire.never_with=["x", "blog"]',), "unique"),
+        (("wire", "other"), ('rules.wire.never_with=["x", "blog"]',), "duplicate"),
         (("", "wire"), ("rules.wire.similarity_min=0.999",), "unique"),
         (("wire", ""), ("rules.wire.similarity_min=0.999",), "unique"),
         (("other", ""), ("rules.wire.similarity_min=0.999",), "duplicate"),
@@ -192,7 +195,7 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
     strange = tmp_path / "strange.toml"
     strange.write_text(
         'workers = 3\n[rules."the [wire] \\"Ost\\" é.1\\u007f\\\\"]\nflag = "never"\n'
-        '[rules.""]\nwithin_source = false\n[judge]\nsimilarity_min = 1e-7\n'
+        '[rules.""]\nwithin_source = false\nnever_with = ["b", "\\u202e]"]\n[judge]\nsimilarity_min = 1e-7\n'
         '[fingerprint]\nkeywords_max = 50\n[source]\nurl = "a\\tb\\u0001.jsonl"\n',
         encoding="utf-8",
     )

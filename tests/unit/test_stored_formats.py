@@ -81,6 +81,16 @@ def test_settings_with_rules_and_facts_keep_their_bytes() -> None:
     )
 
 
+def test_sources_that_are_kept_apart_have_their_bytes() -> None:
+    """Names in their order; a rule without any has the bytes of before."""
+    rules = MappingProxyType({"a": SourceRule(never_with=("乙", "b"))})
+    settings = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="00", sources=rules)
+    assert (
+        '"sources":{"a":{"flag":"duplicates","max_distance":null,"never_with":["b","乙"],"similarity_min":null,'
+        '"within_source":true}}'
+    ).encode() in settings.encode()
+
+
 def test_notes_keep_their_bytes() -> None:
     """Members of a group may run different releases, and read one another's notes."""
     held_partition = Held(bad=501, records=1_000, reason="missing_id")

@@ -64,6 +64,10 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
         ({"rules": {"wire": {"max_distance": 2}}}, "rules.wire.max_distance has no effect"),
         ({"rules": {"wire": {"similarity_min": 0.5}}}, "rules.wire.similarity_min can only be stricter"),
         ({"rules": {"wire": {"flag": "perhaps"}}}, "rules.wire.flag"),
+        ({"rules": {"wire": {"never_with": "mirror"}}}, "rules.wire.never_with: must be a list (it is 'mirror')"),
+        ({"rules": {"wire": {"never_with": [1]}}}, "rules.wire.never_with.0: must be a valid string"),
+        ({"rules": {"wire": {"never_with": ["a", "wire"]}}}, "never_with names the source itself; set within_source"),
+        ({"rules": {"wire": {"never_with": [f"{n}" for n in range(101)]}}}, "never_with: must have at most 100 items"),
         ({"judge": {"facts_shared_min": 1.1}}, "judge.facts_shared_min"),
         ({"judge": {"verify": False, "lane1": False, "facts_shared_min": 0.8}}, "facts_shared_min has no effect"),
         (

@@ -66,12 +66,18 @@ def test_a_table_that_is_too_large_says_so() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_a_rule_is_valid_whatever_the_source_is_called(name: str) -> None:
     """TOML reads the very name back, and nothing of it is invisible or turns the text around it."""
-    for other in (name, "other"):
-        found = advice(name, other)
+    expected: list[tuple[str, str | None, str, object]] = [
+        (name, name, name, {"within_source": False}),
+        (name, f"{name}2", name, {"never_with": [f"{name}2"]}),
+        (f"{name}2", name, f"{name}2", {"never_with": [name]}),
+        (name, "", name, {"flag": "never"}),
+        (name, None, name, {"flag": "never"}),
+    ]
+    for source, original, ruled, rule in expected:
+        found = advice(source, original)
         assert found is not None
         assert found.toml.replace("\n", "").isprintable()
-        expected = {"within_source": False} if other == name else {"flag": "never"}
-        assert tomllib.loads(found.toml) == {"rules": {name: expected}}
+        assert tomllib.loads(found.toml) == {"rules": {ruled: rule}}
 
 
 @pytest.mark.parametrize("source", ["", None])

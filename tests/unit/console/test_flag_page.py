@@ -237,7 +237,7 @@ def test_notes_and_history_are_kept(desk: Office) -> None:
 
 
 def test_the_rule_for_the_configuration(desk: Office) -> None:
-    """For one source within itself, for a source against others, and none where there is no source."""
+    """For one source within itself, for two sources, for all of a source, and none where there is no source."""
     within = desk.room.flag(
         article("rule-b", "B", "x", source='of "all"\u202e'), article("rule-a", "A", "x", source='of "all"\u202e'), 0.8
     )
@@ -246,9 +246,13 @@ def test_the_rule_for_the_configuration(desk: Office) -> None:
     assert "are then not compared with each other" in opened.answer.shown
     across = desk.room.flag(article("rule-c", "C", "x", source="p"), article("rule-a", "A", "x", source="q"), 0.8)
     opened = shown(desk, across.flag_id)
-    assert opened.texts("pre") == ['[rules."p"] flag = "never"']
-    assert "There is no rule for one pair of sources." in opened.answer.shown
+    assert opened.texts("pre") == ['[rules."p"] never_with = ["q"]']
+    assert "Articles of p and of q are then never flagged as copies of each other" in opened.answer.shown
     assert "dupwatch migrate" in opened.answer.shown
+    unknown = desk.room.flag(article("rule-e", "E", "x", source="p"), article("rule-a", "A", "x", source=""), 0.8)
+    opened = shown(desk, unknown.flag_id)
+    assert opened.texts("pre") == ['[rules."p"] flag = "never"']
+    assert "there is no rule for the pair" in opened.answer.shown
     nameless = desk.room.flag(article("rule-d", "D", "x", source=""), article("rule-a", "A", "x"), 0.8)
     assert "this article has none" in shown(desk, nameless.flag_id).answer.shown
 

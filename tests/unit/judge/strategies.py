@@ -75,6 +75,7 @@ rules = some.builds(
     flag=some.sampled_from(("duplicates", "never")),
     within_source=some.booleans(),
     facts_shared_min=some.none() | some.sampled_from((0.5, 0.8)),
+    never_with=some.lists(some.sampled_from(_SOURCES), max_size=2).map(tuple),
 )
 
 judge_settings = some.builds(

@@ -159,6 +159,30 @@ def test_within_source_forbids_matches_of_one_source(rule: SourceRule, other_sou
     assert comparison.allowed == comparison.near == near
 
 
+@pytest.mark.parametrize("ruled", ["wire", "blog"])
+def test_two_sources_are_kept_apart_by_the_rule_of_either(ruled: str) -> None:
+    """Both ways, whichever comes first; each still matches itself and others."""
+    other = {"wire": "blog", "blog": "wire"}[ruled]
+    by = replace(SETTINGS, sources=MappingProxyType({ruled: SourceRule(never_with=(other,))}))
+    for first, second, near in [
+        ("wire", "blog", False),
+        ("blog", "wire", False),
+        ("wire", "wire", True),
+        ("blog", "blog", True),
+        ("wire", "paper", True),
+        ("", "blog", True),
+    ]:
+        comparison = compared(record("a", source=first), record("b", NEAR, 1, source=second), by)
+        assert comparison.allowed == comparison.near == near, (first, second)
+
+
+def test_a_source_is_kept_apart_from_articles_without_a_source() -> None:
+    """By the empty name."""
+    by = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(never_with=("",))}))
+    assert not compared(record("a", source=""), record("b", NEAR, 1, source="wire"), by).near
+    assert compared(record("a", source="blog"), record("b", NEAR, 1, source="wire"), by).near
+
+
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
     """The stricter one decides, whichever of the two it is, by similarity and by distance."""

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from consumer.judge.detector import Detector
-from consumer.judge.known_originals import FLOOD_COPIES_MIN
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KnownOriginals
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import Verdict, decode_verdict
 from storage.errors import StoreError, StoreUnavailable
@@ -53,6 +53,32 @@ def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_b
     verdicts = judged(MemoryStore(), *batches, by=by)
     kept = [number for number, verdict in enumerate(verdicts) if verdict.outcome == "unique"]
     assert kept == sorted({0, place})
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("in_one_batch", [True, False])
+def test_what_may_not_repeat_the_best_repeats_another(*, in_one_batch: bool, remembers: bool) -> None:
+    """Of kept articles all near a copy, the rules exclude the most similar; the flag names the next, and says so."""
+    by = replace(SETTINGS, sources=MappingProxyType({"mirror": SourceRule(never_with=("wire",))}))
+    wire, blog, mirror = (
+        from_source(version, source) for version, source in zip(GROUP, ("wire", "blog", "mirror"), strict=False)
+    )
+    equal = Version(
+        msgspec.structs.replace(wire.record, id="copy", reference=b"c" * 32, sequence=9, source="mirror"), None
+    )
+    apart = replace(by, sources=MappingProxyType({"wire": SourceRule(never_with=("mirror", "blog"))}))
+    batches = [[wire, blog, equal]] if in_one_batch else [[wire], [blog], [equal]]
+    known = KnownOriginals(100)
+    if remembers:
+        for version in (wire, blog):
+            known.remember(version.record)
+    detector = Detector(MemoryStore(), apart, lambda: TIME_MS, known)
+    verdicts = judged(MemoryStore(), *batches, detector=detector)
+    assert [verdict.outcome for verdict in verdicts] == ["unique", "unique", "duplicate"]
+    assert verdicts[2].duplicate_of == blog.record.id
+    assert [match.id for match in verdicts[2].matches] == [blog.record.id]
+    (asked,) = detector.query([mirror])
+    assert [match.record.id for match in asked.matches] == [blog.record.id]
 
 
 def test_answers_come_in_the_order_of_the_batch() -> None:

@@ -140,6 +140,17 @@ def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
     assert measure(pairs, articles, SETTINGS).similarity[0] > 0.8
 
 
+def test_evaluation_never_flags_what_rules_keep_apart() -> None:
+    """At no threshold, as the judge never does."""
+    a, b = article("a", numbers(range(10))).record, article("b", numbers(range(10)), 1).record
+    articles = {"a": Stored(a, None, None), "b": Stored(msgspec.structs.replace(b, source="blog"), None, None)}
+    pairs = [LabelledPair("a", "b", duplicate=True, line=1)]
+    apart = replace(SETTINGS, sources=MappingProxyType({"blog": SourceRule(never_with=(a.source,))}))
+    assert measure(pairs, articles, apart).similarity.tolist() == [NEVER_SIMILAR]
+    assert measure(pairs, articles, apart).flagged.tolist() == [False]
+    assert measure(pairs, articles, SETTINGS).similarity[0] > 0.8
+
+
 def test_a_guard_needs_a_scheme_that_has_facts_made() -> None:
     """Without facts the guard would silently do nothing."""
     rules = MappingProxyType({"wire": SourceRule(facts_shared_min=0.8)})

@@ -166,6 +166,19 @@ def test_what_is_never_flagged_misses_nothing() -> None:
     assert near_misses(judge(MemoryStore(), never).judge(missed_pair())) == [None, None]
 
 
+def test_sources_that_are_kept_apart_miss_nothing_of_each_other() -> None:
+    """No threshold would flag such a pair; a less similar one that the rules allow is the near miss."""
+    first, second = (from_source(version, source) for version, source in zip(missed_pair(), "ab", strict=True))
+    apart = replace(SETTINGS, sources=MappingProxyType({"a": SourceRule(never_with=("b",))}))
+    assert near_misses(judge(MemoryStore()).judge([first, second]))[1] is not None
+    assert near_misses(judge(MemoryStore(), apart).judge([first, second])) == [None, None]
+    other = from_source(Version(msgspec.structs.replace(first.record, id="other", reference=b"o" * 32), None), "c")
+    alone = replace(apart, sources=MappingProxyType({"a": SourceRule(never_with=("b", "c"))}))
+    *_, found = near_misses(judge(MemoryStore(), alone).judge([first, other, second]))
+    assert found is not None
+    assert found.original == "other"
+
+
 def test_what_repeats_another_is_no_original() -> None:
     """An article just too unlike one that becomes a duplicate with the same batch misses nothing by that."""
     chance = random.Random("repeats")

@@ -80,6 +80,18 @@ def test_a_query_for_a_source_that_is_never_flagged_finds_nothing() -> None:
     assert (len(flagged.matches), never.matches) == (1, [])
 
 
+def test_a_query_finds_nothing_of_a_source_that_is_kept_apart() -> None:
+    """As the judge flags nothing for it, whichever of the two sources has the rule."""
+    first = version_of("first", new_text(random.Random("apart")), 0)
+    record = msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32)
+    for rules in ({"wire": SourceRule(never_with=("mirror",))}, {"mirror": SourceRule(never_with=("wire",))}):
+        detector = Detector(MemoryStore(), replace(SETTINGS, sources=rules), lambda: TIME_MS)
+        detector.judge([first])
+        versions = [Version(msgspec.structs.replace(record, source=name), None) for name in ("other", "mirror")]
+        flagged, apart = (detector.query([version])[0] for version in versions)
+        assert (len(flagged.matches), apart.matches) == (1, [])
+
+
 def test_those_of_one_query_are_answered_as_if_each_were_alone() -> None:
     """Among them some that are stored, and near others of the query: what is stored counts, not that it was asked."""
     feed = [arrived for arrived in mixed_feed(300, "together") if isinstance(arrived, Version)]

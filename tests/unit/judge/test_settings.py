@@ -100,6 +100,18 @@ def test_equal_settings_encode_alike_whatever_their_order() -> None:
     assert forth.encode() == back.encode()
 
 
+def test_sources_that_a_rule_names_are_a_set() -> None:
+    """Neither their order nor a name given twice makes other settings; a rule without names is as in older stores."""
+    forth, back = (
+        replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(never_with=names)}))
+        for names in (("blog", "mirror"), ("mirror", "blog", "mirror"))
+    )
+    assert forth.encode() == back.encode()
+    named = 'sources.wire.never_with is null in the store and ["blog", "mirror"] here'
+    assert named in differences(SETTINGS.encode(), forth)
+    assert b"never_with" not in replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(flag="never")})).encode()
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("one_bits_distance_max", 17), ("plan", "8x8"), ("sources", {"a": {"flag": "perhaps"}})]
 )

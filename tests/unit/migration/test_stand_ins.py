@@ -215,6 +215,21 @@ def test_those_that_differ_in_what_may_match_them_stay(store: Store) -> None:
     assert posted(store) == [f"post {number}" for number in range(7)]
 
 
+def test_those_that_another_source_is_kept_apart_from_stay() -> None:
+    """A third source that never repeats one of two may repeat the other, which does not stand in for the first."""
+    rules = {"paper": SourceRule(never_with=("wire",))}
+    for sources, expected in ((rules, [0, 1, 4]), ({}, [0, 1])):
+        settings = replace(NOW, sources=MappingProxyType(sources))
+        before, store = MemoryStore(), MemoryStore(clock=lambda: TIME_MS)
+        old, new = (
+            [version(by, n, source=name) for n, name in enumerate(("x", "x", "x", "y", "wire"))]
+            for by in (BEFORE, settings)
+        )
+        judged(before, BEFORE, *old)
+        filled(store, before, new, settings)
+        assert posted(store) == [f"post {number}" for number in expected]
+
+
 def test_a_text_of_another_language_has_its_own(store: Store) -> None:
     """It has other shingles, if only some, and another edit may match it."""
     chance = random.Random("Korean")
