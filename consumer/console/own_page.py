@@ -6,9 +6,9 @@ from typing import Final
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
+from consumer.console.guessing import begin_attempt, end_attempt, note_failure
 from consumer.console.i18n import CODES
 from consumer.console.roles import Route
-from consumer.console.signing_in import check_attempts, note_failure
 from consumer.console.visit import Asked
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection
@@ -56,7 +56,7 @@ def change_password(asked: Asked) -> Response:
     if why_not:
         return _page(asked, why_not, HTTPStatus.BAD_REQUEST)
     # Whoever finds a browser that is signed in must not be able to guess on and on.
-    check_attempts(asked, person.name)
+    attempt = begin_attempt(asked, person.name)
     with desk.database.reading() as connection:
         known = people.person_with_password(connection, person.name, old)
     if known is None:
@@ -65,6 +65,7 @@ def change_password(asked: Asked) -> Response:
 
     def changed(connection: Connection) -> str:
         now_ms = desk.now_ms()
+        end_attempt(connection, attempt)
         people.set_password(connection, person.person_id, new)
         asked.note(connection, "own.password", at_ms=now_ms, subject=person.name)
         return sessions.begin_session(connection, person.person_id, now_ms, round(desk.section.session_s * 1_000))

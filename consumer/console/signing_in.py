@@ -1,16 +1,18 @@
 """Signing in with a name and a password, and signing out."""
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
-from math import ceil
 from typing import Final
 
 from starlette.responses import Response
 
-from consumer.console.faults import N_, PageError
+from consumer.console.faults import N_
+from consumer.console.guessing import SIGNED_IN, begin_attempt, end_attempt, forgive, note_failure
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked, Visit
-from consumer.reviews import attempts, audit, people, sessions
+from consumer.reviews import audit, people, sessions
+from consumer.reviews.attempts import Begun
 from consumer.reviews.database import Connection
 from consumer.reviews.passwords import PASSWORD_CHARS_MAX
 from consumer.reviews.people import NAME_CHARS_MAX
@@ -40,7 +42,7 @@ def sign_in(visit: Visit) -> Response:
     name, password = visit.form.text("name", NAME_CHARS_MAX), visit.form.exact("password", PASSWORD_CHARS_MAX)
     desk = visit.desk
     back = visit.form.exact("back", BACK_CHARS_MAX)
-    check_attempts(visit, name)
+    attempt = begin_attempt(visit, name)
     with desk.database.reading() as connection:
         person = people.person_with_password(connection, name, password)
     if person is None:
@@ -48,7 +50,7 @@ def sign_in(visit: Visit) -> Response:
         desk.hooks.report(SignInFailed())
         said = visit.language.gettext(N_("The name or the password is wrong."))
         return _form(visit, back=back, name=name, said=said)
-    secret = desk.database.written(lambda c: _begun(c, visit, person, password))
+    secret = desk.database.written(lambda c: _begun(c, visit, person, password, attempt))
     response = visit.redirect(back if _BACK.fullmatch(back) else "/")
     visit.session.begin(response, secret, desk.section.session_s)
     return response
@@ -69,41 +71,16 @@ def sign_out(asked: Asked) -> Response:
     return response
 
 
-def check_attempts(visit: Visit, name: str) -> None:
-    """Raise ``PageError`` where this name or this address has to wait after failed attempts."""
-    with visit.desk.database.reading() as connection:
-        waits = [attempts.may_try(connection, subject, visit.desk.now_ms()) for subject in subjects(visit, name)]
-    wait_s = ceil(max(waits) / 1_000)
-    if wait_s > 0:
-        message = N_("There were too many failed attempts with this name or from this address. Try again in %(wait)s.")
-        raise PageError(
-            HTTPStatus.TOO_MANY_REQUESTS, message, wait=visit.language.span(wait_s), retry_s=wait_s, offers_sign_in=True
-        )
-
-
-def note_failure(connection: Connection, visit: Visit, name: str) -> None:
-    """Count a failed attempt, and put it into the audit log."""
-    now_ms, failures_max = visit.desk.now_ms(), visit.desk.section.failures_max
-    for subject in subjects(visit, name):
-        attempts.failed(connection, subject, now_ms, failures_max)
-    audit.note(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
-
-
-def subjects(visit: Visit, name: str) -> tuple[str, str]:
-    """Return what failed attempts are counted for."""
-    return f"name:{name}", f"address:{visit.address}"
-
-
-def _begun(connection: Connection, visit: Visit, person: people.Person, password: str) -> str:
+def _begun(connection: Connection, visit: Visit, person: people.Person, password: str, attempt: Sequence[Begun]) -> str:
     """Begin a session with a secret of its own; what this browser had before ends."""
     now_ms = visit.desk.now_ms()
     if visit.session.secret is not None:
         sessions.end_session(connection, visit.session.secret)
     sessions.sweep(connection, now_ms)
     people.renew_hash(connection, person.person_id, password)
-    # Not for the address: whoever has an account could try others' passwords between their own sign-ins.
-    attempts.succeeded(connection, subjects(visit, person.name)[0])
-    audit.note(connection, at_ms=now_ms, person=person.name, address=visit.address, action="session.begin")
+    end_attempt(connection, attempt)
+    forgive(connection, person.name)
+    audit.note(connection, at_ms=now_ms, person=person.name, address=visit.address, action=SIGNED_IN)
     return sessions.begin_session(connection, person.person_id, now_ms, round(visit.desk.section.session_s * 1_000))
 
 

@@ -1,11 +1,14 @@
-"""Failed attempts to sign in, and how long the next one has to wait.
+"""Attempts to sign in, and how long the next one has to wait after those that failed.
 
-A subject is a name or an address, with a prefix that says which.
+An attempt counts as failed from its beginning: however many are made at the same time, no more are let through than
+one after the other. What did not fail is taken back at its end. A subject is a name or an address, with a prefix that
+says which.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, insert, select, update
 
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.storable import storable
@@ -19,35 +22,65 @@ _SUBJECT_CHARS_MAX: Final = 300
 _DOUBLINGS_MAX: Final = 20
 
 
-def may_try(connection: Connection, subject: str, now_ms: int) -> int:
-    """Return for how many milliseconds an attempt still has to wait."""
-    row = connection.execute(select(SIGN_IN_FAILURES).where(_is(subject))).one_or_none()
-    # A clock that was set back must not lock people out for longer than any wait.
-    return 0 if row is None else min(max(row.waits_until_ms - now_ms, 0), LONGEST_WAIT_MS)
+class Limit(NamedTuple):
+    """How many attempts of a subject may fail before the next one has to wait."""
+
+    subject: str
+    failures_max: int
 
 
-def failed(connection: Connection, subject: str, now_ms: int, failures_max: int) -> int:
-    """Count a failed attempt, and return for how long the next one has to wait.
+class Begun(NamedTuple):
+    """An attempt that counts as failed until it is taken back; ``waits_until_ms`` is what it set for its subject."""
 
-    From the one after ``failures_max`` on that is a second, and twice as long each time, up to ``LONGEST_WAIT_MS``.
+    subject: str
+    waits_until_ms: int
+
+
+def begin(connection: Connection, limits: Sequence[Limit], now_ms: int) -> tuple[list[Begun], int]:
+    """Count an attempt for each subject, and return it; where one has to wait, count none, and return for how long.
+
+    From the one after ``failures_max`` on the wait is a second, and twice as long each time, up to ``LONGEST_WAIT_MS``.
     """
     one_at_a_time(connection, Lock.ATTEMPTS)
     connection.execute(delete(SIGN_IN_FAILURES).where(SIGN_IN_FAILURES.c.last_ms <= now_ms - FORGOTTEN_MS))
-    known = connection.execute(select(SIGN_IN_FAILURES.c.failures).where(_is(subject))).scalar()
+    wait_ms = max((_wait_ms(connection, limit.subject, now_ms) for limit in limits), default=0)
+    if wait_ms:
+        return [], wait_ms
+    return [_counted(connection, limit, now_ms) for limit in limits], 0
+
+
+def take_back(connection: Connection, attempt: Begun) -> None:
+    """Count an attempt no longer, since it did not fail; those that did still count."""
+    one_at_a_time(connection, Lock.ATTEMPTS)
+    row = SIGN_IN_FAILURES.c
+    # Who came in meanwhile waits for what they have set themselves.
+    until_ms = case((row.waits_until_ms == attempt.waits_until_ms, 0), else_=row.waits_until_ms)
+    values = {"failures": row.failures - 1, "waits_until_ms": until_ms}
+    connection.execute(update(SIGN_IN_FAILURES).where(_is(attempt.subject), row.failures > 0).values(values))
+
+
+def forget(connection: Connection, subject: str) -> None:
+    """Forget all attempts of a subject."""
+    connection.execute(delete(SIGN_IN_FAILURES).where(_is(subject)))
+
+
+def _wait_ms(connection: Connection, subject: str, now_ms: int) -> int:
+    until_ms = connection.execute(select(SIGN_IN_FAILURES.c.waits_until_ms).where(_is(subject))).scalar()
+    # A clock that was set back must not lock people out for longer than any wait.
+    return 0 if until_ms is None else min(max(until_ms - now_ms, 0), LONGEST_WAIT_MS)
+
+
+def _counted(connection: Connection, limit: Limit, now_ms: int) -> Begun:
+    known = connection.execute(select(SIGN_IN_FAILURES.c.failures).where(_is(limit.subject))).scalar()
     failures = (known or 0) + 1
-    beyond = failures - failures_max
+    beyond = failures - limit.failures_max
     wait_ms = min(FIRST_WAIT_MS << min(beyond, _DOUBLINGS_MAX), LONGEST_WAIT_MS) if beyond >= 0 else 0
     values = {"failures": failures, "last_ms": now_ms, "waits_until_ms": now_ms + wait_ms}
     if known is None:
-        connection.execute(insert(SIGN_IN_FAILURES).values(subject=_held(subject), **values))
+        connection.execute(insert(SIGN_IN_FAILURES).values(subject=_held(limit.subject), **values))
     else:
-        connection.execute(update(SIGN_IN_FAILURES).where(_is(subject)).values(**values))
-    return wait_ms
-
-
-def succeeded(connection: Connection, subject: str) -> None:
-    """Forget the failed attempts of a subject."""
-    connection.execute(delete(SIGN_IN_FAILURES).where(_is(subject)))
+        connection.execute(update(SIGN_IN_FAILURES).where(_is(limit.subject)).values(**values))
+    return Begun(limit.subject, now_ms + wait_ms)
 
 
 def _is(subject: str) -> ColumnElement[bool]:

@@ -76,6 +76,15 @@ def note(  # noqa: PLR0913  # what an entry has
     connection.execute(insert(AUDIT).values(values))
 
 
+def has(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:
+    """Tell whether somebody did something at an address since then."""
+    # By action: a person has many entries, and few of one kind.
+    by_action = (AUDIT.c.action == _held("action", action), AUDIT.c.person.concat("") == _held("person", person))
+    by_address = (AUDIT.c.address == _held("address", address), AUDIT.c.at_ms >= since_ms)
+    query = select(AUDIT.c.entry_id).where(*by_action, *by_address).order_by(AUDIT.c.entry_id.desc()).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def search(connection: Connection, filters: AuditFilters, after: str | None, rows_max: int) -> AuditPage:
     """Return a page of entries, the latest first. Raises ``BadCursor``."""
     cursor = None if after is None else decoded(after)

@@ -18,7 +18,7 @@ class Lock(IntEnum):
     PEOPLE = 2
     """Adding people, and changing who is an admin."""
     ATTEMPTS = 3
-    """Counting failed attempts to sign in."""
+    """Counting attempts to sign in."""
 
 
 def one_at_a_time(connection: Connection, what: Lock) -> None:

@@ -37,7 +37,7 @@ class ConsoleSection(Section):
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
     """How long a session lasts at most."""
     failures_max: Count = 10
-    """Failed attempts to sign in with one name or from one address, after which each next one has to wait."""
+    """Failed attempts to sign in from one address, or ten times as many with one name, before each next one waits."""
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
     """Flags on a page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000

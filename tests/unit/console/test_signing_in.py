@@ -1,13 +1,15 @@
 """Signing in and out: who gets a session, when it ends, and how fast somebody may guess."""
 
-import threading
 from pathlib import Path
 
 import pytest
 
+from consumer.console.guessing import KNOWN_MS, NAME_TIMES
 from consumer.reviews import audit, passwords, people
+from consumer.reviews.attempts import FORGOTTEN_MS
 from consumer.reviews.audit import AuditFilters, Entry
 from tests.unit.console.serving import PASSWORD, Answer, Browser, Served, served
+from tests.unit.reviews.made import at_once
 
 
 def entries(console: Served, action: str) -> list[Entry]:
@@ -199,20 +201,49 @@ def test_over_tls_no_other_host_can_set_the_cookies(tmp_path: Path) -> None:
 
 
 def test_guessing_is_slowed_by_name(tmp_path: Path) -> None:
-    """After failures_max even the right password has to wait; other names do not, from another address."""
-    with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+    """From however many addresses: even the right password has to wait then; other names do not."""
+    with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
         console.add("Wei")
-        for guess in range(3):
+        for guess in range(2 * NAME_TIMES):
             assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
-        answer = guessed(console, "Ann", "10.0.0.9", PASSWORD)
+        answer = guessed(console, "Ann", "10.0.0.99", PASSWORD)
         assert answer.status == 429
         assert "too many failed attempts" in answer.shown
         assert 0 < int(answer.header("retry-after")) <= 900
-        assert len(entries(console, "session.refused")) == 3
-        assert guessed(console, "Wei", "10.0.0.9", PASSWORD).status == 303
+        assert len(entries(console, "session.refused")) == 2 * NAME_TIMES
+        assert guessed(console, "Wei", "10.0.0.99", PASSWORD).status == 303
         console.clock.pass_s(int(answer.header("retry-after")))
-        assert guessed(console, "Ann", "10.0.0.9", PASSWORD).status == 303
+        assert guessed(console, "Ann", "10.0.0.99", PASSWORD).status == 303
+
+
+def test_nobody_is_kept_out_by_others_who_fail_with_their_name(tmp_path: Path) -> None:
+    """From where somebody has signed in lately they sign in as before, and mistype as before; strangers wait."""
+    with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+        console.add("Ann")
+        assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
+        for guess in range(2 * NAME_TIMES):
+            assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
+        assert guessed(console, "Ann", "10.0.1.2", PASSWORD).status == 429
+        assert guessed(console, "Ann", "10.0.1.1").status == 403
+        assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
+        assert guessed(console, "Ann", "10.0.1.2", PASSWORD).status == 303
+        # Whoever is at the same address guesses no faster than at another one.
+        assert guessed(console, "Ann", "10.0.1.1").status == 403
+        assert guessed(console, "Ann", "10.0.1.1").status == 429
+
+
+def test_an_address_is_known_for_a_month(tmp_path: Path) -> None:
+    """Then it is one like any other."""
+    with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+        console.add("Ann")
+        for later_s, status in ((KNOWN_MS / 1_000, 303), (KNOWN_MS / 1_000 + 1, 429)):
+            assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
+            console.clock.pass_s(later_s)
+            for guess in range(2 * NAME_TIMES):
+                guessed(console, "Ann", f"10.0.0.{guess}")
+            assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == status
+            console.clock.pass_s(2 * FORGOTTEN_MS / 1_000)
 
 
 def test_guessing_is_slowed_by_address(tmp_path: Path) -> None:
@@ -237,35 +268,43 @@ def test_an_own_account_does_not_help_to_guess(tmp_path: Path) -> None:
 
 
 def test_a_sign_in_forgives_the_name(tmp_path: Path) -> None:
-    """Somebody who mistypes now and then never waits."""
-    with served(tmp_path, failures_max=3, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
+    """Somebody who mistypes now and then, wherever they are, never waits."""
+    with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
-        for number in range(4):
+        for number in range(2 * NAME_TIMES + 1):
             assert guessed(console, "Ann", f"10.0.1.{number}").status == 403
             assert guessed(console, "Ann", f"10.0.2.{number}", PASSWORD).status == 303
 
 
-def test_guessing_at_once_is_no_way_around(tmp_path: Path) -> None:
-    """Of many guesses at the same time no more are compared than threads make at once beyond the limit."""
-    with served(tmp_path, failures_max=3, threads=2) as console:
+def test_signing_in_right_adds_nothing_to_what_waits(tmp_path: Path) -> None:
+    """However often, and beside somebody who guesses at the same address."""
+    with served(tmp_path, failures_max=3) as console:
+        console.add("Ann")
+        for _ in range(5):
+            assert console.browser().sign_in("Ann").status == 303
+        for _ in range(3):
+            assert console.browser().sign_in("Wei", "wrong").status == 403
+        for _ in range(3):
+            console.clock.pass_s(1)
+            assert console.browser().sign_in("Ann").status == 303
+
+
+@pytest.mark.parametrize("threads", [2, 12])
+def test_guessing_at_once_is_no_way_around(tmp_path: Path, threads: int) -> None:
+    """Of many guesses at the same time as many are compared as one after the other, and no more."""
+    with served(tmp_path, failures_max=3, threads=threads) as console:
         console.add("Ann")
         token = (asked := console.browser()).get("/sign-in").token
-        statuses: list[int] = []
 
-        def guess() -> None:
+        def guess() -> int:
             form = {"token": token, "name": "Ann", "password": "wrong"}
             browser = console.browser()
             browser.cookies = dict(asked.cookies)
-            statuses.append(browser.post("/sign-in", form).status)
+            return browser.post("/sign-in", form).status
 
-        threads = [threading.Thread(target=guess) for _ in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(statuses) == 12
-        assert statuses.count(403) <= 3 + 2
-        assert statuses.count(403) + statuses.count(429) == 12
+        statuses = at_once([guess] * 12)
+        assert (statuses.count(403), statuses.count(429)) == (3, 9)
+        assert len(entries(console, "session.refused")) == 3
 
 
 def guessed(console: Served, name: str, address: str, password: str = "wrong") -> Answer:

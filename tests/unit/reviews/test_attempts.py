@@ -1,72 +1,132 @@
-"""Failed attempts to sign in: each further one waits twice as long."""
+"""Attempts to sign in: each further one waits twice as long, and all that are under way count."""
 
 from functools import partial
 
-from consumer.reviews.attempts import FORGOTTEN_MS, LONGEST_WAIT_MS, failed, may_try, succeeded
+from consumer.reviews.attempts import FORGOTTEN_MS, LONGEST_WAIT_MS, Begun, Limit, begin, forget, take_back
 from consumer.reviews.database import Database
 from consumer.reviews.tables import SIGN_IN_FAILURES
-from tests.unit.reviews.made import NOW_MS, at_once, number_of, read, written
+from tests.unit.reviews.made import NOW_MS, at_once, number_of, written
 
 FAILURES_MAX = 3
+ANN = Limit("name:ann", FAILURES_MAX)
+HERE = Limit("address:::1", FAILURES_MAX)
 
 
-def fail(database: Database, subject: str = "name:ann", at_ms: int = NOW_MS) -> int:
-    """An attempt that fails, and how long the next one has to wait."""
-    return written(database, failed, subject, at_ms, FAILURES_MAX)
+def attempt(database: Database, *limits: Limit, at_ms: int = NOW_MS) -> tuple[list[Begun], int]:
+    """Begin an attempt."""
+    return written(database, begin, limits or (ANN,), at_ms)
+
+
+def waits(database: Database, *limits: Limit, at_ms: int = NOW_MS) -> int:
+    """For how long an attempt has to wait; one that need not is not counted either."""
+    begun, wait_ms = attempt(database, *limits, at_ms=at_ms)
+    for each in begun:
+        written(database, take_back, each)
+    return wait_ms
+
+
+def fail(database: Database, limit: Limit = ANN, at_ms: int = NOW_MS) -> int:
+    """An attempt that fails as soon as it may; when that is, from ``at_ms`` on."""
+    waited_ms = 0
+    begun, wait_ms = attempt(database, limit, at_ms=at_ms)
+    while not begun:
+        waited_ms += wait_ms
+        begun, wait_ms = attempt(database, limit, at_ms=at_ms + waited_ms)
+    return waited_ms
 
 
 def test_waits_double_from_the_last_free_attempt_on(database: Database) -> None:
     """Up to a quarter of an hour."""
-    waits = [fail(database) for _ in range(16)]
-    assert waits[:6] == [0, 0, 1_000, 2_000, 4_000, 8_000]
-    assert waits[-3:] == [LONGEST_WAIT_MS] * 3
-    assert fail(database) == LONGEST_WAIT_MS
+    at_ms, found = NOW_MS, []
+    for _ in range(16):
+        found.append(fail(database, at_ms=at_ms))
+        at_ms += found[-1]
+    assert found[:7] == [0, 0, 0, 1_000, 2_000, 4_000, 8_000]
+    assert found[-3:] == [LONGEST_WAIT_MS] * 3
 
 
 def test_an_attempt_waits_for_its_time(database: Database) -> None:
-    """The time that is left is told, and it ends."""
-    for _ in range(4):
+    """The time that is left is told, and it ends; what waits is not counted, for nobody."""
+    for _ in range(FAILURES_MAX):
         fail(database)
-    assert read(database, may_try, "name:ann", NOW_MS) == 2_000
-    assert read(database, may_try, "name:ann", NOW_MS + 1_999) == 1
-    assert read(database, may_try, "name:ann", NOW_MS + 2_000) == 0
-    assert read(database, may_try, "name:bob", NOW_MS) == 0
+    assert waits(database, at_ms=NOW_MS) == 1_000
+    assert waits(database, HERE, ANN, at_ms=NOW_MS + 999) == 1
+    assert number_of(database, SIGN_IN_FAILURES) == 1
+    assert waits(database, at_ms=NOW_MS + 1_000) == 0
+    assert waits(database, Limit("name:bob", FAILURES_MAX), at_ms=NOW_MS) == 0
 
 
 def test_a_clock_that_was_set_back_locks_nobody_out(database: Database) -> None:
     """No wait is longer than the longest one."""
-    for _ in range(4):
+    for _ in range(FAILURES_MAX):
         fail(database, at_ms=NOW_MS + 10**12)
-    assert read(database, may_try, "name:ann", NOW_MS) == LONGEST_WAIT_MS
+    assert waits(database) == LONGEST_WAIT_MS
 
 
-def test_success_and_time_make_forget(database: Database) -> None:
-    """Then the count begins again."""
-    for _ in range(4):
+def test_what_did_not_fail_is_taken_back(database: Database) -> None:
+    """And the wait that it set with it; what failed before still counts."""
+    for _ in range(FAILURES_MAX - 1):
         fail(database)
-    written(database, succeeded, "name:ann")
-    assert read(database, may_try, "name:ann", NOW_MS) == 0
-    assert fail(database) == 0
-    for _ in range(4):
-        fail(database, "name:bob")
-    assert fail(database, "name:bob", NOW_MS + FORGOTTEN_MS) == 0
+    for _ in range(5):
+        (begun,), wait_ms = attempt(database)
+        assert wait_ms == 0
+        assert attempt(database) == ([], 1_000)
+        written(database, take_back, begun)
+    fail(database)
+    assert waits(database) == 1_000
+    # Beyond the limit too: whoever shares an address with somebody who guesses adds nothing to the wait.
+    assert waits(database, at_ms=NOW_MS + 1_000) == 0
+    assert waits(database, at_ms=NOW_MS + 1_000) == 0
+
+
+def test_what_is_taken_back_late_leaves_the_wait_of_others(database: Database) -> None:
+    """One that took longer than the wait it had set does not end the one that somebody else has set meanwhile."""
+    for _ in range(FAILURES_MAX - 1):
+        fail(database)
+    (slow,), _ = attempt(database)
+    fail(database, at_ms=NOW_MS + 1_000)
+    written(database, take_back, slow)
+    assert waits(database, at_ms=NOW_MS + 1_000) == 2_000
+
+
+def test_time_and_success_make_forget(database: Database) -> None:
+    """Then the count begins again."""
+    for _ in range(FAILURES_MAX):
+        fail(database)
+    written(database, forget, ANN.subject)
+    assert [fail(database) for _ in range(FAILURES_MAX)] == [0, 0, 0]
+    bob = Limit("name:bob", FAILURES_MAX)
+    for _ in range(FAILURES_MAX):
+        fail(database, bob)
+    assert [fail(database, bob, NOW_MS + FORGOTTEN_MS) for _ in range(FAILURES_MAX)] == [0, 0, 0]
     assert number_of(database, SIGN_IN_FAILURES) == 1
 
 
-def test_attempts_at_once_all_count(database: Database, second: Database) -> None:
-    """In two processes."""
+def test_of_attempts_at_once_no_more_begin_than_may_fail(database: Database, second: Database) -> None:
+    """In two processes: each counts before it is known how it ends."""
+    found = at_once([partial(attempt, each, HERE, ANN) for each in (database, second) * 6])
+    assert sum(bool(begun) for begun, _ in found) == FAILURES_MAX
+    assert {wait_ms for begun, wait_ms in found if not begun} == {1_000}
 
-    def fail_often(each: Database) -> None:
+
+def test_attempts_at_once_are_all_taken_back(database: Database, second: Database) -> None:
+    """None is lost, and none is taken back twice."""
+    wide = Limit("name:ann", 100)
+
+    def come_and_go(each: Database) -> None:
         for _ in range(10):
-            fail(each)
+            (begun,), _ = attempt(each, wide)
+            written(each, take_back, begun)
 
-    at_once([partial(fail_often, each) for each in (database, second) * 2])
-    assert written(database, failed, "name:ann", NOW_MS, 41) == 1_000
+    at_once([partial(come_and_go, each) for each in (database, second) * 2])
+    assert [fail(database) for _ in range(FAILURES_MAX)] == [0, 0, 0]
+    assert waits(database) == 1_000
 
 
 def test_subjects_of_any_kind(database: Database) -> None:
     """Whatever somebody types as a name."""
     for subject in ("name:" + "x" * 1_000, "name:\0", "name:\udc80", "name:'"):
-        for _ in range(3):
-            fail(database, subject)
-        assert read(database, may_try, subject, NOW_MS) > 0
+        limit = Limit(subject, FAILURES_MAX)
+        for _ in range(FAILURES_MAX):
+            fail(database, limit)
+        assert waits(database, limit) > 0

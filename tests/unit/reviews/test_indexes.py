@@ -87,7 +87,10 @@ def everything(database: Database) -> None:
     secret = written(database, sessions.begin_session, ann, NOW_MS, 9)
     sessions.person_of(database, secret, NOW_MS, 9)
     written(database, sessions.sweep, NOW_MS)
-    written(database, attempts.failed, "name:Ann", NOW_MS, 3)
+    (begun,), _ = written(database, attempts.begin, [attempts.Limit("name:Ann", 3)], NOW_MS)
+    written(database, attempts.take_back, begun)
+    written(database, attempts.forget, "name:Ann")
+    read(database, audit.has, "session.begin", "Ann", "::1", NOW_MS)
 
 
 def looked_at(connection: Connection) -> None:
