@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
@@ -30,6 +30,10 @@ LEASE_S: Final = 30.0
 """How long a process has for the releases that it claims, before another one does the same."""
 CLAIMED_MAX: Final = 20
 """Releases that are claimed at once."""
+PREPARED_MAX: Final = 1_000
+"""Releases that are prepared at once, before they are claimed: that may take longer than a claim lasts."""
+PREPARED_S: Final = 60.0
+"""How long what was prepared is used."""
 PATIENT_MAX: Final = 5
 """After so many attempts a release goes on although its article cannot return to the clean feed."""
 FLOODS_MAX: Final = 20
@@ -50,6 +54,13 @@ class ReleasePort(Protocol):
 
         May be called again after any error. Raises ``CannotRelease``, ``SinkError``, the store's errors, and where it
         is patient ``SourceError`` if the article cannot return to the clean feed at the moment.
+        """
+        ...
+
+    def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
+        """Look up at once what the releases of these versions, by id and version, need; it replaces what was known.
+
+        Releases of others need no more than that they take longer. Raises the store's errors.
         """
         ...
 
@@ -78,6 +89,8 @@ class Sender:
         self._claimed: deque[Due] = deque()
         self._claimed_until_s = 0.0
         self._is_full = False
+        self._prepared: frozenset[tuple[str, str]] = frozenset()
+        self._prepared_until_s = 0.0
         self._failures: Counter[int] = Counter()
 
     def work(self) -> bool:
@@ -91,6 +104,7 @@ class Sender:
             # Somebody else may claim them soon.
             self._claimed.clear()
         if not self._claimed:
+            self._prepare()
             self._claim()
         while self._claimed:
             self._turns.turn()
@@ -106,6 +120,15 @@ class Sender:
             if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
                 return True
         return self._is_full
+
+    def _prepare(self) -> None:
+        """Prepare what is due, unless what will be claimed next was prepared lately."""
+        with self._parts.database.reading() as connection:
+            coming = sending.coming(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
+        is_old = time.monotonic() > self._prepared_until_s
+        if coming and (is_old or not self._prepared.issuperset(coming[:CLAIMED_MAX])):
+            self._parts.releases.prepare(coming)
+            self._prepared, self._prepared_until_s = frozenset(coming), time.monotonic() + PREPARED_S
 
     def _claim(self) -> None:
         parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)

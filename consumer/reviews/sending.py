@@ -1,8 +1,8 @@
 """Releases that are due: which process sends which, and what became of them."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, Select, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
 from consumer.reviews.storable import storable
@@ -33,18 +33,8 @@ def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: 
 
     After ``lease_ms`` others may claim them.
     """
-    own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
-    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
-    is_flag = REVIEWS.c.flag_id == FLAGS.c.flag_id
-    chosen = (
-        select(REVIEWS.c.review_id)
-        .join_from(REVIEWS, FLAGS, is_flag)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind == "flag")
-        .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
-        .limit(limit)
-        # Others choose others, and do not wait; SQLite lets only one choose at a time.
-        .with_for_update(of=REVIEWS, skip_locked=True)
-    )
+    # Others choose others, and do not wait; SQLite lets only one choose at a time.
+    chosen = _free(select(REVIEWS.c.review_id), worker, now_ms, limit).with_for_update(of=REVIEWS, skip_locked=True)
     claimed = (
         update(REVIEWS)
         .where(REVIEWS.c.review_id.in_(connection.execute(chosen).scalars().all()))
@@ -52,6 +42,12 @@ def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: 
         .returning(REVIEWS.c.review_id)
     )
     return _dues(connection, list(connection.execute(claimed).scalars()))
+
+
+def coming(connection: Connection, worker: str, now_ms: int, limit: int) -> list[tuple[str, str]]:
+    """Return the articles and versions whose releases this process could claim, in the order in which it would."""
+    query = _free(select(FLAGS.c.article_id, FLAGS.c.version), worker, now_ms, limit)
+    return [(article_id, version) for article_id, version in connection.execute(query)]
 
 
 def sent(connection: Connection, review_id: int, now_ms: int) -> None:
@@ -74,6 +70,18 @@ def backlog(connection: Connection, now_ms: int) -> Backlog:
     )
     times = list(connection.execute(query).scalars())
     return Backlog(len(times), min(times, default=None))
+
+
+def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[Any]:
+    """Return the query for releases that are due, and that no other process has claimed."""
+    own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
+    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
+    return (
+        columns.join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind == "flag")
+        .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
+        .limit(limit)
+    )
 
 
 def _dues(connection: Connection, review_ids: list[int]) -> list[Due]:

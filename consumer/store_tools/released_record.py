@@ -5,7 +5,7 @@ The flag's event in ``PREFIX.duplicates`` says in its headers where the record i
 released version any more, nothing is sent.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from consumer.judge.events import version_name
 from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
 from consumer.model.record import Message, RawRecord
-from consumer.model.verdict import Released, UnreadableEvent, Verdict, decode_verdict
+from consumer.model.verdict import Released, UnreadableEvent, decode_verdict
 from storage.clock import MS_PER_S
 from storage.records import Stored
 
@@ -38,6 +38,14 @@ class RecordId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Origins:
+    """Where the flags of some versions say that their records are; ``is_complete``: there are no other such flags."""
+
+    places: Mapping[bytes, Sequence[RecordId]]
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RecordSearch:
     """Searches topics for the record of a version.
 
@@ -51,30 +59,56 @@ class RecordSearch:
     record_at: Callable[[RecordId], RawRecord | None]
     is_version: Callable[[RawRecord, Stored], bool]
 
-    def record_of(self, stored: Stored) -> RawRecord | NoWayBack:
-        """Return the record of this version, to be sent again."""
+    def origins_of(self, versions: Sequence[Stored]) -> Origins:
+        """Return the first place that the flags of each version name; the topic is read once for all of them.
+
+        What has no flag is looked for up to the end. Raises ``SourceError``.
+        """
+        sought = [stored for stored in versions if stored.verdict is not None and stored.ends_at is None]
+        wanted = {_named(stored): stored.record.reference for stored in sought}
+        keys = {key for key, _ in wanted}
+        places: dict[bytes, list[RecordId]] = {reference: [] for reference in wanted.values()}
+        missing = set(places)
+        for flag in self.flags_since(min(map(_sent_from_ms, sought))) if sought else ():
+            if flag.message is None or flag.message.key not in keys:
+                continue
+            reference, origin = wanted.get(_named_by(flag.message, flag.data)), _origin(flag.message)
+            if reference is None or origin is None:
+                continue
+            if origin not in places[reference]:
+                places[reference].append(origin)
+            missing.discard(reference)
+            if not missing:
+                return Origins(places, is_complete=False)
+        return Origins(places, is_complete=True)
+
+    def record_of(self, stored: Stored, known: Origins | None = None) -> RawRecord | NoWayBack:
+        """Return the record of this version, to be sent again; ``known`` is what was found of it before."""
         if stored.ends_at is not None:
             return NoWayBack("a later version or a retraction has arrived since, and the topic keeps the last one")
         found: RawRecord | NoWayBack | None = None
         try:
-            for record_id in self._origins(stored):
+            for record_id in self._origins(stored, known):
                 if isinstance(found := self._record(record_id, stored), RawRecord):
                     return found
         except SourceError as error:
             return NoWayBack(str(error), is_passing=True)
         return found or NoWayBack(f"no flag of it in {self.flags_topic} says where its record is")
 
-    def _origins(self, stored: Stored) -> Iterator[RecordId]:
-        """Yield where the flags of this version say that its record is. Raises ``SourceError``."""
+    def _origins(self, stored: Stored, known: Origins | None) -> Iterator[RecordId]:
+        """Yield where the flags of this version say that its record is: what is known first. Raises ``SourceError``."""
         if stored.verdict is None:
             return
-        key, version = stored.record.id.encode(), version_name(stored.record.reference)
-        seen: set[RecordId] = set()
-        for flag in self.flags_since(_flagged_ms(decode_verdict(stored.verdict)) - _EARLIER_MS):
-            message = flag.message
-            if message is None or message.key != key or not _is_flag(flag.data, version):
+        key, name = stored.record.id.encode(), _named(stored)
+        places = None if known is None else known.places.get(stored.record.reference)
+        seen = set(places or ())
+        yield from places or ()
+        if places is not None and known is not None and known.is_complete:
+            return
+        for flag in self.flags_since(_sent_from_ms(stored)):
+            if flag.message is None or flag.message.key != key or _named_by(flag.message, flag.data) != name:
                 continue
-            origin = _origin(message)
+            origin = _origin(flag.message)
             if origin is not None and origin not in seen:
                 seen.add(origin)
                 yield origin
@@ -93,13 +127,19 @@ class RecordSearch:
         return record
 
 
-def _is_flag(data: bytes, version: str) -> bool:
+def _named(stored: Stored) -> tuple[bytes | None, str]:
+    """Return what a flag of this version has as its key and as the version."""
+    return stored.record.id.encode(), version_name(stored.record.reference)
+
+
+def _named_by(message: Message, data: bytes) -> tuple[bytes | None, str]:
+    """Return the same of a message of the topic; the version is "" where it is no flag."""
     try:
         verdict = decode_verdict(data)
     except UnreadableEvent:
         # Anybody may write to a topic.
-        return False
-    return verdict.outcome == "duplicate" and verdict.version == version
+        return message.key, ""
+    return message.key, (verdict.version or "") if verdict.outcome == "duplicate" else ""
 
 
 def _origin(message: Message) -> RecordId | None:
@@ -110,6 +150,8 @@ def _origin(message: Message) -> RecordId | None:
     return RecordId(topic.decode(errors="replace"), int(partition), int(offset))
 
 
-def _flagged_ms(verdict: Verdict) -> int:
+def _sent_from_ms(stored: Stored) -> int:
+    """Return from when on the topic of flags may have the flag of a version that has a verdict."""
+    verdict = decode_verdict(stored.verdict or b"")
     flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
-    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S)
+    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S) - _EARLIER_MS

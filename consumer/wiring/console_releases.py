@@ -1,7 +1,8 @@
 """Releases of the console: in the store, then to the topics of the sink; and events of floods."""
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from consumer.config.config import Config
@@ -9,18 +10,22 @@ from consumer.console.sending import CannotRelease, ReleasePort
 from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
 from consumer.kafka.outgoing import Outgoing
 from consumer.kafka.topics import missing
-from consumer.model.errors import ConfigError, SinkError
+from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.sinks.answering import AnsweringSink
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
+from consumer.store_tools.released_record import Origins
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.wiring import parts
-from consumer.wiring.console_store import StoreAccess
+from consumer.wiring.console_store import StoreAccess, reference_of
 from consumer.wiring.kafka_parts import messages_of, record_times, sink_topics
+from consumer.wiring.release_run import known_origins
 from consumer.wiring.service_releases import Releasing
 from storage.clock import Clock
+
+log = logging.getLogger("dupwatch")
 
 BROKERS_S: Final = 20.0
 """How long brokers may take to accept an event, before its release is tried again from the beginning."""
@@ -52,6 +57,18 @@ class TopicReleases(ReleasePort):
         self._topics = sink_topics(config)
         self._outbox: AtLeastOnceOutbox | None = None
         self._until_s = 0.0
+        self._known: Origins | None = None
+
+    def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
+        """Find out where the records of these versions are, for all at once."""
+        references = [reference for reference in map(reference_of, versions) if reference is not None]
+        stored = [version for version in self._access().read(references) if version is not None]
+        try:
+            self._known = known_origins(self._config, stored, self._proceed, has_times=self._has_times)
+        except SourceError as error:
+            # Each release looks for its own then, and says what became of it.
+            log.warning("Where the records of released articles are could not be looked up for all at once: %s", error)
+            self._known = None
 
     def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
         """Release a version, and send what readers have to know."""
@@ -63,7 +80,9 @@ class TopicReleases(ReleasePort):
         outbox = self._opened()
         sink = KafkaSink(outbox, messages_of(self._config, self._topics, self._config.sink.url))
         try:
-            releasing = Releasing(self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient)
+            releasing = Releasing(
+                self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient, self._known
+            )
             releasing.release(article_id, version, attribution)
         except SinkError:
             self.close()

@@ -60,7 +60,7 @@ class StoredArticles(Articles):
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
         """Return these versions; None for those that the store does not hold, or that no store could."""
-        references = [_reference(*pair) for pair in pairs]
+        references = [reference_of(pair) for pair in pairs]
         wanted = list(dict.fromkeys(reference for reference in references if reference is not None))
         if not wanted:
             return [None] * len(pairs)
@@ -73,9 +73,10 @@ class StoredArticles(Articles):
         return [None if reference is None else views.get(reference) for reference in references]
 
 
-def _reference(article_id: str, version: str) -> bytes | None:
+def reference_of(pair: tuple[str, str]) -> bytes | None:
+    """Return the reference of a version, by its article and its name; None where no store could hold it."""
     try:
-        return reference_in(article_id, version)
+        return reference_in(*pair)
     except ValueError:
         return None
 

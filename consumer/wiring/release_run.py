@@ -1,7 +1,7 @@
 """A release over topics, built and wired: its event goes to readers of flags, its article back to the clean feed."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Final
@@ -17,7 +17,7 @@ from consumer.kafka.client_settings import (
     parse_prefix,
     producer_settings,
 )
-from consumer.kafka.offset_range import Bound, OffsetRange, Ranges
+from consumer.kafka.offset_range import Bound, OffsetRange
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
@@ -26,7 +26,7 @@ from consumer.model.verdict import decode_verdict
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sources.range_source import RangeSource
-from consumer.store_tools.released_record import NoWayBack, RecordId, RecordSearch
+from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from consumer.wiring import parts
 from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics
 from storage.records import Stored
@@ -36,23 +36,27 @@ NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None, Position())
 """The record of a release whose article does not return to the clean feed."""
 
 
-def way_back(config: Config, stored: Stored, *, has_times: bool = True) -> RawRecord | NoWayBack | None:
+def way_back(
+    config: Config, stored: Stored, *, has_times: bool = True, known: Origins | None = None
+) -> RawRecord | NoWayBack | None:
     """Return the record to send to the clean feed again when this version is released; None without such a feed.
 
-    Without ``has_times``, of brokers that find no offset by its time, the whole topic of flags is read.
+    Without ``has_times``, of brokers that find no offset by its time, the whole topic of flags is read. What is
+    ``known`` (``known_origins``) need not be looked for.
     """
-    if not is_kafka(config.sink.url) or not config.kafka.unique:
-        return None
-    flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
-    search = RecordSearch(
-        flags_topic=flags.names[0],
-        flags_since=lambda time_ms: _read(
-            config, flags, OffsetRange(Bound(time_ms=time_ms) if has_times else Bound(offset=0))
-        ),
-        record_at=partial(_record_at, config),
-        is_version=partial(_is_version, config),
-    )
-    return search.record_of(stored)
+    search = _search(config, lambda: None, has_times=has_times)
+    return None if search is None else search.record_of(stored, known)
+
+
+def known_origins(
+    config: Config, versions: Sequence[Stored], proceed: Callable[[], None], *, has_times: bool = True
+) -> Origins | None:
+    """Return where the records of many versions are, in one reading of the topic of flags; None without a clean feed.
+
+    ``proceed`` is called meanwhile, and may raise. Raises ``SourceError``.
+    """
+    search = _search(config, proceed, has_times=has_times)
+    return None if search is None else search.origins_of(versions)
 
 
 def send_release(config: Config, event: bytes, record: RawRecord | None) -> None:
@@ -83,18 +87,38 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
         sink.close()
 
 
+def _search(config: Config, proceed: Callable[[], None], *, has_times: bool) -> RecordSearch | None:
+    if not is_kafka(config.sink.url) or not config.kafka.unique:
+        return None
+    flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
+    return RecordSearch(
+        flags_topic=flags.names[0],
+        flags_since=lambda time_ms: _read(
+            config, flags, OffsetRange(Bound(time_ms=time_ms) if has_times else Bound(offset=0)), proceed
+        ),
+        record_at=partial(_record_at, config),
+        is_version=partial(_is_version, config),
+    )
+
+
 def _record_at(config: Config, record_id: RecordId) -> RawRecord | None:
     topic, partition, offset = record_id
     # If the configuration names no topics to read, they are on the brokers of the sink.
     url = config.source.url if is_kafka(config.source.url) else config.sink.url
     source = TopicsAddress(parse_kafka(url).brokers, (topic,))
-    return next(_read(config, source, {(topic, partition): (offset, offset + 1)}), None)
+    settings = consumer_settings(source.brokers, parts.kafka_options(config))
+    ranges = {(topic, partition): (offset, offset + 1)}
+    with closing(RangeSource(settings, source.names, parts.read_limits(config), ranges, only_held=True)) as held:
+        return next((record for batch in held.batches() for record in batch.records), None)
 
 
-def _read(config: Config, place: TopicsAddress, offsets: OffsetRange | Ranges) -> Iterator[RawRecord]:
+def _read(
+    config: Config, place: TopicsAddress, offsets: OffsetRange, proceed: Callable[[], None]
+) -> Iterator[RawRecord]:
     settings = consumer_settings(place.brokers, parts.kafka_options(config))
     with closing(RangeSource(settings, place.names, parts.read_limits(config), offsets)) as source:
         for batch in source.batches():
+            proceed()
             yield from batch.records
 
 

@@ -9,7 +9,7 @@ from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
 from consumer.sinks.answering import AnsweringSink
-from consumer.store_tools.released_record import NoWayBack
+from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import Attribution, is_last, releasable, release
 from consumer.wiring.release_run import NO_RECORD, way_back
 from storage.clock import Clock
@@ -30,6 +30,8 @@ class Releasing:
     """Whether the brokers find an offset by its time."""
     is_patient: bool = False
     """Whether the caller would rather try again than do without the clean feed."""
+    known: Origins | None = None
+    """Where the records of versions are, as far as that was looked for before."""
 
     def release(self, article_id: str, version: str | None, attribution: Attribution) -> bytes:
         """Undo a flag, and return the event, once the sink has it; the article returns to the clean feed if it can.
@@ -39,7 +41,7 @@ class Releasing:
         """
         flagged = releasable(self.store, article_id, version)
         reference = flagged.record.reference
-        back = way_back(self.config, flagged, has_times=self.has_times)
+        back = way_back(self.config, flagged, has_times=self.has_times, known=self.known)
         if self.is_patient and isinstance(back, NoWayBack) and back.is_passing:
             raise SourceError(f"{article_id!r} cannot be sent to the clean feed yet: {back.why}")
         event = release(self.store, reference, attribution, self.clock)

@@ -9,6 +9,7 @@ import pytest
 from deploy.local.postgres import Postgres
 from tests.cli.command import FAST, run_process, text, wait_for
 from tests.console.consoles import Place, Running, add_person, consoling, postgres_place, sqlite_place
+from tests.kafka.reading import delete_records
 from tests.kafka.running import running
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, read_all, send, wait_for_count
@@ -82,6 +83,29 @@ def test_wrong_is_released_everywhere(topics: Topics, place: Place, tmp_path: Pa
     assert flagged(topics) == ["copy"]
     looked = run_process("show", "copy", "--store", store, "--json", *FAST)
     assert json.loads(looked.out)[0]["verdict"]["outcome"] == "unique"
+
+
+def test_many_wrong_at_once_are_released_each(topics: Topics, tmp_path: Path) -> None:
+    """Each in the sink, and in the clean feed where its record is still in its topic: of one partition all are gone."""
+    store = f"lmdb:{tmp_path / 'store'}"
+    place = sqlite_place(tmp_path)
+    judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(12)], 12)
+    gone = {message.key for message in read_all(topics, topics.source) if message.partition == 0}
+    delete_records(topics.address, topics.source, 0, len(gone))
+    with consoling(topics, store, place, tmp_path, undo_s=3) as console:
+        signed_in(console, place)
+        wait_for(lambda: len(console.open_flags()) == 11)
+        copies = flagged(topics)
+        assert 0 < sum(name.encode() in gone for name in copies) < 11
+        assert {console.decide(flag_id, "wrong") for flag_id in console.open_flags()} == {303}
+        wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 11)
+        assert console.stop() == 0, console.log.read_text()
+    sent = [message.content for message in read_all(topics, topics.sink("duplicates"))]
+    assert sorted(event["id"] for event in sent if event["outcome"] == "unique") == sorted(copies)
+    for name in copies:
+        last = clean(topics, name)[-1]
+        assert (last is None) == (name.encode() in gone), name
+    assert "no longer exists" in console.log.read_text()
 
 
 def test_it_goes_on_where_it_was(topics: Topics, place: Place, tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, RawRecord
 from consumer.sources import range_source
 from consumer.sources.range_source import RangeSource
+from tests.kafka.reading import delete_records
+from tests.kafka.topics import make_topics
+from tests.kafka.topics import send as produce
 
 TOPIC = "articles"
 PARTITIONS = 4
@@ -134,6 +137,24 @@ def test_named_offsets_are_read_and_no_others(address: str) -> None:
     source = RangeSource(settings, [TOPIC], ReadLimits(), ranges)
     assert source.progress() == (0, 3)
     assert places(read(source)) == [(2_000, 1, 0), (3_000, 1, 1), (4_000, 0, 1)]
+
+
+@pytest.mark.servers
+def test_of_named_offsets_what_is_not_there_can_be_left_out(kafka_address: str) -> None:
+    """What retention deleted, and what a topic made anew does not have; without that the former is an error."""
+    topics = make_topics(kafka_address, partitions=1)
+    produce(topics, [(f"{number}", {}) for number in range(4)])
+    delete_records(kafka_address, topics.source, 0, 2)
+    settings = consumer_settings(kafka_address, KafkaOptions(group="replayed"))
+
+    def held(start: int, end: int, *, only_held: bool = True) -> list[int]:
+        ranges = {(topics.source, 0): (start, end)}
+        found = read(RangeSource(settings, [topics.source], ReadLimits(), ranges, only_held=only_held))
+        return [offset for _, _, offset in places(found)]
+
+    assert [held(*some) for some in ((0, 1), (0, 9), (2, 3), (4, 5), (70, 71))] == [[], [2, 3], [2], [], []]
+    with pytest.raises(SourceError):
+        held(0, 1, only_held=False)
 
 
 def test_the_group_does_not_come_to_know_of_it(address: str) -> None:

@@ -109,7 +109,7 @@ def test_where_there_is_no_way_back_it_is_said_first(topics: Topics, release: Re
     delete_records(topics.address, topics.source, 0, end_of(topics.address, topics.source))
     ended = release("gone", "--yes", "--json")
     assert (ended.code, json_lines(ended.out)[0]["outcome"]) == (0, "unique")
-    assert "cannot be read" in ended.err or "no longer exists" in ended.err
+    assert "no longer exists" in " ".join(ended.err.split())
     assert last(topics, "gone").value is None
     delete_records(topics.address, topics.sink("duplicates"), 0, end_of(topics.address, topics.sink("duplicates")))
     ended = release("again", "--yes")

@@ -2,14 +2,23 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from typing_extensions import override
 
-from consumer.console.sending import CLAIMED_MAX, LEASE_S, PATIENT_MAX, CannotRelease, ReleasePort, Sender, SenderParts
+from consumer.console.sending import (
+    CLAIMED_MAX,
+    LEASE_S,
+    PATIENT_MAX,
+    PREPARED_S,
+    CannotRelease,
+    ReleasePort,
+    Sender,
+    SenderParts,
+)
 from consumer.model.errors import SinkError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
@@ -19,6 +28,7 @@ from consumer.reviews.database import Database, DatabaseUnavailable, opened_data
 from consumer.reviews.flag_events import FlagEvent, add_events
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
+from storage.errors import StoreUnavailable
 from tests.unit.console.events_made import flag, version
 
 SCHEMA = Draft202012Validator(
@@ -36,8 +46,10 @@ class Desk(ReleasePort):
         self.at_ms = NOW_MS
         self.released: list[tuple[str, str, Attribution]] = []
         self.patient: list[bool] = []
+        self.prepared: list[list[tuple[str, str]]] = []
         self.floods: list[FloodEvent] = []
         self.errors: list[Exception] = []
+        self.unprepared: list[Exception] = []
         self.reported: list[object] = []
         self.person = database.written(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
 
@@ -47,6 +59,12 @@ class Desk(ReleasePort):
         if self.errors:
             raise self.errors.pop()
         self.released.append((article_id, version, attribution))
+
+    @override
+    def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
+        if self.unprepared:
+            raise self.unprepared.pop()
+        self.prepared.append(list(versions))
 
     @override
     def announce(self, flood: FloodEvent) -> None:
@@ -223,6 +241,30 @@ def test_several_processes_share_the_work(desk: Desk) -> None:
         thread.join(60)
     assert desk.due() == 0
     assert sorted(name for name, _, _ in desk.released) == sorted(f"a{number}" for number in range(1, count + 1))
+
+
+def test_many_releases_are_prepared_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that are due, before any is claimed; later ones with the next, and all again when it was long ago."""
+    clock_s = [1_000.0]
+    monkeypatch.setattr("consumer.console.sending.time.monotonic", lambda: clock_s[0])
+    count = 3 * CLAIMED_MAX
+    desk.decided(count)
+    desk.at_ms += UNDO_MS
+    desk.unprepared = [StoreUnavailable("away")]
+    with pytest.raises(StoreUnavailable):
+        desk.sender().work()
+    sender = desk.sender()
+    assert sender.work()
+    assert sender.work()
+    assert len(desk.released) == 2 * CLAIMED_MAX
+    assert desk.prepared == [[(f"a{number}", version(number)) for number in range(1, count + 1)]]
+    clock_s[0] += PREPARED_S + 1
+    while sender.work():
+        pass
+    assert len(desk.released) == count
+    assert [len(versions) for versions in desk.prepared] == [count, CLAIMED_MAX]
+    sender.work()
+    assert len(desk.prepared) == 2
 
 
 def flooded(desk: Desk, copies: int, at_ms: int = NOW_MS) -> None:

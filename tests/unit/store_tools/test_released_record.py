@@ -10,7 +10,7 @@ from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN
 from consumer.model.errors import SourceError
 from consumer.model.record import Header, Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode
-from consumer.store_tools.released_record import NoWayBack, RecordId, RecordSearch
+from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from storage.records import Stored
 from tests.builders import make_record, make_tombstone
 
@@ -50,11 +50,16 @@ class Topics:
     flags: list[RawRecord] = field(default_factory=list)
     records: Mapping[RecordId, bytes] = field(default_factory=dict)
     asked: list[RecordId] = field(default_factory=list)
+    readings: int = 0
+    read: int = 0
 
     def flags_since(self, time_ms: int) -> Iterator[RawRecord]:
         """Yield all flags."""
         assert time_ms > 0
-        return iter(self.flags)
+        self.readings += 1
+        for flag in self.flags:
+            self.read += 1
+            yield flag
 
     def record_at(self, record_id: RecordId) -> RawRecord | None:
         """Return a record; topics with the name "secret" cannot be read."""
@@ -63,11 +68,15 @@ class Topics:
             raise SourceError("not allowed")
         return message(self.records[record_id]) if record_id in self.records else None
 
-    def search(self, stored: Stored = STORED) -> RawRecord | NoWayBack:
+    def search(self, stored: Stored = STORED, known: Origins | None = None) -> RawRecord | NoWayBack:
         """Search for the record of a version."""
+        return self.searching().record_of(stored, known)
+
+    def searching(self) -> RecordSearch:
+        """What searches here."""
         return RecordSearch(
             "p.duplicates", self.flags_since, self.record_at, lambda record, _: record.data == b"the version"
-        ).record_of(stored)
+        )
 
 
 def test_the_record_that_a_flag_names_is_found() -> None:
@@ -121,3 +130,63 @@ def test_a_version_that_was_followed_does_not_return() -> None:
     assert isinstance(found, NoWayBack)
     assert "a later version or a retraction" in found.why
     assert topics.asked == []
+
+
+MANY = [make_record(f"a{number}") for number in range(5)]
+FLAGGED = [Stored(record, flag_of(record.id, version_name(record.reference)), None) for record in MANY]
+
+
+def flags_of(*places: tuple[int, int], more: int = 0) -> list[RawRecord]:
+    """Flags of some of these, each with the offset of its record, and others after them."""
+    flags = [
+        message(FLAGGED[n].verdict or b"", MANY[n].id.encode(), origin(PLACE._replace(offset=at))) for n, at in places
+    ]
+    return [*flags, *(message(flag_of(f"b{n}"), f"b{n}".encode(), origin(PLACE)) for n in range(more))]
+
+
+def test_the_records_of_many_are_found_in_one_reading() -> None:
+    """Which ends where all are found; then each record is read, and no flag any more."""
+    topics = Topics(
+        flags_of((1, 1), (0, 7), (0, 8), (2, 2), more=9),
+        {PLACE._replace(offset=at): b"the version" for at in (1, 2, 7)},
+    )
+    known = topics.searching().origins_of(FLAGGED[:3])
+    assert (topics.readings, topics.read, known.is_complete) == (1, 4, False)
+    assert all(isinstance(topics.search(stored, known), RawRecord) for stored in FLAGGED[:3])
+    assert (topics.readings, [at.offset for at in topics.asked]) == (1, [7, 1, 2])
+
+
+def test_a_record_that_moved_is_searched_for_after_all() -> None:
+    """What was found first may be gone: a topic was made anew, or its beginning was deleted. The rest of it counts."""
+    topics = Topics(flags_of((0, 7), (1, 1), (0, 9)), {PLACE._replace(offset=9): b"the version"})
+    known = topics.searching().origins_of(FLAGGED[:2])
+    assert not known.is_complete
+    assert isinstance(topics.search(FLAGGED[0], known), RawRecord)
+    assert (topics.readings, [at.offset for at in topics.asked]) == (2, [7, 9])
+
+
+@pytest.mark.parametrize(
+    ("places", "why"),
+    [
+        ([], "no flag of it in p.duplicates says where its record is"),
+        ([(0, 7)], "its record at articles [2] offset 7 no longer exists"),
+    ],
+)
+def test_a_topic_that_was_read_to_its_end_is_not_read_again(places: list[tuple[int, int]], why: str) -> None:
+    """What it does not name, and what it names and is gone, is said at once."""
+    topics = Topics(flags_of(*places, more=3))
+    known = topics.searching().origins_of(FLAGGED[:2])
+    assert known.is_complete
+    assert topics.search(FLAGGED[0], known) == NoWayBack(why)
+    assert (topics.readings, len(topics.asked)) == (1, len(places))
+
+
+def test_what_was_not_looked_for_is_searched_for() -> None:
+    """Also beside others that were, and what ended or was never judged is not looked for at all."""
+    topics = Topics(flags_of((0, 7), (1, 1), more=3), {PLACE._replace(offset=1): b"the version"})
+    nothing = topics.searching().origins_of(
+        [FLAGGED[2]._replace(verdict=None), FLAGGED[3]._replace(ends_at=RECORD.arrival)]
+    )
+    assert (topics.readings, nothing.places) == (0, {})
+    for known in (nothing, topics.searching().origins_of(FLAGGED[:1])):
+        assert isinstance(topics.search(FLAGGED[1], known), RawRecord)
