@@ -40,13 +40,17 @@ BUSY_RETRY_S: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What answers need beside the desk. ``is_tls``: this process itself has the certificate."""
+    """What answers need beside the desk. ``is_tls``: this process itself has the certificate.
+
+    ``identity`` is that of the database.
+    """
 
     desk: Desk
     workers: Workers
     entrance: Entrance
     proxies: Proxies
     is_tls: bool
+    identity: str
 
     def visit(self, request: Request) -> Visit:
         """Return a request of somebody of whom nothing is known yet."""
@@ -58,7 +62,7 @@ class Console:
             path=request.url.path,
             address=self.proxies.client(request),
             language=self.desk.rendering.language(code),
-            session=session_of(request, is_secure=is_secure),
+            session=session_of(request, self.identity, is_secure=is_secure),
             places=request.scope.get("path_params", {}),
         )
 
@@ -178,11 +182,12 @@ class Endpoint:
         return route.answer(visit)
 
     async def _streamed(self, answer: Streamed, *, has_body: bool) -> Response:
-        # What goes wrong at the beginning is still a page.
-        first, after = await self._console.workers.call(partial(answer.piece, None))
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.filename)}"}
         if not has_body:
+            # Nothing is handed out, and nobody is said to have had it.
             return Response(b"", headers=headers, media_type=answer.content_type)
+        # What goes wrong at the beginning is still a page.
+        first, after = await self._console.workers.call(partial(answer.piece, None))
 
         async def pieces() -> AsyncIterator[bytes]:
             yield first

@@ -19,6 +19,7 @@ from consumer.console.front import Front
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.roles import OpenRoute, Route
 from consumer.pages.access import Access
+from consumer.reviews.identity import identity
 from consumer.service.workers import Workers
 
 
@@ -31,7 +32,9 @@ def build_console(
     only on loopback. Raises ``ConfigError``.
     """
     proxies = Proxies(desk.section.proxy_addresses)
-    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls)
+    with desk.database.reading() as connection:
+        own = identity(connection)
+    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls, own)
 
     async def lost(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

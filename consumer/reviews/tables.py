@@ -39,6 +39,13 @@ _ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")
 _ID: Final = Text().with_variant(Text(collation="C"), "postgresql")
 _NAME: Final = String(200).with_variant(String(200, collation="C"), "postgresql")
 
+IDENTITY: Final = Table(
+    "identity",
+    METADATA,
+    Column("name", String(16), primary_key=True),
+)
+"""One row with a random name: what is for this database, and for no other of the same host."""
+
 SOURCES: Final = Table(
     "sources",
     METADATA,

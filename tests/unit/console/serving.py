@@ -24,6 +24,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, opened_database
+from consumer.reviews.identity import identity
 from consumer.reviews.people import Person
 from consumer.service.connections import ConnectionLimits, Connections
 from consumer.service.server import Server, listening_socket, url_of
@@ -159,6 +160,17 @@ class Served(NamedTuple):
     workers: Workers
     registry: CollectorRegistry
 
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie that holds the secret of a session, without TLS."""
+        return f"dupwatch-{self.identity}"
+
+    @property
+    def identity(self) -> str:
+        """What is in the names of cookies."""
+        with self.database.reading() as connection:
+            return identity(connection)
+
     def browser(self) -> Browser:
         """Return a browser that was never here."""
         return Browser(self.url)
@@ -184,7 +196,7 @@ class Served(NamedTuple):
             return sessions.begin_session(connection, person.person_id, self.clock() - begun_ms, session_ms)
 
         browser = self.browser()
-        browser.cookies["dupwatch_console"] = self.database.written(begun)
+        browser.cookies[self.cookie] = self.database.written(begun)
         return browser
 
     def connect(self) -> socket.socket:

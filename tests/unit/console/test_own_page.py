@@ -31,7 +31,7 @@ def test_a_new_password_ends_all_other_sessions(console: Served) -> None:
     answer = browser.send("/me/password", old=PASSWORD, new=NEW, again=NEW)
     assert (answer.status, answer.header("location")) == (303, "/me?done=password")
     assert "The password is changed" in browser.get("/me?done=password").shown
-    assert browser.cookies["dupwatch_console"] != before["dupwatch_console"]
+    assert browser.cookies[console.cookie] != before[console.cookie]
     assert other.get("/me").status == 303
     browser.cookies = before
     assert browser.get("/me").status == 303

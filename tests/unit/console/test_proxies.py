@@ -128,7 +128,7 @@ def test_behind_tls_of_a_proxy_cookies_are_secure(tmp_path: Path) -> None:
         origin = browser.url.replace("http:", "https:")
         answer = browser.post("/sign-in", form, x_forwarded_proto="https", origin=origin)
         (line,) = answer.all_headers("set-cookie")
-        assert line.startswith("__Host-dupwatch=")
+        assert line.startswith(f"__Host-dupwatch-{console.identity}=")
         assert "Secure" in line
         assert "Domain" not in line
         assert browser.post("/sign-out", {"token": token}, x_forwarded_proto="https").status == 403
@@ -137,7 +137,7 @@ def test_behind_tls_of_a_proxy_cookies_are_secure(tmp_path: Path) -> None:
 def test_whoever_is_no_proxy_cannot_say_that_there_is_tls(console: Served) -> None:
     """A browser would not keep such cookies, and nobody could sign in."""
     (line,) = console.browser().get("/sign-in", x_forwarded_proto="https").all_headers("set-cookie")
-    assert line.startswith("dupwatch_form=")
+    assert line.startswith(f"dupwatch-form-{console.identity}=")
     assert "Secure" not in line
 
 

@@ -1,5 +1,6 @@
 """Signing in and out: who gets a session, when it ends, and how fast somebody may guess."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from consumer.console.guessing import KNOWN_MS, NAME_TIMES
 from consumer.reviews import audit, passwords, people
 from consumer.reviews.attempts import FORGOTTEN_MS
 from consumer.reviews.audit import AuditFilters, Entry
+from consumer.reviews.database import opened_database
 from tests.unit.console.serving import PASSWORD, Answer, Browser, Served, served
 from tests.unit.reviews.made import at_once
 
@@ -81,7 +83,7 @@ def test_whoever_fails_learns_nothing(console: Served, name: str, password: str)
     assert answer.status == 403
     assert "The name or the password is wrong." in answer.shown
     assert not is_in(browser)
-    assert "dupwatch_console" not in browser.cookies
+    assert console.cookie not in browser.cookies
     (entry,) = entries(console, "session.refused")
     assert (entry.person, entry.subject, entry.address) == ("", name, "127.0.0.1")
     assert password not in {entry.subject, entry.why} or not password
@@ -115,16 +117,16 @@ def test_each_sign_in_has_a_secret_of_its_own(console: Served) -> None:
     """What the browser had before does nothing afterwards, whoever has put it there."""
     console.add("Ann")
     browser = console.browser()
-    browser.cookies["dupwatch_console"] = "A" * 43
+    browser.cookies[console.cookie] = "A" * 43
     browser.sign_in("Ann")
-    first = browser.cookies["dupwatch_console"]
+    first = browser.cookies[console.cookie]
     assert first != "A" * 43
     browser.sign_in("Ann")
-    second = browser.cookies["dupwatch_console"]
+    second = browser.cookies[console.cookie]
     assert second != first
-    browser.cookies["dupwatch_console"] = first
+    browser.cookies[console.cookie] = first
     assert not is_in(browser)
-    browser.cookies["dupwatch_console"] = second
+    browser.cookies[console.cookie] = second
     assert is_in(browser)
 
 
@@ -133,7 +135,7 @@ def test_only_a_hash_of_the_secret_is_kept(console: Served, tmp_path: Path) -> N
     browser = console.signed_in("Ann")
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("console.db*"))
     assert b"Ann" in kept
-    assert browser.cookies["dupwatch_console"].encode() not in kept
+    assert browser.cookies[console.cookie].encode() not in kept
     assert PASSWORD.encode() not in kept
 
 
@@ -144,7 +146,7 @@ def test_signing_out_ends_the_session(console: Served) -> None:
     kept = dict(browser.cookies)
     answer = browser.send("/sign-out")
     assert (answer.status, answer.header("location")) == (303, "/sign-in")
-    assert "dupwatch_console" not in browser.cookies
+    assert console.cookie not in browser.cookies
     browser.cookies = kept
     assert not is_in(browser)
     assert is_in(other)
@@ -175,11 +177,43 @@ def test_cookies_are_for_this_console_alone(console: Served) -> None:
     """No script reads them, and forms of other sites do not send them."""
     console.add("Ann")
     browser = console.browser()
-    line = cookie(browser.get("/sign-in"), "dupwatch_form")
+    line = cookie(browser.get("/sign-in"), f"dupwatch-form-{console.identity}")
     assert {part.strip().lower() for part in line.split(";")[1:]} == {"httponly", "path=/", "samesite=lax"}
-    line = cookie(browser.sign_in("Ann"), "dupwatch_console")
+    line = cookie(browser.sign_in("Ann"), console.cookie)
     given = {part.strip().lower() for part in line.split(";")[1:]}
     assert given == {"httponly", "path=/", "samesite=lax", "max-age=604800"}
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_two_consoles_on_a_host_do_not_take_each_others_cookies(tmp_path: Path, *, is_tls: bool) -> None:
+    """A browser sends the cookies of a host to all its ports; whoever signs in to one stays signed in to the other."""
+    folders = [tmp_path / name for name in "ab"]
+    with ExitStack() as running:
+        consoles = []
+        for folder in folders:
+            folder.mkdir()
+            database = opened_database(f"sqlite:///{folder / 'console.db'}")
+            consoles.append(running.enter_context(served(database, is_tls=is_tls)))
+        browsers = [console.browser() for console in consoles]
+        browsers[1].cookies = browsers[0].cookies
+        for console, browser in zip(consoles, browsers, strict=True):
+            console.add("Ann")
+            form = {"token": browser.get("/sign-in").token, "name": "Ann", "password": PASSWORD}
+            origin = browser.url.replace("http:", "https:") if is_tls else browser.url
+            assert browser.post("/sign-in", form, origin=origin).status == 303
+        assert all(is_in(browser) for browser in browsers)
+        token = browsers[1].get("/me").token
+        origin = browsers[1].url.replace("http:", "https:") if is_tls else browsers[1].url
+        assert browsers[1].post("/sign-out", {"token": token}, origin=origin).status == 303
+        assert [is_in(browser) for browser in browsers] == [True, False]
+
+
+def test_consoles_of_one_database_share_a_session(tmp_path: Path) -> None:
+    """Whichever of a group a balancer sends somebody to."""
+    with served(tmp_path) as first, served(first.database) as second:
+        browser, other = first.signed_in("Ann"), second.browser()
+        other.cookies = browser.cookies
+        assert is_in(other)
 
 
 def test_over_tls_no_other_host_can_set_the_cookies(tmp_path: Path) -> None:
@@ -189,14 +223,14 @@ def test_over_tls_no_other_host_can_set_the_cookies(tmp_path: Path) -> None:
         browser = console.browser()
         first = browser.get("/sign-in")
         (line,) = first.all_headers("set-cookie")
-        assert line.startswith("__Host-dupwatch-form=")
+        assert line.startswith(f"__Host-dupwatch-form-{console.identity}=")
         form = {"token": first.token, "name": "Ann", "password": PASSWORD}
         assert browser.post("/sign-in", form, origin=browser.url).status == 403
         answer = browser.post("/sign-in", form, origin=browser.url.replace("http:", "https:"))
         assert answer.status == 303
         (line,) = answer.all_headers("set-cookie")
         given = {part.strip().lower() for part in line.split(";")[1:]}
-        assert line.startswith("__Host-dupwatch=")
+        assert line.startswith(f"__Host-dupwatch-{console.identity}=")
         assert given == {"httponly", "path=/", "samesite=lax", "secure", "max-age=604800"}
 
 
