@@ -1,29 +1,22 @@
-"""What every request passes first: its id, the host name, and at its end the headers, the metrics and the log."""
+"""What every request passes first: its size, its host name, and at its end the metrics."""
 
-import logging
-import time
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, cast, get_args
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from consumer.console.assets import POLICY
 from consumer.console.faults import N_, PageError
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
 from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.service.request_ids import HEADER, request_id
+from consumer.service.framing import Ended, Framing, Line, head_bytes
 from consumer.telemetry.metrics.console_requests import ConsoleRoute, PageBegan, PageEnded, PageMethod
 
-log = logging.getLogger("dupwatch")
-
-CLIENT_LEFT: Final = 499
-QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Routes that are asked for all the time; their lines are of the level debug."""
 SECURITY_HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": POLICY,
@@ -40,52 +33,42 @@ Refusal = Callable[[Request, PageError], Response]
 """Makes the page for what ends a request."""
 
 
-class Front:
+class Front(Framing):
     """An ASGI application around another one. ``refusal`` makes its error pages."""
 
     def __init__(self, app: ASGIApp, access: Access, hooks: Hooks, refusal: Refusal) -> None:
+        super().__init__(SECURITY_HEADERS)
         self._app = app
         self._access = access
         self._hooks = hooks
         self._refusal = refusal
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        began_s = time.perf_counter()
-        named = request_id(Headers(scope=scope).get(HEADER))
-        scope.setdefault("state", {})["request_id"] = named
-        status = CLIENT_LEFT
-
-        async def observed(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message).update({HEADER: named, **SECURITY_HEADERS})
-            await send(message)
-
+    @override
+    def began(self) -> None:
         self._hooks.report(PageBegan())
-        try:
-            await self._answer(scope, receive, observed)
-        except ClientDisconnect:
-            # There is nobody to answer.
-            status = CLIENT_LEFT
-        except Exception:
-            log.exception("A request to the console failed", extra={"request_id": named})
-            if status == CLIENT_LEFT:
-                await self._refusal(Request(scope), defect())(scope, receive, observed)
-        finally:
-            self._end(scope, named, status, time.perf_counter() - began_s)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    @override
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        error = self._why_refused(request)
-        if error is None:
+        refused = self._why_refused(request)
+        if refused is None:
             await self._app(scope, receive, send)
         else:
-            await self._refusal(request, error)(scope, receive, send)
+            await self._refusal(request, refused)(scope, receive, send)
+
+    @override
+    async def failed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._refusal(Request(scope), defect())(scope, receive, send)
+
+    @override
+    def ended(self, scope: Scope, ended: Ended) -> Line:
+        state = scope["state"]
+        route, method = _route(state.get("route")), _method(scope["method"])
+        self._hooks.report(PageEnded(route, method, ended.status, ended.seconds))
+        return Line(method, route, {"person": state["person"]} if state.get("person") else {})
 
     def _why_refused(self, request: Request) -> PageError | None:
-        if _head_bytes(request.scope) > HEAD_BYTES_MAX:
+        if head_bytes(request.scope) > HEAD_BYTES_MAX:
             message = N_("The address or the headers of this request are too long.")
             return PageError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message, limit="head_bytes_max")
         host = request.headers.get("host")
@@ -97,30 +80,11 @@ class Front:
             return PageError(HTTPStatus.MISDIRECTED_REQUEST, message)
         return None
 
-    def _end(self, scope: Scope, named: str, status: int, seconds: float) -> None:
-        state = scope["state"]
-        route, method = _route(state.get("route")), _method(scope["method"])
-        self._hooks.report(PageEnded(route, method, status, seconds))
-        person = {"person": state["person"]} if state.get("person") else {}
-        log.log(
-            logging.DEBUG if route in QUIET else logging.INFO,
-            "%s %s %d",
-            method,
-            route,
-            status,
-            extra={"request_id": named, "milliseconds": round(seconds * 1_000, 1), **person},
-        )
-
 
 def defect() -> PageError:
     """Return the error that nobody expected; its page has the id of the request, and the log has the rest."""
     message = N_("The console failed. Its log says more under the id below; tell it to who runs the console.")
     return PageError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
-
-
-def _head_bytes(scope: Scope) -> int:
-    """Return the bytes of a head. h11 refuses one that is too large only as long as it has not arrived as a whole."""
-    return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])
 
 
 def _route(path: str | None) -> ConsoleRoute:

@@ -1,6 +1,6 @@
 """A flag or a near miss as pages, decisions and exports see it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 from sqlalchemy import Row, Select, select
@@ -20,8 +20,24 @@ _SOURCE = SOURCES.alias("source_of_copy")
 _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 
-@dataclass(frozen=True, slots=True)
-class FlagRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What the judge says of a pair of articles; each is a column of its own. What they mean: ``FLAGS``."""
+
+    similarity: float | None
+    distance: int | None
+    certainty: float
+    sampled_in: float
+    truncated: bool
+    arrived_ms: int
+    decided_ms: int
+
+
+FIGURES: Final = tuple(field.name for field in fields(Figures))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagRow(Figures):
     """A flag or a near miss, and the story it belongs to."""
 
     flag_id: int
@@ -34,13 +50,6 @@ class FlagRow:
     # None until they were read from the store, "" where the article names none.
     source: str | None
     original_source: str | None
-    similarity: float | None
-    distance: int | None
-    certainty: float
-    sampled_in: float
-    truncated: bool
-    arrived_ms: int
-    decided_ms: int
     state: State
     # When its release was reached, None where none is known.
     released_ms: int | None
@@ -61,13 +70,7 @@ def flag_rows() -> Select[Any]:
             FLAGS.c.story_id,
             _SOURCE.c.name.label("source"),
             _ORIGINAL_SOURCE.c.name.label("original_source"),
-            FLAGS.c.similarity,
-            FLAGS.c.distance,
-            FLAGS.c.certainty,
-            FLAGS.c.sampled_in,
-            FLAGS.c.truncated,
-            FLAGS.c.arrived_ms,
-            FLAGS.c.decided_ms,
+            *(FLAGS.c[name] for name in FIGURES),
             FLAGS.c.state,
             FLAGS.c.released_ms,
             STORIES.c.root_id,

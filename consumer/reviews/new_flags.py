@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from consumer.reviews.bulk import portions
-from consumer.reviews.flag_row import Kind, State
+from consumer.reviews.flag_row import FIGURES, Figures, Kind, State
 from consumer.reviews.lineage import Version, take_over_copies
 from consumer.reviews.sources import source_ids
 from consumer.reviews.stories_by_root import stories_by_root
@@ -18,7 +18,7 @@ from consumer.reviews.tally import add_to_tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewFlag:
+class NewFlag(Figures):
     """A flag or a near miss as its event says. ``cluster`` is the root as the judge knew it."""
 
     kind: Kind
@@ -27,13 +27,6 @@ class NewFlag:
     cluster: str | None
     source: str | None
     original_source: str | None
-    similarity: float | None
-    distance: int | None
-    certainty: float
-    sampled_in: float
-    truncated: bool
-    arrived_ms: int
-    decided_ms: int
 
 
 class Known(NamedTuple):
@@ -166,14 +159,8 @@ def _inserted(
             "story_id": stories[row.copy],
             "source_id": None if row.source is None else sources[row.source],
             "original_source_id": None if row.original_source is None else sources[row.original_source],
-            "similarity": row.similarity,
-            "distance": row.distance,
-            "certainty": row.certainty,
-            "sampled_in": row.sampled_in,
-            "truncated": row.truncated,
-            "arrived_ms": row.arrived_ms,
-            "decided_ms": row.decided_ms,
             "state": "open",
+            **{name: getattr(row, name) for name in FIGURES},
         }
         for row in new
     ]
