@@ -38,7 +38,7 @@ RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
 COPY --from=core /build/built wheels
 # Install from those wheels only, as locked; build tools and pip stay behind.
 RUN python3 -m venv --without-pip /opt/dupwatch \
- && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[pages,schemas,serve,tracing]' dupwatch-core
+ && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[console,console-postgresql,pages,schemas,serve,tracing]' dupwatch-core
 
 FROM python
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin dupwatch \
