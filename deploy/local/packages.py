@@ -14,9 +14,10 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "go": "golang-go",
         "prometheus": "prometheus",
         "promtool": "prometheus",
+        "sqlite3": "sqlite3",
     }
 )
-"""The commands that tests of pages, metrics, alerts and manifests call, with their Debian packages."""
+"""The commands that tests of pages, metrics, alerts, manifests and backups call, with their Debian packages."""
 _INSTALL: Final = ("install", "--yes", "--quiet", "--no-install-recommends")
 
 

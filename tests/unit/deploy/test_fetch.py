@@ -193,6 +193,7 @@ brings = {{
     "golang-go": ["go"],
     "postgresql": ["initdb"],
     "prometheus": ["prometheus", "promtool"],
+    "sqlite3": ["sqlite3"],
 }}
 for package in sys.argv[2:]:
     for command in brings.get(package, []):
@@ -225,7 +226,8 @@ def test_what_tests_call_is_installed_once(apt: Path) -> None:
     assert fetch.main([]) == 0
     assert fetch.main([]) == 0
     asked = apt.read_text().splitlines()
-    assert [line.split()[-4:] for line in asked] == [["chromium-driver", "golang-go", "prometheus", "postgresql"]]
+    wanted = ["chromium-driver", "golang-go", "prometheus", "sqlite3", "postgresql"]
+    assert [line.split()[-5:] for line in asked] == [wanted]
     (apt.parent / "bin" / "promtool").unlink()
     assert fetch.main([]) == 0
     assert apt.read_text().splitlines()[1:] == ["install --yes --quiet --no-install-recommends prometheus"]
@@ -245,8 +247,8 @@ def test_what_is_missing_is_named_with_its_packages(
     assert fetch.main([]) == 1
     output = capsys.readouterr().err
     assert output.count("\n") == 1
-    assert "chromium, chromedriver, go, prometheus, promtool" in output
-    assert "apt-get install chromium chromium-driver golang-go prometheus" in output
+    assert "chromium, chromedriver, go, prometheus, promtool, sqlite3" in output
+    assert "apt-get install chromium chromium-driver golang-go prometheus sqlite3" in output
     assert "apt-get install postgresql" in output
     assert not apt.exists()
     assert packages.missing() == list(packages.COMMANDS)
