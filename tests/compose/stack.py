@@ -37,11 +37,11 @@ _PAUSE_S: Final = 1.0
 _LOG_LINES: Final = 40
 _HEALTHY: Final = "service_healthy"
 _COMPLETED: Final = "service_completed_successfully"
-PROFILE: Final = "serve"
-"""The profile that is started; others are for commands."""
+PROFILES: Final = ("serve", "console")
+"""The profiles that are started; others are for commands."""
 # Any free port: the machine may have other uses for the usual ones.
 _PORTS: Final = dict.fromkeys(
-    ("CONSUMER_PORTS", "SERVE_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT", "GRAFANA_PORT"), ""
+    ("CONSUMER_PORTS", "SERVE_PORT", "CONSOLE_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT", "GRAFANA_PORT"), ""
 )
 
 
@@ -110,7 +110,8 @@ class Stack:
     def compose(self, *arguments: str, wait_s: float = COMMAND_S, options: Sequence[str] = ()) -> str:
         """Run a command of compose; what it printed. Raises ``StackFailed``."""
         files = [word for name in self.files for word in ("-f", name)]
-        command = [*self.engine.compose, "-p", PROJECT, *files, "--profile", PROFILE, *options, *arguments]
+        profiles = [word for name in PROFILES for word in ("--profile", name)]
+        command = [*self.engine.compose, "-p", PROJECT, *files, *profiles, *options, *arguments]
         return self._run(command, wait_s)
 
     def container(self, *arguments: str, wait_s: float = COMMAND_S) -> str:
@@ -124,11 +125,11 @@ class Stack:
         self.compose("build", wait_s=BUILD_S, options=options)
 
     def up(self) -> None:
-        """Start the services of no profile and of ``PROFILE``, each when what it depends on is as it has to be."""
+        """Start the services of no profile and of ``PROFILES``, each when what it depends on is as it has to be."""
         wanted = {
             name: settings.get("depends_on", {})
             for name, settings in self.services.items()
-            if settings.get("profiles", [PROFILE]) == [PROFILE]
+            if set(settings.get("profiles", [])) <= set(PROFILES)
         }
         conditions = {(on, how["condition"]) for needs in wanted.values() for on, how in needs.items()}
         for service in TopologicalSorter({name: set(needs) for name, needs in wanted.items()}).static_order():

@@ -1,6 +1,7 @@
 """The whole stack in containers: ``make compose-test``. The tests follow one another on one stack, as a day goes."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -16,7 +17,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cli.command import SAMPLE, json_lines, run_process, write_lines
-from tests.compose.stack import HEALTH_S, Stack
+from tests.compose.stack import HEALTH_S, ROOT, Stack, StackFailed
+from tests.unit.console.serving import Browser
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(1800)]
 
@@ -228,6 +230,77 @@ def test_prometheus_scrapes_the_service_with_its_token(stack: Stack) -> None:
     assert stack.container("exec", prometheus, "cat", "/run/dupwatch/prometheus.secret").strip() == secret
 
 
+def test_a_flag_comes_to_the_console_and_is_released_there(stack: Stack) -> None:
+    """Every flag of the topic is in its queue; somebody whom one command added signs in and says that one is wrong."""
+    stack.wait_healthy("console")
+    address = stack.address(stack.ids("console")[0], 8760)
+    assert address.startswith("127.0.0.1:")
+    browser = Browser(f"http://{address}")
+    password = stack.run("people", "add", "An Na", "--role", "admin").split()[-1]
+    assert browser.get("/").status == 303
+    assert browser.sign_in("An Na", password).status == 303
+    flags = flags_of(verdicts_of(verdicts_on(stack, "duplicates")))
+    stack.wait(lambda: console_metric(stack, "dupwatch_console_flags") == len(flags), "all flags are there", "console")
+    # The newest: the service made it, before this.
+    pages = [f"/flags/{number}" for number in re.findall(r'href="/flags/(\d+)', browser.get("/?order=newest").text)]
+    page = next(page for page in pages if "over-http" in browser.get(page).shown)
+    assert browser.send(f"{page}/decide", page, decision="wrong", note="another story").status == 303
+
+    def released() -> bool:
+        events = [event for event in verdicts_on(stack, "duplicates") if event["id"] == "over-http"]
+        return [event["released"]["by"] for event in events if event["outcome"] == "unique"] == ["An Na"]
+
+    stack.wait(released, "what somebody said is wrong is released", "console")
+    assert "decided wrong" in browser.get("/audit").shown
+
+
+def console_metric(stack: Stack, name: str) -> float:
+    """The sum of a metric of the console."""
+    families = text_string_to_metric_families(page(stack, "console", 8760, "/metrics").decode())
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def test_prometheus_scrapes_the_console(stack: Stack) -> None:
+    """In a job of its own, which the alerts know."""
+    query = 'count(up{job="dupwatch-console"} == 1)'
+    stack.wait(lambda: asked(stack, query) == {"": 1}, "Prometheus has the console", "prometheus")
+
+
+def test_nobody_but_its_two_sides_has_the_password_of_the_database(stack: Stack) -> None:
+    """It is in a file that is theirs, and neither in what the engine knows nor in a log; PostgreSQL asks for it."""
+    (server,), (console,), (made,) = (stack.ids(name) for name in ("postgres", "console", "database-password"))
+    (line,) = stack.container("exec", server, "ls", "-ln", "/run/database").splitlines()[1:]
+    assert (line.split()[0], *line.split()[2:4], line.split()[-1]) == ("-rw-r-----", "10001", "10001", "password")
+    password = stack.container("exec", server, "cat", "/run/database/password").strip()
+    for container in (server, console, made):
+        assert password not in json.dumps(stack.inspected(container)) + stack.logs(container)
+    ask = ["exec", server, "psql", "--no-password", "--username=dupwatch", "--dbname=console", "--command=SELECT 1"]
+    stack.container(*ask)
+    with pytest.raises(StackFailed, match="no password supplied"):
+        stack.container(*ask, "--host=postgres")
+
+
+def test_the_database_is_backed_up_and_restored_in_its_container(stack: Stack) -> None:
+    """With the server's own programs, by the commands of docs/containers.md, while the console runs."""
+    (server,) = stack.ids("postgres")
+    saved, restored = documented("docs/containers.md", "pg_dump"), documented("docs/containers.md", "pg_restore")
+    stack.container("exec", server, "createdb", "--username=dupwatch", "restored")
+    copy = restored.replace("--dbname=console", "--dbname=restored")
+    assert copy != restored
+    stack.container("exec", server, "bash", "-euo", "pipefail", "-c", f"{saved} | {copy}")
+    asked_for = "SELECT count(*) FROM reviews JOIN flags USING (flag_id) WHERE article_id = 'over-http'"
+    ask = ["exec", server, "psql", "--username=dupwatch", "--tuples-only", f"--command={asked_for}"]
+    assert stack.container(*ask, "--dbname=restored").split() == ["1"]
+    stack.say("backed up and restored")
+
+
+def documented(page: str, program: str) -> str:
+    """The command line of a program that a page runs in the container of PostgreSQL."""
+    command = rf"^ +docker compose exec -T postgres ({program} [^<>]+?) *[<>]"
+    found: list[str] = re.findall(command, (ROOT / page).read_text(), re.MULTILINE)
+    return found[0]
+
+
 def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: list[Trial]) -> None:
     """Killed with -9 in the middle of a feed, the container is started again, and every article gets its verdict."""
     (consumer,) = stack.ids("consumer")
@@ -276,6 +349,8 @@ def test_two_consumers_share_the_partitions(stack: Stack, trials: list[Trial]) -
 def test_nothing_is_left(stack: Stack) -> None:
     """Taken down with its volumes, the project has no container, volume or network any more."""
     used = stack.volumes()
-    assert len(used) >= len({"kafka-data", "hbase-data", "schema", "prometheus-data"})
+    assert len(used) >= len(
+        {"kafka-data", "hbase-data", "schema", "postgres-data", "database-password", "prometheus-data"}
+    )
     stack.down()
     assert stack.left(used) == []

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from consumer.config.loading import load_config
 from consumer.config.time_limits import ENDING_S
@@ -25,6 +26,8 @@ DOCKER: Final = ROOT / "deploy" / "docker"
 FILE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: Final[dict[str, dict[str, Any]]] = FILE["services"]
 WRITES_BESIDE_ITS_PROGRAM: Final = {"kafka"}
+OWN_USERS: Final = {"postgres": "999:999"}
+"""Users of images that would begin as root, and become them."""
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -36,13 +39,14 @@ def test_each_service_is_confined(name: str) -> None:
     assert service["read_only"] is (name not in WRITES_BESIDE_ITS_PROGRAM)
     assert service["mem_limit"]
     assert service["pids_limit"]
-    assert not {"privileged", "user", "container_name", "cap_add", "pid", "ipc"} & service.keys()
+    assert not {"privileged", "container_name", "cap_add", "pid", "ipc"} & service.keys()
+    assert service.get("user") == OWN_USERS.get(name)
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_image_has_a_version(name: str) -> None:
     """None is whatever is newest on the day."""
-    assert re.fullmatch(r"(docker\.io|localhost)/[a-z/-]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
+    assert re.fullmatch(r"(docker\.io|localhost)/[a-z/-]+:v?\d+\.\d+(\.\d+)?", SERVICES[name]["image"])
 
 
 def test_versions_are_those_of_the_tests() -> None:
@@ -60,9 +64,9 @@ def test_versions_are_those_of_the_tests() -> None:
 
 
 def test_ports_are_published_on_loopback_only() -> None:
-    """Of pages and service; brokers and the gateway, which ask nobody who he is, are not published at all."""
+    """Of pages, service and console; brokers, the gateway and the database are not published at all."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published.keys() == {"consumer", "serve", "prometheus", "alertmanager", "grafana"}
+    assert published.keys() == {"consumer", "serve", "console", "prometheus", "alertmanager", "grafana"}
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 
@@ -109,14 +113,14 @@ def test_a_base_can_be_pinned_by_its_digest(file: Path) -> None:
     assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) <= {"${BASE}"} | stages
 
 
-def test_the_gateway_is_reached_by_those_who_judge_alone() -> None:
+@pytest.mark.parametrize(
+    ("network", "members"),
+    [("store", {"hbase", "consumer", "serve", "console"}), ("database", {"postgres", "console", "people"})],
+)
+def test_gateway_and_database_are_reached_by_those_who_need_them_alone(network: str, members: set[str]) -> None:
     """They are the only others on its network, which has no way out."""
-    assert {name for name, service in SERVICES.items() if "store" in service.get("networks", [])} == {
-        "hbase",
-        "consumer",
-        "serve",
-    }
-    assert FILE["networks"]["store"]["internal"] is True
+    assert {name for name, service in SERVICES.items() if network in service.get("networks", [])} == members
+    assert FILE["networks"][network]["internal"] is True
 
 
 def test_every_image_of_ours_is_built_once() -> None:
@@ -169,6 +173,75 @@ def test_the_service_and_its_commands_start_only_where_they_are_asked_for() -> N
         assert SERVICES[name]["volumes"] == ["tokens:/var/lib/dupwatch"]
     # What is configured for the service is none of the consumer's business: its doctor would look for the file.
     assert not [name for name in SERVICES["consumer"]["environment"] if "SERVICE__" in name]
+
+
+def test_the_console_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads what consumers write; its health check and Prometheus ask where it listens."""
+    service = SERVICES["console"]
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, value)
+    config = load_config(None, {})
+    port = config.console.listen.rpartition(":")[2]
+    assert service["environment"].items() >= SERVICES["consumer"]["environment"].items()
+    assert config.console.names == ("console",)
+    assert service["ports"][0].endswith(f":{port}")
+    assert f"http://127.0.0.1:{port}/healthz" in service["healthcheck"]["test"][-1]
+    assert int(service["stop_grace_period"].removesuffix("s")) >= config.console.drain_s + ENDING_S
+    jobs = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    (job,) = [job for job in jobs if job["job_name"] == "dupwatch-console"]
+    assert job["dns_sd_configs"][0] | {"names": ["console"], "port": int(port)} == job["dns_sd_configs"][0]
+    assert set(service["networks"]) & set(SERVICES["prometheus"]["networks"])
+
+
+def test_the_console_starts_only_where_it_is_asked_for_with_its_database() -> None:
+    """And what adds people works on the same one."""
+    for name in ("console", "postgres", "database-password"):
+        assert SERVICES[name]["profiles"] == ["console"]
+    assert SERVICES["people"]["profiles"] == ["tools"]
+    # A command with dependencies would need their profile too.
+    assert "depends_on" not in SERVICES["people"]
+    assert SERVICES["people"]["environment"] == SERVICES["console"]["environment"]
+    database = make_url(SERVICES["console"]["environment"]["DUPWATCH_CONSOLE__DATABASE"])
+    given = SERVICES["postgres"]["environment"]
+    assert (database.host, database.username, database.database) == (
+        "postgres",
+        given["POSTGRES_USER"],
+        given["POSTGRES_DB"],
+    )
+    check = SERVICES["postgres"]["healthcheck"]["test"]
+    assert {f"--username={database.username}", f"--dbname={database.database}", "--host=127.0.0.1"} <= set(check)
+
+
+def test_the_password_of_the_database_is_a_file_that_only_its_two_sides_read(tmp_path: Path) -> None:
+    """It is in no environment; the script of the one-shot service, in another folder, makes it once."""
+    shown = yaml.safe_dump([SERVICES[name] for name in ("console", "postgres", "people")])
+    assert "PASSWORD:" not in shown
+    given = SERVICES["console"]["environment"]["DUPWATCH_CONSOLE__PASSWORD_FILE"]
+    assert SERVICES["postgres"]["environment"]["POSTGRES_PASSWORD_FILE"] == given
+    mounted = {name: [v for v in SERVICES[name].get("volumes", []) if "database-password" in v] for name in SERVICES}
+    assert {name: volumes for name, volumes in mounted.items() if volumes} == {
+        "database-password": ["database-password:/var/lib/dupwatch"],
+        **{name: [f"database-password:{Path(given).parent}:ro"] for name in ("postgres", "console", "people")},
+    }
+    script = SERVICES["database-password"]["entrypoint"][-1].replace("/var/lib/dupwatch", str(tmp_path))
+
+    def made() -> str:
+        subprocess.run(["sh", "-euc", script], capture_output=True, check=True)
+        return (tmp_path / Path(given).name).read_text()
+
+    first = made()
+    assert len(first.strip()) >= 40
+    assert made() == first
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_the_database_is_of_the_version_of_the_tests() -> None:
+    """Of the major version, which decides about its files and its commands; and what stands in for it is."""
+    major = SERVICES["postgres"]["image"].rpartition(":")[2].partition(".")[0]
+    stand_in = (DOCKER / "test" / "postgres.Dockerfile").read_text()
+    assert f"postgresql-{major} " in stand_in
+    assert f"/usr/lib/postgresql/{major}/bin" in stand_in
 
 
 def test_the_token_of_prometheus_is_made_once_and_again_before_it_expires(tmp_path: Path) -> None:
