@@ -1,14 +1,17 @@
 """Build an overlay with kustomize, and find the pods in it."""
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 Document = Mapping[str, Any]
+IN_CLUSTER: Final = re.compile(r"[a-z0-9.-]+?\.([a-z0-9-]+)\.svc(?:\.cluster\.local)?")
+"""The name of a service in the cluster; the group is its namespace."""
 
 
 class NotBuilt(Exception):  # noqa: N818  # a sentence for a person
@@ -17,13 +20,14 @@ class NotBuilt(Exception):  # noqa: N818  # a sentence for a person
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A resource that creates pods: its name, and the labels and specification of its pods."""
+    """A resource that creates pods: its name, the labels and specification of its pods, and the volumes it claims."""
 
     kind: str
     name: str
     namespace: str
     labels: Mapping[str, str]
     pod: Mapping[str, Any]
+    claims: frozenset[str]
 
     @property
     def where(self) -> str:
@@ -77,7 +81,8 @@ def workloads(documents: Sequence[Document]) -> list[Workload]:
         template = spec["template"]
         labels = template["metadata"]["labels"]
         name, namespace = document["metadata"]["name"], namespace_of(document)
-        found.append(Workload(document["kind"], name, namespace, labels, template["spec"]))
+        claims = frozenset(claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates", ()))
+        found.append(Workload(document["kind"], name, namespace, labels, template["spec"], claims))
     return found
 
 

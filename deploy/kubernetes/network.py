@@ -4,20 +4,31 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from deploy.kubernetes.manifests import Document, Workload, name_of, namespace_of, of_kind, selects, workloads
+from deploy.kubernetes.manifests import (
+    IN_CLUSTER,
+    Document,
+    Workload,
+    name_of,
+    namespace_of,
+    of_kind,
+    selects,
+    workloads,
+)
 from deploy.kubernetes.program import Settings
 
 _PLACE: Final = re.compile(r"([a-z]+)://(.+)")
-_SCHEME_PORTS: Final = {"http": "80", "https": "443"}
-_SERVICE: Final = re.compile(r"[a-z0-9.-]+?\.([a-z0-9-]+)\.svc(?:\.cluster\.local)?")
+_SCHEME_PORTS: Final = {"http": "80", "https": "443", "postgresql": "5432"}
 _NAMES_PORT: Final = 53
 _TALKS: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer": ("source.url", "sink.url", "store.url", "registry.url", "tracing.endpoint"),
     "topics": ("source.url", "sink.url"),
     "pack": ("store.url",),
     "serve": ("sink.url", "store.url", "tracing.endpoint"),
+    "console": ("source.url", "sink.url", "store.url", "console.database"),
 }
 """The settings that name the addresses each component connects to."""
+_GUARDED: Final = {"store.url": "gateway", "console.database": "database"}
+"""What lets in only those that a policy of this overlay names."""
 _OUTSIDE: Final = ""
 
 
@@ -40,12 +51,9 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
             for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
                     yield f"{workload.where} has no egress to {place} of {setting}"
-                if (
-                    setting == "store.url"
-                    and place.namespace
-                    and not any(_lets_in(policy, place, workload) for policy in policies)
-                ):
-                    yield f"{workload.where} has no ingress to the gateway at {place}"
+                guarded = _GUARDED.get(setting)
+                if guarded and place.namespace and not any(_lets_in(policy, place, workload) for policy in policies):
+                    yield f"{workload.where} has no ingress to the {guarded} at {place}"
         if not any(_port_open(rule, _NAMES_PORT) for policy in ours for rule in policy["spec"].get("egress", ())):
             yield f"{workload.where} has no egress to DNS"
     for policy in policies:
@@ -63,14 +71,14 @@ def _value(settings: Settings, setting: str) -> str:
 def _places(url: str) -> list[Place]:
     """Return the addresses in a URL, or in several separated by commas."""
     found = _PLACE.fullmatch(url)
-    if found is None or found[1] not in {"kafka", "hbase", "http", "https"}:
+    if found is None or found[1] not in {"kafka", "hbase", *_SCHEME_PORTS}:
         return []
     parts = [part.rpartition("://")[2].partition("/")[0].rpartition("@")[2] for part in url.split(",")]
     # In kafka://HOST:PORT/A,B commas separate topics too.
     addresses = [_address(part, _SCHEME_PORTS.get(found[1], "")) for part in parts if ":" in part or "." in part]
     return sorted(
         {
-            Place(service[1] if (service := _SERVICE.fullmatch(host)) is not None else _OUTSIDE, int(port))
+            Place(service[1] if (service := IN_CLUSTER.fullmatch(host)) is not None else _OUTSIDE, int(port))
             for host, port in addresses
             if port.isdigit()
         }

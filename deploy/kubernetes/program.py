@@ -11,8 +11,9 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
-from deploy.kubernetes.manifests import Document, Workload, name_of, of_kind, workloads
+from deploy.kubernetes.manifests import IN_CLUSTER, Document, Workload, name_of, of_kind, workloads
 from deploy.kubernetes.references import container_ports, keys_of
 
 PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -23,16 +24,22 @@ READS: Final[Mapping[str, tuple[str, ...]]] = {
     "topics": ("kafka",),
     "pack": ("store",),
     "serve": ("store", "kafka", "fingerprint", "service"),
+    "console": ("store", "kafka", "fingerprint", "console"),
 }
 """The sections whose files a part of dupwatch reads, by component."""
 COMPONENT: Final = "app.kubernetes.io/component"
 _PROGRAM: Final = "dupwatch"
-_SERVE: Final = "serve"
-_ANSWERING: Final = frozenset({"consumer", _SERVE})
+_SECTIONS: Final[Mapping[str, tuple[str, str, str | None]]] = {
+    "consumer": ("http", "basicAuth", "user"),
+    "serve": ("service", "authorization", "tokens"),
+    "console": ("console", "", None),
+}
+"""Components that answer: the section that says where, what a scrape sends, and the setting that asks for that."""
+_DRAINING: Final = frozenset({"serve", "console"})
 ENDING_S: Final = 20.0
-"""How long after ``service.drain_s`` a service that hangs ends itself."""
+"""How long after its ``drain_s`` a service or a console that hangs ends itself."""
 PRE_STOP_S: Final = 5.0
-"""How long the service waits before it stops, while clients are still sent to it."""
+"""How long they wait before they stop, while clients are still sent to them."""
 _LOOPBACK: Final = ("127.", "localhost", "[::1]")
 
 
@@ -62,22 +69,24 @@ class Settings:
     sections: Mapping[str, Any]
 
     def front(self, component: str) -> Front:
-        """Return where a component answers: the pages of consumers, or the HTTP service."""
-        is_service = component == _SERVE
-        section = self.sections["service" if is_service else "http"]
-        asks = ("authorization", section.get("tokens")) if is_service else ("basicAuth", section.get("user"))
+        """Return where a component answers: the HTTP service, the console, or the pages of consumers."""
+        name, asks, setting = _SECTIONS.get(component, _SECTIONS["consumer"])
+        section = self.sections[name]
         scheme = "https" if section.get("tls_certificate") else "http"
-        return Front(section["listen"], scheme, asks[0] if asks[1] else None)
+        return Front(section["listen"], scheme, asks if setting is not None and section.get(setting) else None)
 
     def grace_s(self, component: str) -> tuple[float, str]:
         """Return how long a component may take to end, and where that is said."""
-        if component == _SERVE:
-            return self.sections["service"]["drain_s"] + ENDING_S + PRE_STOP_S, "service.drain_s"
+        if component in _DRAINING:
+            section = _SECTIONS[component][0]
+            return self.sections[section]["drain_s"] + ENDING_S + PRE_STOP_S, f"{section}.drain_s"
         return self.sections["kafka"]["grace_s"], "kafka.grace_s"
 
     def files(self, sections: Sequence[str]) -> set[str]:
-        """Return the files that these sections name."""
-        return {text for section in sections for text in _texts(self.sections[section]) if text.startswith("/")}
+        """Return the files that these sections name, also in the options of a URL."""
+        texts = [text for section in sections for text in _texts(self.sections[section])]
+        options = [value for text in texts for values in parse_qs(urlsplit(text).query).values() for value in values]
+        return {text for text in (*texts, *options) if text.startswith("/")}
 
 
 def settings_of(documents: Sequence[Document]) -> Settings:
@@ -94,8 +103,10 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
     for workload in workloads(documents):
         yield from _configured(workload, known)
         yield from _files(workload, known, settings)
-        if workload.component in _ANSWERING:
+        if workload.component in _SECTIONS:
             yield from _answering(workload, settings)
+        if workload.component == "console":
+            yield from _database(workload, settings)
     for monitor in of_kind(documents, "ServiceMonitor"):
         front = settings.front(monitor["spec"]["selector"].get("matchLabels", {}).get(COMPONENT, ""))
         for endpoint in monitor["spec"]["endpoints"]:
@@ -122,7 +133,14 @@ def _understood(text: str) -> Settings:
         path.write_text(text)
         # The files that it names are in the pods.
         _run(path, "check", "--elsewhere")
-        return Settings(tomllib.loads(_run(path, "show")))
+        shown, given = tomllib.loads(_run(path, "show")), tomllib.loads(text)
+    # A URL that names a user is hidden there.
+    return Settings(
+        {
+            name: {**given.get(name, {}), **value} if isinstance(value, Mapping) else value
+            for name, value in shown.items()
+        }
+    )
 
 
 def _run(path: Path, *command: str) -> str:
@@ -176,6 +194,15 @@ def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[D
     return paths
 
 
+def _database(workload: Workload, settings: Settings) -> Iterator[str]:
+    """Check that all replicas have one database, and reach it over TLS where it is outside of the cluster."""
+    url = urlsplit(settings.sections["console"]["database"])
+    if not url.scheme.startswith("postgres"):
+        yield f"{workload.where}: console.database is a file, which no other replica and no later pod has"
+    elif not IN_CLUSTER.fullmatch(url.hostname or "") and parse_qs(url.query).get("sslmode") != ["verify-full"]:
+        yield f"{workload.where}: console.database is outside of the cluster, and its sslmode is not verify-full"
+
+
 def _answering(workload: Workload, settings: Settings) -> Iterator[str]:
     front, (needed_s, setting) = settings.front(workload.component), settings.grace_s(workload.component)
     grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
@@ -185,7 +212,7 @@ def _answering(workload: Workload, settings: Settings) -> Iterator[str]:
         yield f"{workload.where} has no port http at {front.port}, where dupwatch listens"
     if front.listen.startswith(_LOOPBACK):
         yield f"{workload.where} listens on {front.listen}, where probes cannot reach it"
-    elif workload.component == _SERVE and front.asks_for is None:
+    elif workload.component == "serve" and front.asks_for is None:
         yield f"{workload.where} listens on {front.listen} without service.tokens, which dupwatch refuses"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         asked = workload.containers[0].get(probe, {}).get("httpGet", {})

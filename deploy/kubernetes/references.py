@@ -91,7 +91,7 @@ def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str, set[s
 
 
 def _mounts(workload: Workload) -> Iterator[str]:
-    volumes = {volume["name"] for volume in workload.pod.get("volumes", ())}
+    volumes = {volume["name"] for volume in workload.pod.get("volumes", ())} | workload.claims
     mounted = {mount["name"] for container in workload.containers for mount in container.get("volumeMounts", ())}
     yield from (f"{workload.where} mounts the volume {name}, which is not defined" for name in mounted - volumes)
     yield from (f"{workload.where} has the volume {name}, which nothing mounts" for name in volumes - mounted)
@@ -115,6 +115,8 @@ def _selections(document: Document, documents: Sequence[Document], pods: Sequenc
             if not selects(spec["selector"], spec["template"]["metadata"]["labels"]):
                 yield f"{where} does not select its own pods"
             yield from _spread(where, spec["template"])
+            if (governing := spec.get("serviceName")) is not None:
+                yield from _governed(where, governing, spec["template"], documents, namespace)
         case "Service":
             chosen = _chosen({"matchLabels": spec.get("selector", {})}, here)
             ports = [port.get("targetPort", port["port"]) for port in spec["ports"]]
@@ -149,6 +151,18 @@ def _spread(where: str, template: Mapping[str, Any]) -> Iterator[str]:
     for constraint in template["spec"].get("topologySpreadConstraints", ()):
         if not selects(constraint["labelSelector"], template["metadata"]["labels"]):
             yield f"{where} spreads pods over {constraint['topologyKey']} that are not its own"
+
+
+def _governed(
+    where: str, name: str, template: Mapping[str, Any], documents: Sequence[Document], namespace: str
+) -> Iterator[str]:
+    """Check the service that gives the pods of a StatefulSet their names."""
+    for service in of_kind(documents, "Service"):
+        if (namespace_of(service), service["metadata"]["name"]) == (namespace, name):
+            if not selects({"matchLabels": service["spec"].get("selector", {})}, template["metadata"]["labels"]):
+                yield f"{where} is named by the Service {name}, which selects other pods"
+            return
+    yield f"{where} is named by the Service {name}, which does not exist"
 
 
 def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]) -> Iterator[str]:

@@ -37,6 +37,8 @@ CONSUMER: Final = ("Deployment", "dupwatch-consumer")
 POD: Final = "spec.template.spec"
 FIRST: Final = f"{POD}.containers.0"
 SERVE: Final = ("Deployment", "dupwatch-serve")
+CONSOLE: Final = ("Deployment", "dupwatch-console")
+POSTGRESQL: Final = ("StatefulSet", "dupwatch-postgresql")
 SCALER: Final = ("ScaledObject", "dupwatch-consumer")
 
 UNKNOWN_OR_WRONG: Final = [
@@ -278,6 +280,74 @@ SERVED_WRONG: Final = [
         "Deployment dupwatch-serve has no ingress",
     ),
 ]
+CONSOLE_WRONG: Final = [
+    Break(*CONSOLE, f"{POD}.terminationGracePeriodSeconds", 44, "killed after 44 s, but console.drain_s allows 45 s"),
+    Break(*CONSOLE, f"{FIRST}.ports.0.containerPort", 8750, "has no port http at 8760"),
+    Break(*CONSOLE, f"{FIRST}.startupProbe.httpGet.scheme", "HTTP", "its startupProbe uses http"),
+    Break(*CONSOLE, f"{FIRST}.args.2", "/etc/dupwatch/console.toml", "reads /etc/dupwatch/console.toml"),
+    Break("Secret", "dupwatch-database", "stringData.password", GONE, "names /run/secrets/database/password"),
+    Break("Secret", "dupwatch-database", "stringData.ca.crt", GONE, "names /run/secrets/database/ca.crt"),
+    Break("Secret", "dupwatch-console", "stringData.tls.key", GONE, "names /run/secrets/console/tls.key"),
+    Break("Secret", "dupwatch-console", "stringData.ca.crt", GONE, "names ca.crt in the Secret dupwatch-console"),
+    Break("ServiceMonitor", "dupwatch-console", "spec.endpoints.0.scheme", "http", "the pages are served over https"),
+    Break("Service", "dupwatch-console", "spec.ports.0.targetPort", "web", "names the port web"),
+    Break("PodDisruptionBudget", "dupwatch-console", "spec.selector.matchLabels.tier", "x", "selects no pods"),
+    Break("NetworkPolicy", "console", "spec.ingress.0.ports.0.port", "web", "NetworkPolicy console names the port web"),
+    Break(
+        "NetworkPolicy",
+        "to-kafka",
+        "spec.podSelector.matchExpressions.0.values",
+        ["consumer", "serve", "topics"],
+        "Deployment dupwatch-console has no egress to kafka:9093 of sink.url",
+    ),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
+        ["consumer", "pack", "serve"],
+        "Deployment dupwatch-console has no ingress to the gateway",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-database",
+        "spec.egress.0.ports.0.port",
+        5433,
+        "Deployment dupwatch-console has no egress to the outside:5432 of console.database",
+    ),
+]
+OWN_DATABASE_WRONG: Final = [
+    Break(
+        "NetworkPolicy",
+        "to-database",
+        "spec.egress.0.to.0.namespaceSelector.matchLabels",
+        {"a": "b"},
+        "Deployment dupwatch-console has no egress to dupwatch:5432 of console.database",
+        "small",
+    ),
+    Break(
+        "NetworkPolicy",
+        "postgresql",
+        "spec.ingress.0.from.0.podSelector.matchLabels.app.kubernetes.io/component",
+        "consumer",
+        "Deployment dupwatch-console has no ingress to the database at dupwatch:5432",
+        "small",
+    ),
+    Break(
+        "NetworkPolicy",
+        "postgresql",
+        "spec.podSelector.matchLabels.tier",
+        "x",
+        "NetworkPolicy postgresql selects no pods",
+        "small",
+    ),
+    Break("Secret", "dupwatch-database", "metadata.name", "other", "names the Secret dupwatch-database", "small"),
+    Break(*POSTGRESQL, "spec.serviceName", "postgresql", "the Service postgresql, which does not exist", "small"),
+    Break(*POSTGRESQL, "spec.serviceName", "dupwatch-console", "which selects other pods", "small"),
+    Break(*POSTGRESQL, "spec.volumeClaimTemplates.0.metadata.name", "other", "mounts the volume data", "small"),
+    Break(*POSTGRESQL, f"{FIRST}.image", "docker.io/library/postgres", "an image without a fixed version", "small"),
+    Break(*POSTGRESQL, f"{FIRST}.securityContext.readOnlyRootFilesystem", GONE, "has a writable root", "small"),
+    Break("Service", "dupwatch-postgresql", "spec.ports.0.targetPort", "web", "names the port web", "small"),
+]
 ALL: Final = [
     *UNKNOWN_OR_WRONG,
     *NOT_THERE,
@@ -286,6 +356,8 @@ ALL: Final = [
     *SHUT_OR_OPEN,
     *SCALED_WRONG,
     *SERVED_WRONG,
+    *CONSOLE_WRONG,
+    *OWN_DATABASE_WRONG,
 ]
 
 
@@ -310,10 +382,11 @@ def changed(rendered: Rendered, change: Break) -> Rendered:
 
 def _steps(path: str) -> list[Any]:
     """The parts of a path; a key with a dot in it stands at the end."""
-    head, data, key = path.partition("stringData.")
-    if data:
-        return ["stringData", key]
-    return [int(step) if step.isdigit() else step for step in head.split(".")]
+    for parent in ("stringData", "matchLabels"):
+        head, data, key = path.partition(f"{parent}.")
+        if data:
+            return [*_steps(head.removesuffix(".")), parent, key] if head else [parent, key]
+    return [int(step) if step.isdigit() else step for step in path.split(".")]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -420,6 +493,20 @@ def test_a_service_that_others_reach_needs_tokens(cluster: Cluster) -> None:
         assert any(message in fault for fault in faults), faults
 
 
+def test_the_database_of_several_replicas_is_a_server(cluster: Cluster) -> None:
+    """A file would be another one in each pod; and a server outside of the cluster is reached over TLS."""
+    for overlay, changes, message in (
+        (
+            "small",
+            {"postgresql://dupwatch@dupwatch-postgresql.dupwatch.svc:5432/console": "sqlite:////tmp/console.db"},
+            "console.database is a file, which no other replica and no later pod has",
+        ),
+        ("production", {"sslmode=verify-full": "sslmode=require"}, "its sslmode is not verify-full"),
+    ):
+        faults = cluster.faults(reconfigured(cluster.rendered(overlay), changes))
+        assert any(message in fault for fault in faults), faults
+
+
 def reconfigured(rendered: Rendered, changes: Mapping[str, str]) -> Rendered:
     """The overlay with texts of its configuration replaced."""
     (config,) = (document for document in rendered.documents if "dupwatch.toml" in document.get("data", {}))
@@ -438,14 +525,14 @@ def test_every_command_is_one(cluster: Cluster, name: str) -> None:
         for container in workload.containers
     ]
     ours = [words[words.index("dupwatch") + 1 :] for words in commands if "dupwatch" in words]
-    assert len(ours) == (5 if name == "production" else 4)
+    assert len(ours) == (6 if name == "production" else 5)
     for words in ours:
         assert read_command(words)["config"] == Path("/etc/dupwatch/dupwatch.toml")
 
 
 def _words(container: Mapping[str, Any]) -> list[str]:
     """A command as the program gets it, a shell around it taken away."""
-    command, arguments = container["command"], container.get("args", [])
+    command, arguments = container.get("command", []), container.get("args", [])
     if command[:2] == ["sh", "-c"]:
         line = command[2].removeprefix("exec ").partition(">")[0]
         return [*line.replace('"$@"', "").split(), *arguments]

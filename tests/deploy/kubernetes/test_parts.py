@@ -83,9 +83,10 @@ def test_labels_are_selected_as_kubernetes_does() -> None:
 def test_the_time_to_end_is_that_of_the_program() -> None:
     """The check knows it by heart, since nothing of the program is imported there; and how long preStop sleeps."""
     assert program.ENDING_S == ENDING_S
-    serve = yaml.safe_load((KUBERNETES / "components" / "serve" / "serve.yaml").read_text())
-    command = serve["spec"]["template"]["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
-    assert command == ["sleep", f"{program.PRE_STOP_S:g}"]
+    for name in ("serve", "console"):
+        document = yaml.safe_load((KUBERNETES / "components" / name / f"{name}.yaml").read_text())
+        command = document["spec"]["template"]["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+        assert command == ["sleep", f"{program.PRE_STOP_S:g}"]
 
 
 def test_the_pages_are_there_before_the_brokers_are() -> None:
