@@ -83,6 +83,15 @@ _INTAKE: Final = Row(
             queries=(Query("sum(increase(dupwatch_console_floods_total{$of}[1h]))", "floods"),),
             runbooks=("flood",),
         ),
+        Panel(
+            title="What the console reaches",
+            about="Its database, the store, and the brokers as source of flags and as sink of releases.",
+            queries=(Query("max by (instance, part) (dupwatch_unreachable{$of})", "{{instance}} {{part}}"),),
+            kind="state-timeline",
+            steps=(Step(1, "red"),),
+            texts=((0, "reachable", "green"), (1, "unreachable", "red")),
+            runbooks=("console-cut-off",),
+        ),
     ),
 )
 
