@@ -29,8 +29,8 @@ def console(
     rebuild: Annotated[
         Literal["topic", "store"] | None,
         typer.Option(
-            help="Read all flags again: those in the topic from its beginning, while no other console of the group "
-            "runs; or those in the store. Flags and decisions that are known stay as they are.",
+            help="Read all flags again: those in the topic from its beginning, with near misses, while no other console "
+            "of the group runs; or those in the store, which has no near misses. What is known stays as it is.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -38,8 +38,9 @@ def console(
 ) -> None:
     """Show flags to people, and carry out what they decide, until SIGTERM or SIGINT.
 
-    Flags come from PREFIX.duplicates, texts from the consumers' store. Where it listens is console.listen, its database
-    console.database. Add the first person with dupwatch people add NAME --role admin; docs/console.md says more.
+    Flags come from PREFIX.duplicates, near misses from PREFIX.near-misses, texts from the consumers' store. Where it
+    listens is console.listen, its database console.database. Add the first person with dupwatch people add NAME --role
+    admin; docs/console.md says more.
     """
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)

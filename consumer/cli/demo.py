@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from storage.interface import Store
 
 TOPIC: Final = "articles"
 PREFIX: Final = "dupwatch"
-_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True)
+_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True, near_misses=True)
 PERSON: Final = "demo"
 """Who decides on the pages of the demo; nobody has to sign in."""
 _DEFAULTS: Final = (
@@ -51,6 +51,8 @@ _DEFAULTS: Final = (
     "store.durability=process",
 )
 """Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
+_NEAR_MISSES: Final = "kafka.near_miss_share=1"
+"""All of them: the sample feed has few."""
 
 
 class _EndOfFeed(Stopping):
@@ -108,9 +110,10 @@ def demo(
         stack.enter_context(stopping.listening())
         address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
         folder = stack.enter_context(TemporaryDirectory(prefix="dupwatch-demo-"))
-        chosen = configured(
+        chosen = _configured(
             config,
-            [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db", *(settings or ())],
+            [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
+            settings or (),
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
@@ -130,6 +133,12 @@ def demo(
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
+def _configured(config: Path | None, defaults: Sequence[str], settings: Sequence[str], **flags: str) -> Config:
+    """Return the configuration. Plain SimHash knows no near misses, and refuses to be asked for them."""
+    chosen = configured(config, [*defaults, *settings], **flags)
+    return configured(config, [*defaults, _NEAR_MISSES, *settings], **flags) if chosen.judge.verify else chosen
+
+
 def _topic_names() -> list[str]:
     return [
         _TOPICS.duplicates_topic,
@@ -137,6 +146,7 @@ def _topic_names() -> list[str]:
         _TOPICS.verdicts_topic,
         _TOPICS.dead_letters_topic,
         _TOPICS.floods_topic,
+        _TOPICS.near_misses_topic,
     ]
 
 

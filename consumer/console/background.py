@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
-from consumer.console.intake import Stopped
+from consumer.console.batch_intake import Stopped
 from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.reviews.database import DatabaseUnavailable
@@ -68,6 +68,10 @@ class Background:
     def wake(self) -> None:
         """Do the work now."""
         self._woken.set()
+
+    def recovered(self) -> None:
+        """Note that what failed before works again, while the work is still being done; called by any thread."""
+        self._tell(None)
 
     def stop(self) -> None:
         """Do nothing more after what is being done."""

@@ -19,13 +19,11 @@ from consumer.reviews.lineage import Version, part_from_released
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags, name_roots
 from consumer.reviews.sources import source_ids
-from consumer.reviews.storable import is_storable
+from consumer.reviews.storable import is_storable_id
 from consumer.reviews.story_counts import Change, change_stories
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.tally import add_to_tally
 
-ID_BYTES_MAX: Final = 512
-"""Ids of articles are no longer; what is longer is in no store."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _BITS_A_DIGIT: Final = 4
@@ -187,9 +185,9 @@ def _read(event: FlagEvent) -> _Read | None:
         original, original_version = verdict.duplicate_of, verdict.duplicate_of_version
     else:
         return None
-    if not verdict.version or not all(map(_is_possible, (verdict.id, verdict.version, original, original_version))):
+    if not verdict.version or not all(map(is_storable_id, (verdict.id, verdict.version, original, original_version))):
         return None
-    cluster = verdict.cluster if released is None and verdict.cluster and _is_possible(verdict.cluster) else None
+    cluster = verdict.cluster if released is None and verdict.cluster and is_storable_id(verdict.cluster) else None
     new = NewFlag(
         kind="flag",
         copy=(verdict.id, verdict.version),
@@ -206,10 +204,6 @@ def _read(event: FlagEvent) -> _Read | None:
         decided_ms=_time_ms(verdict.decided_at if released is None else released.flagged_at),
     )
     return _Read(new, None if released is None else _time_ms(verdict.decided_at))
-
-
-def _is_possible(text: str) -> bool:
-    return is_storable(text) and len(text.encode()) <= ID_BYTES_MAX
 
 
 def _certainty(verdict: Verdict) -> float:

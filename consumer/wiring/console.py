@@ -11,9 +11,11 @@ from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.background import Background, Repeating
+from consumer.console.batch_intake import Stopped
 from consumer.console.context import Desk
 from consumer.console.counting import count_queue
-from consumer.console.intake import Intake, IntakeParts, Stopped
+from consumer.console.intake import Intake, IntakeParts
+from consumer.console.near_miss_intake import NearMissIntake
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.sending import Sender, SenderParts
@@ -34,12 +36,14 @@ from consumer.service.connections import ConnectionLimits, Connections
 from consumer.service.descriptors import allow_connections
 from consumer.service.server import Server, listening_socket, url_of
 from consumer.service.workers import Workers
+from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
 from consumer.wiring import parts, stores
 from consumer.wiring.console_database import opened_reviews
-from consumer.wiring.console_feed import Rebuild, add_from_store, begin_topic_again, check_sink, flag_source
+from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
+from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
 from storage.clock import now_ms
@@ -152,6 +156,9 @@ class ConsoleServer:
         sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, self._articles, now_ms, hooks, sending.wake)
         taking = _Taking(self._opened, Intake(intake_parts, stopping), stopping, self._rebuild)
+        missed = TakingNearMisses(
+            config, NearMissIntake(database, hooks, stopping), hooks, stopping, again=self._rebuild == "topic"
+        )
 
         def fill() -> bool:
             with turns.at_work():
@@ -166,9 +173,15 @@ class ConsoleServer:
                 self._opened.reads().settings()
             return False
 
+        intake = Background("intake", taking.work, Repeating(_SEND_S, "source"), hooks, stopping)
+        near_misses = Background("near-misses", missed.work, Repeating(LOOK_S, "source"), hooks, stopping)
+        # Their work does not end while it goes well.
+        hooks.on(Rebalanced, lambda _: intake.recovered())
+        hooks.on(NearMissesAssigned, lambda _: near_misses.recovered())
         return [
             sending,
-            Background("intake", taking.work, Repeating(_SEND_S, "source"), hooks, stopping),
+            intake,
+            near_misses,
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
@@ -195,15 +208,18 @@ class _Taking:
 
     def work(self) -> bool:
         """Take in flags until the console ends, or the topic cannot be read."""
-        opened, intake = self._opened, self._intake
+        opened, intake, read = self._opened, self._intake, flags_read(self._opened.config)
         if self._rebuild == "store":
             with Turns(opened.hooks).at_work():
                 count = add_from_store(intake, opened.writes)
-            log.info("%d flags and releases were read from the store.", count)
+            log.info(
+                "%d flags and releases were read from the store. It has no near misses: --rebuild topic reads them.",
+                count,
+            )
         elif self._rebuild == "topic":
-            log.info("%d offsets of the topic of flags are read again.", begin_topic_again(opened.config))
+            log.info("%d offsets of the topic of flags are read again.", begin_again(opened.config, read))
         self._rebuild = None
-        source = flag_source(opened.config, opened.hooks, self._stopping.is_set)
+        source = source_of(opened.config, read, opened.hooks, self._stopping.is_set)
         try:
             intake.take_all(source)
         finally:

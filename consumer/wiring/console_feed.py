@@ -1,8 +1,8 @@
-"""Where the console's flags come from: the topic of the consumers' sink, or the store, to begin again."""
+"""Where the console's flags and near misses come from: topics of the consumers' sink, or the store, to begin again."""
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -17,8 +17,10 @@ from consumer.kafka.client_settings import (
     parse_prefix,
     producer_settings,
 )
+from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import Committed, Group, Topics
-from consumer.model.errors import ConfigError
+from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.sources.kafka import KafkaSource, SourceOptions
@@ -29,6 +31,8 @@ from consumer.wiring.kafka_parts import sink_topics
 Rebuild = Literal["topic", "store"]
 LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=500)
 """Events are small: ids and keywords, and no texts."""
+NEAR_MISSES_ENDING: Final = "-near-misses"
+"""What follows on ``console.group`` in the name of the group that reads near misses."""
 
 
 def check_sink(config: Config) -> None:
@@ -38,30 +42,63 @@ def check_sink(config: Config) -> None:
             f"the console reads flags from the topics that consumers write to, and sink.url is {config.sink.url}: name "
             "them with --sink kafka://HOST:PORT/PREFIX"
         )
-    brokers = parse_prefix(config.sink.url).brokers
-    consumer_settings(brokers, _options(config))
-    producer_settings(brokers, _options(config), transactional=False)
+    read = flags_read(config)
+    _settings(config, read)
+    producer_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group), transactional=False)
 
 
-def flag_source(config: Config, hooks: Hooks, stopped: Callable[[], bool]) -> KafkaSource:
-    """Return the topic of flags, read from where the console's group was."""
-    settings = consumer_settings(parse_prefix(config.sink.url).brokers, _options(config))
+class TopicRead(NamedTuple):
+    """A topic that the console reads, and the group as which it does."""
+
+    topic: str
+    group: str
+
+
+def flags_read(config: Config) -> TopicRead:
+    """Return the topic of flags."""
+    return TopicRead(sink_topics(config).duplicates_topic, config.console.group)
+
+
+def near_misses_read(config: Config) -> TopicRead:
+    """Return the topic of near misses. Its group is its own, so that flags never wait for what happens to that one."""
+    return TopicRead(sink_topics(config).near_misses_topic, f"{config.console.group}{NEAR_MISSES_ENDING}")
+
+
+def source_of(config: Config, read: TopicRead, hooks: Hooks, stopped: Callable[[], bool]) -> KafkaSource:
+    """Return a topic, read from where its group was."""
     # What was deleted unread can only be read from the store; the rest must not wait for that.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
-    return KafkaSource(settings, [sink_topics(config).duplicates_topic], LIMITS, options, hooks, stopped)
+    return KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped)
 
 
-def begin_topic_again(config: Config) -> int:
-    """Set the group back to the beginning of the topic of flags, and return how many offsets are to be read.
+def begin_again(config: Config, read: TopicRead) -> int:
+    """Set the group back to the beginning of its topic, and return how many offsets are to be read.
 
     Raises ``ConfigError`` where a console of this group runs, and ``SourceError``.
     """
-    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config))
-    topic = sink_topics(config).duplicates_topic
-    with closing(Topics(settings, [topic])) as topics, closing(Group(settings, config.console.group)) as group:
+    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
+    with closing(Topics(settings, [read.topic])) as topics, closing(Group(settings, read.group)) as group:
         marks = topics.marks()
         group.commit({partition: Committed(low) for partition, (low, _) in marks.items()})
     return sum(high - low for low, high in marks.values())
+
+
+def is_there(config: Config, read: TopicRead) -> bool:
+    """Return whether a topic exists, which is not created by that. Raises ``SourceError``: refused, or no answer."""
+    settings = _settings(config, read)
+    brokers = str(settings["bootstrap.servers"])
+    with (
+        closing(new_consumer({**settings, "log_level": 2})) as consumer,
+        asking(brokers, f"the request was refused by {brokers}"),
+    ):
+        found = consumer.list_topics(read.topic, timeout=ASK_S).topics[read.topic]
+    if found.error is None:
+        return True
+    if found.error.code() in UNKNOWN_TOPICS:
+        return False
+    raise SourceError(
+        f"{read.topic} cannot be read: {describe(found.error)}. Allow the console to read it, as the group {read.group}"
+    )
 
 
 def add_from_store(intake: Intake, access: StoreAccess) -> int:
@@ -73,6 +110,10 @@ def add_from_store(intake: Intake, access: StoreAccess) -> int:
     return count
 
 
-def _options(config: Config) -> KafkaOptions:
+def _settings(config: Config, read: TopicRead) -> dict[str, Any]:
+    return consumer_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
+
+
+def _options(config: Config, group: str) -> KafkaOptions:
     # An instance id names one consumer, which this is not.
-    return msgspec.structs.replace(parts.kafka_options(config), group=config.console.group, instance_id=None)
+    return msgspec.structs.replace(parts.kafka_options(config), group=group, instance_id=None)

@@ -61,7 +61,7 @@ _INTAKE: Final = Row(
     (
         Panel(
             title="Events taken in",
-            about="From the topic of flags, per second, by kind.",
+            about="From the topics of flags and near misses, per second, by kind.",
             queries=(Query("sum by (kind) (rate(dupwatch_console_events_total{$of}[$__rate_interval]))", "{{kind}}"),),
             unit="suffix:/s",
             stacked=True,
@@ -69,7 +69,7 @@ _INTAKE: Final = Row(
         ),
         Panel(
             title="Records that were skipped",
-            about="That can never be read as a flag, by reason; the log has their places.",
+            about="That can never be read as a flag or a near miss, by reason; the log has their places.",
             queries=(
                 Query(
                     "sum by (reason) (increase(dupwatch_console_events_skipped_total{$of}[$__rate_interval])) > 0",

@@ -159,6 +159,30 @@ def test_its_console_shows_what_was_flagged_and_takes_decisions(tmp_path: Path) 
     assert process.returncode == 0
 
 
+def test_its_console_shows_near_misses(tmp_path: Path) -> None:
+    """Pairs just under the threshold, to be judged like flags; what is said releases nothing."""
+    words = text(1, 200).split()
+    bodies = {"a": words, "b": words[:150] + text(2, 50).split()}
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": " ".join(body)} for name, body in bodies.items()])
+    process = start("demo", "--forever", "--feed", feed, "--rate", "100", stderr=subprocess.PIPE)
+    browser = Browser(line_of(process, lambda line: "nobody has to sign in" in line).split()[-1].rstrip("/"))
+    wait_for(lambda: "/flags/1" in browser.get("/?kind=near_miss").text, READY_S)
+    assert "This pair was not flagged." in browser.get("/flags/1").shown
+    assert browser.send("/flags/1/decide", "/flags/1", decision="wrong", note="").status == 303
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=READY_S)
+    assert process.returncode == 0
+
+
+def test_plain_simhash_has_no_near_misses(tmp_path: Path) -> None:
+    """The demo asks for none then."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": text(1)} for name in ("a", "b")])
+    plain = ("--set", "judge.verify=false", "--set", "judge.lane1=false")
+    ended = run_process("demo", "--feed", feed, "--rate", "100", *plain)
+    assert ended.code == 0, ended.err
+    assert shown(ended.err, "duplicates") == 1
+
+
 def test_a_feed_that_is_not_there() -> None:
     """The message names it, with the exit code of an unreadable input."""
     ended = run_process("demo", "--feed", "nowhere.jsonl")

@@ -1,6 +1,6 @@
 """Console, database and consumer are killed at random moments, while articles come and people decide.
 
-What was acknowledged has to be there, once; and in the end the queue has every flag of the topic.
+What was acknowledged has to be there, once; and in the end the queue has every flag and near miss of the topics.
 """
 
 import os
@@ -97,6 +97,7 @@ class Kept(NamedTuple):
     """What a database holds in the end."""
 
     flags: dict[tuple[str, str], str]
+    near_misses: list[tuple[str, str]]
     ids: dict[int, tuple[str, str]]
     reviews: dict[int, list[Decision]]
     unsent: int
@@ -106,21 +107,26 @@ class Kept(NamedTuple):
 def kept(database: Database) -> Kept:
     """Read it: the states of flags by version, the reviews in force by flag, and which the audit log has."""
     with database.reading() as connection:
-        flags = connection.execute(select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)).all()
+        columns = (FLAGS.c.flag_id, FLAGS.c.kind, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)
+        rows = connection.execute(select(*columns)).all()
+        flags = [row for row in rows if row.kind == "flag"]
+        near_misses = [(row.article_id, row.version) for row in rows if row.kind == "near_miss"]
         reviews: dict[int, list[Decision]] = {}
-        rows = connection.execute(
-            select(REVIEWS.c.flag_id, REVIEWS.c.decision, REVIEWS.c.sent_ms, REVIEWS.c.refused)
+        said = connection.execute(
+            select(REVIEWS.c.flag_id, REVIEWS.c.decision, REVIEWS.c.sent_ms, FLAGS.c.kind)
+            .join(FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
             .where(REVIEWS.c.undone_ms.is_(None))
             .order_by(REVIEWS.c.review_id)
         ).all()
-        for row in rows:
+        for row in said:
             reviews.setdefault(row.flag_id, []).append(row.decision)
-        unsent = sum(row.decision == "wrong" and row.sent_ms is None for row in rows)
+        unsent = sum(row.decision == "wrong" and row.sent_ms is None for row in said if row.kind == "flag")
         acts = connection.execute(select(AUDIT.c.flag_id).where(AUDIT.c.action.in_([f"flag.{d}" for d in DECISIONS])))
         audited = Counter(acts.scalars())
     return Kept(
         {(flag.article_id, flag.version): flag.state for flag in flags},
-        {flag.flag_id: (flag.article_id, flag.version) for flag in flags},
+        near_misses,
+        {row.flag_id: (row.article_id, row.version) for row in rows},
         reviews,
         unsent,
         audited,
@@ -128,8 +134,13 @@ def kept(database: Database) -> Kept:
 
 
 def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
-    """The articles of a round: copies of few texts, and some that repeat nothing."""
-    return [
+    """The articles of a round: copies of few texts, some that repeat nothing, and two that are nearly copies."""
+    words = text(100_000 + 10 * number, 200).split()
+    nearly = words[:150] + text(100_005 + 10 * number, 50).split()
+    pair: list[tuple[str, object]] = [
+        (f"r{number}-near-{index}", article(" ".join(body))) for index, body in enumerate((words, nearly))
+    ]
+    return pair + [
         (
             f"r{number}-{index}",
             article(text(chance.choice([*range(6), 1_000 * number + index])), source=chance.choice("abc")),
@@ -144,6 +155,12 @@ def flags_of(topics: Topics) -> tuple[set[tuple[str, str]], Counter[tuple[str, s
     flags = {(event["id"], event["version"]) for event in events if event["outcome"] == "duplicate"}
     releases = Counter((event["id"], event["version"]) for event in events if event["outcome"] == "unique")
     return flags, releases
+
+
+def near_misses_of(topics: Topics) -> set[tuple[str, str]]:
+    """The versions of which the topic has a near miss, however often: a consumer that was killed may repeat itself."""
+    events = [message.content for message in read_all(topics, topics.sink("near-misses"))]
+    return {(event["id"], event["version"]) for event in events}
 
 
 class Member(Generic[Process]):
@@ -231,14 +248,16 @@ class Killing:
         )
 
     def _consumer(self) -> AbstractContextManager[Consuming]:
-        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *SESSION)
+        sampling = ("--set", "kafka.near_miss_share=1")
+        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *sampling, *SESSION)
 
     def _read(self) -> Kept:
         with closing(self.place.opened()) as database:
             return kept(database)
 
     def _missing(self) -> set[tuple[str, str]]:
-        return flags_of(self.topics)[0] - self._read().flags.keys()
+        found = self._read()
+        return (flags_of(self.topics)[0] - found.flags.keys()) | (near_misses_of(self.topics) - {*found.near_misses})
 
     def _unjudged(self) -> set[bytes | None]:
         judged = {message.key for message in read_all(self.topics, self.topics.sink("verdicts"))}
@@ -250,6 +269,9 @@ def check(killing: Killing, rounds: int) -> None:
     found = killing.run(rounds)
     flags, releases = flags_of(killing.topics)
     assert found.flags.keys() == flags
+    near_misses = near_misses_of(killing.topics)
+    assert near_misses, "no near miss was ever sent, so this shows nothing of them"
+    assert sorted(found.near_misses) == sorted(near_misses)
     assert killing.acknowledged, "nothing was ever decided, so this shows nothing"
     for flag_id, decision in killing.acknowledged:
         reviews = found.reviews[flag_id]
@@ -262,10 +284,12 @@ def check(killing: Killing, rounds: int) -> None:
     for flag_id, reviews in found.reviews.items():
         assert sum(decision != "skip" for decision in reviews) <= 1, (flag_id, reviews)
         assert found.audited[flag_id] == len(reviews)
-    wrong = {found.ids[flag_id] for flag_id, reviews in found.reviews.items() if "wrong" in reviews}
+    # What is said of a near miss releases nothing.
+    wrong = {found.ids[flag_id] for flag_id, reviews in found.reviews.items() if "wrong" in reviews} & flags
     assert wrong == set(releases)
     assert {copy for copy, state in found.flags.items() if state == "wrong"} == wrong
-    print(f"{rounds} rounds, killed {dict(killing.killed)}: {len(flags)} flags, {len(killing.acknowledged)} decisions")  # noqa: T201
+    pairs = f"{len(flags)} flags, {len(near_misses)} near misses"
+    print(f"{rounds} rounds, killed {dict(killing.killed)}: {pairs}, {len(killing.acknowledged)} decisions")  # noqa: T201
 
 
 def seed() -> int:

@@ -17,7 +17,7 @@ class ConsoleSection(Section):
     password_file: Text | None = None
     """The file that holds the password of the database."""
     group: Text = "dupwatch-console"
-    """The consumer group that reads PREFIX.duplicates."""
+    """The consumer group that reads PREFIX.duplicates; the one that reads PREFIX.near-misses ends in -near-misses."""
     names: tuple[Text, ...] = ()
     """Names of this machine under which it answers; addresses and localhost it always does."""
     tls_certificate: Text | None = None

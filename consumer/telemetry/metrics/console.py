@@ -10,7 +10,7 @@ from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
-TakenKind = Literal["flag", "release", "known", "other"]
+TakenKind = Literal["flag", "release", "near_miss", "known", "other"]
 SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
 ReviewDecision = Literal["right", "wrong", "skip"]
 Sent = Literal["sent", "refused"]
@@ -36,14 +36,15 @@ RELEASES_DUE: Final = Measure(
 EVENTS: Final = Measure(
     "dupwatch_console_events_total",
     "counter",
-    'Events that were taken from the topic: flags, releases, those that were "known" before, and "other" verdicts.',
+    'Events that were taken from the topics: flags, releases, near misses, those that were "known" before, and "other" '
+    "verdicts.",
     "events",
     (Label("kind", get_args(TakenKind)),),
 )
 SKIPPED: Final = Measure(
     "dupwatch_console_events_skipped_total",
     "counter",
-    "Records of the topic of flags that can never be read, and were skipped, by reason.",
+    "Records of the topics of flags and near misses that can never be read, and were skipped, by reason.",
     "records",
     (Label("reason", get_args(SkippedFor)),),
 )
@@ -99,7 +100,7 @@ class EventsTaken(NamedTuple):
 
 
 class EventSkipped(NamedTuple):
-    """A record of the topic of flags can never be read."""
+    """A record of the topic of flags, or of near misses, can never be read."""
 
     reason: SkippedFor
 

@@ -1,16 +1,20 @@
 """Events and records of the topic of flags, and a store that says what it is told."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from consumer.console.context import ArticleView
 from consumer.kafka.offset_metadata import Note
 from consumer.model.errors import Abandoned
+from consumer.model.near_miss import NearMiss
+from consumer.model.near_miss import encode as encode_near_miss
 from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
 from consumer.model.verdict import Released, Verdict, encode
 from tests.builders import raw_message
 
 AT = "2025-11-24T16:00:00.000Z"
 TOPIC = "p.duplicates"
+MISSED_TOPIC = "p.near-misses"
 
 
 def version(number: int) -> str:
@@ -42,9 +46,19 @@ def release(number: int, original: int = 0) -> Verdict:
     )
 
 
-def record(value: bytes | None, offset: int = 0) -> RawRecord:
-    """A record of the topic."""
-    return raw_message(value, offset=offset, topic=TOPIC)
+def missed(number: int, original: int = 0, **fields: Any) -> NearMiss:  # noqa: ANN401  # whichever of its fields
+    """A near miss of the article ``aNUMBER``."""
+    values: dict[str, Any] = {
+        "id": f"a{number}", "version": version(number), "original": f"a{original}",
+        "original_version": version(original), "source": "post", "original_source": "wire", "similarity": 0.7,
+        "threshold": 0.75, "distance": 9, "sampled_in": 20.0, "truncated": False, "arrived_at": AT, "decided_at": AT,
+    }  # fmt: skip
+    return NearMiss(**(values | fields))
+
+
+def record(value: bytes | None, offset: int = 0, topic: str = TOPIC) -> RawRecord:
+    """A record of a topic."""
+    return raw_message(value, offset=offset, topic=topic)
 
 
 def batch(*verdicts: Verdict | bytes | None, begin: int = 0) -> RawBatch:
@@ -52,6 +66,13 @@ def batch(*verdicts: Verdict | bytes | None, begin: int = 0) -> RawBatch:
     values = [encode(each) if isinstance(each, Verdict) else each for each in verdicts]
     records = tuple(record(value, begin + number) for number, value in enumerate(values))
     return RawBatch(records, Offsets({(TOPIC, 0): begin + len(values)}, 1))
+
+
+def missed_batch(*near_misses: NearMiss | bytes | None, begin: int = 0) -> RawBatch:
+    """A batch of near misses, or of whatever else is in their topic."""
+    values = [encode_near_miss(each) if isinstance(each, NearMiss) else each for each in near_misses]
+    records = tuple(record(value, begin + number, MISSED_TOPIC) for number, value in enumerate(values))
+    return RawBatch(records, Offsets({(MISSED_TOPIC, 0): begin + len(values)}, 1))
 
 
 class ScriptedSource:

@@ -131,3 +131,26 @@ def test_it_ends_at_once_though_it_pauses() -> None:
             wait_for(lambda work=work: work.turns > 0)  # type: ignore[misc]
             began_s = time.monotonic()
         assert time.monotonic() - began_s < 5
+
+
+def test_work_that_does_not_end_says_that_it_goes_well(caplog: pytest.LogCaptureFixture) -> None:
+    """Reading a topic, for example: what was away before is back, though the work was not done again."""
+    work, over = Work(), threading.Event()
+    work.error = SinkError("gone")
+
+    def endless() -> bool:
+        if work() or work.error is None:
+            over.wait(30)
+        return False
+
+    background = Background("work", endless, Repeating(LONG_S, "sink"), work.hooks, threading.Event())
+    with caplog.at_level(logging.WARNING, "dupwatch"), background:
+        wait_for(lambda: bool(work.outages))
+        work.error = None
+        turns = work.turns
+        wait_for(lambda: work.turns > turns)
+        assert work.outages[-1].why == "gone"
+        background.recovered()
+        assert work.outages[-1] == Outage("sink", "work", None)
+        over.set()
+    assert "The work thread goes on." in caplog.messages

@@ -9,7 +9,8 @@ import pytest
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console import intake as module
-from consumer.console.intake import Intake, IntakeParts, Stopped
+from consumer.console.batch_intake import Stopped
+from consumer.console.intake import Intake, IntakeParts
 from consumer.console.sources_of import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
