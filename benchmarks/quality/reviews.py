@@ -91,7 +91,7 @@ def line_row(people: People, seeds: range) -> Row:
     widths, held = [], 0
     for seed in seeds:
         known = weighted(made_reviews(people, seed))
-        line = drawn_line(known.similarity.tolist(), known.right.tolist(), known.weight.tolist())
+        line = drawn_line(known.similarity, known.right, known.weight)
         held += line.low <= people.line <= line.high
         widths.append(line.high - line.low)
     return {

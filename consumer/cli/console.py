@@ -29,8 +29,8 @@ def console(
     rebuild: Annotated[
         Literal["topic", "store"] | None,
         typer.Option(
-            help="Read all flags again: those in the topic from its beginning, with near misses, while no other console "
-            "of the group runs; or those in the store, which has no near misses. What is known stays as it is.",
+            help="Read all flags again: those in the topic, and near misses in theirs, while no other console of the "
+            "group runs; or those in the store, which has no near misses. What is known stays as it is.",
         ),
     ] = None,
     config: ConfigOption = None,

@@ -16,7 +16,6 @@ higher in true similarities than in estimated ones; where they become rarer, low
 why, and the interval has both.
 """
 
-from collections.abc import Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -74,7 +73,7 @@ class _Fit(NamedTuple):
     softness: float
 
 
-def drawn_line(similarities: Sequence[float], right: Sequence[bool], weights: Sequence[float]) -> Line:
+def drawn_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.ArrayLike) -> Line:
     """Return where the line is. All arguments have an item for each reviewed pair, at least one.
 
     A pair stands for as many pairs of its similarity as its weight says. That does not move the line in estimated

@@ -4,17 +4,17 @@ Plain values, which a command prints and a page draws.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
-import numpy as np
 
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.drawn_line import Line, drawn_line
-from consumer.evaluation.reviewed_pair import ReviewedPair
-from consumer.evaluation.weighted_pairs import WeightedPairs, weighted
+from consumer.evaluation.reviewed_pair import Kind, ReviewedPair
+from consumer.evaluation.threshold_sides import DIGITS, Sides, sides
+from consumer.evaluation.weighted_pairs import Flags, WeightedPairs, weighted
 from consumer.evaluation.weighted_rates import SidedCounts, rates
 from consumer.judge.settings import DAY_MS
 
@@ -23,7 +23,6 @@ SOURCE_REVIEWS_MIN: Final = 50
 """Reviews of a source from which on it has figures of its own."""
 SOURCES_MAX: Final = 50
 """Sources that have figures of their own, those with the most reviews first."""
-_DIGITS: Final = 1e-9
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -102,18 +101,42 @@ def evaluate_reviews(
     pairs: Sequence[ReviewedPair], now: Callable[[str | None], float], precision_min: float
 ) -> ReviewEvaluation:
     """Return what reviews say. ``now`` gives the configured threshold of a source, None for all."""
-    reviews = Counter(pair.source for pair in pairs if pair.right is not None)
-    enough = [source for source, count in reviews.most_common(SOURCES_MAX) if count >= SOURCE_REVIEWS_MIN]
-    # One source has nothing to say beside the whole.
-    named = [source for source in enough if source] if len(reviews) > 1 else []
+    reviews: Counter[str] = Counter()
+    for pair in pairs:
+        reviews[pair.source] += pair.pairs if pair.right is not None else 0
+    chosen = sources_chosen(reviews)
     return ReviewEvaluation(
         figures(None, pairs, now(None), precision_min),
         tuple(
             figures(source, [pair for pair in pairs if pair.source == source], now(source), precision_min)
-            for source in named
+            for source in chosen.names
         ),
-        len(reviews.keys() - {""}) - len(named) if len(reviews) > 1 else 0,
+        chosen.left_out,
     )
+
+
+class ChosenSources(NamedTuple):
+    """The sources that have figures of their own, those with the most reviews first, and how many have none."""
+
+    names: tuple[str, ...]
+    left_out: int
+
+
+def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
+    """Choose among sources by how many reviews each has; "" is no source."""
+    reviewed = Counter({source: count for source, count in reviews.items() if count})
+    # One source has nothing to say beside the whole.
+    if len(reviewed) <= 1:
+        return ChosenSources((), 0)
+    enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= SOURCE_REVIEWS_MIN and source]
+    return ChosenSources(tuple(enough), len(reviewed.keys() - {""}) - len(enough))
+
+
+def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> ReviewPoint | None:
+    """Return the threshold with the greatest recall among those of a precision, None where none has it."""
+    reaching = [point for point in _useful(points) if (point.precision.value or 0.0) >= precision_min]
+    # The lowest flags the most, so its recall is the greatest, known or not.
+    return min(reaching, key=lambda point: point.threshold, default=None)
 
 
 def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, precision_min: float) -> ReviewFigures:
@@ -123,25 +146,26 @@ def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, preci
     judged_from = min(float(misses.min()), now) if len(misses) else now
     thresholds = _thresholds(judged_from, now)
     points = _points(known, thresholds, now, recall_known=bool(len(misses)))
-    useful = [point for point in points if point.precision.value is not None and point.flags]
-    reaching = [point for point in useful if (point.precision.value or 0.0) >= precision_min]
     return ReviewFigures(
         source=source,
         counts=_counts(pairs),
         now=now,
         judged_from=thresholds[0],
         days=_days(pairs),
-        line=drawn_line(known.similarity.tolist(), known.right.tolist(), known.weight.tolist()),
+        line=drawn_line(known.similarity, known.right, known.weight),
         points=points,
-        best_f1=_best(useful, now, lambda point: point.f1 or 0.0) if len(misses) else None,
-        # The lowest flags the most, so its recall is the greatest, known or not.
-        reaching=min(reaching, key=lambda point: point.threshold, default=None),
+        best_f1=_best(_useful(points), now, lambda point: point.f1 or 0.0) if len(misses) else None,
+        reaching=greatest_recall(points, precision_min),
     )
+
+
+def _useful(points: Sequence[ReviewPoint]) -> list[ReviewPoint]:
+    return [point for point in points if point.precision.value is not None and point.flags]
 
 
 def _thresholds(judged_from: float, now: float) -> list[float]:
     """Return the percents that can be judged, and the configured threshold among them."""
-    percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - _DIGITS)}
+    percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - DIGITS)}
     return sorted(percents | {now})
 
 
@@ -149,33 +173,31 @@ def _points(
     known: WeightedPairs, thresholds: Sequence[float], now: float, *, recall_known: bool
 ) -> tuple[ReviewPoint, ...]:
     weights = known.group_weights
-    of_group = known.group[:, np.newaxis] == np.arange(len(weights))
-    above = known.similarity >= np.asarray(thresholds)[:, np.newaxis] - _DIGITS
-    # At the threshold that decided it, a pair is on the side that it was on, whatever its four digits say.
-    above = np.where(np.asarray(thresholds)[:, np.newaxis] == now, known.flagged, above)
-    right, wrong = of_group & known.right[:, np.newaxis], of_group & ~known.right[:, np.newaxis]
-    counts = SidedCounts(
-        *(side.astype(np.float64) @ chosen.astype(np.float64) for side in (above, ~above) for chosen in (right, wrong))
-    )
-    weighed_right, weighed_wrong = known.weight * known.right, known.weight * ~known.right
+
+    def on_sides(chosen: Flags) -> Sides:
+        return sides(known, thresholds, now, chosen)
+
+    right, wrong = on_sides(known.right), on_sides(~known.right)
     changes = zip(
-        (~above & known.flagged) @ weighed_right,
-        (~above & known.flagged) @ weighed_wrong,
-        (above & ~known.flagged) @ weighed_right,
-        (above & ~known.flagged) @ weighed_wrong,
+        on_sides(known.flagged & known.right).below @ weights,
+        on_sides(known.flagged & ~known.right).below @ weights,
+        on_sides(~known.flagged & known.right).above @ weights,
+        on_sides(~known.flagged & ~known.right).above @ weights,
         strict=True,
     )
-    found = zip(thresholds, above @ known.weight, rates(counts, weights), changes, strict=True)
+    counts = SidedCounts(right.above, wrong.above, right.below, wrong.below)
+    flags = (right.above + wrong.above) @ weights
+    found = zip(thresholds, flags, rates(counts, weights), changes, strict=True)
     return tuple(
         ReviewPoint(
             threshold=threshold,
-            flags=float(flags),
+            flags=float(flagged),
             precision=rate.precision,
             recall=rate.recall if recall_known else None,
             f1=_f1(rate.precision, rate.recall) if recall_known else None,
             change=Change(*map(float, change)),
         )
-        for threshold, flags, rate, change in found
+        for threshold, flagged, rate, change in found
     )
 
 
@@ -189,14 +211,16 @@ def _f1(precision: Rate, recall: Rate) -> float | None:
 def _best(points: Sequence[ReviewPoint], now: float, worth: Callable[[ReviewPoint], float]) -> ReviewPoint | None:
     """Return one of the best: the configured one if it is among them, else the one in the middle."""
     most = max(map(worth, points), default=0.0)
-    best = [point for point in points if worth(point) >= most - _DIGITS]
+    best = [point for point in points if worth(point) >= most - DIGITS]
     if not best or not most:
         return None
     return next((point for point in best if point.threshold == now), best[len(best) // 2])
 
 
 def _counts(pairs: Sequence[ReviewedPair]) -> ReviewCounts:
-    counted = Counter((pair.kind, pair.right) for pair in pairs)
+    counted: Counter[tuple[Kind, bool | None]] = Counter()
+    for pair in pairs:
+        counted[pair.kind, pair.right] += pair.pairs
     return ReviewCounts(
         counted["flag", True],
         counted["flag", False],
@@ -214,5 +238,6 @@ def _days(pairs: Sequence[ReviewedPair]) -> float | None:
     arrived = [pair.arrived_ms for pair in pairs if pair.arrived_ms is not None]
     reviewed = [pair.at_ms for pair in pairs if pair.at_ms is not None]
     times = next((times for times in (arrived, reviewed) if len(times) == len(pairs)), [])
-    days = (max(times) - min(times)) / DAY_MS if times else 0.0
+    last = [pair.last_ms for pair in pairs if pair.last_ms is not None]
+    days = (max(times + last) - min(times)) / DAY_MS if times else 0.0
     return days if days >= 1 else None

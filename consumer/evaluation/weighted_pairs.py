@@ -15,6 +15,8 @@ from consumer.evaluation.reviewed_pair import KINDS, Kind, ReviewedPair
 STRATUM_PAIRS_MIN: Final = 20
 """Reviewed pairs in a stratum, about."""
 STRATA_MAX: Final = 8
+WEIGHTS_MAX: Final = 64
+"""Different weights of one kind that are told apart; of more, those that are about the same become their mean."""
 
 Values = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -41,18 +43,30 @@ def weighted(pairs: Sequence[ReviewedPair]) -> WeightedPairs:
     """Weigh the reviewed pairs; there is at least one."""
     parts = [_of_kind(kind, [pair for pair in pairs if pair.kind == kind]) for kind in KINDS]
     similarity, right, flagged, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    _, group = np.unique(np.stack((flagged, weight)), axis=1, return_inverse=True)
+    # Weights are above 0.
+    _, group = np.unique(np.where(flagged, -weight, weight), return_inverse=True)
     return WeightedPairs(similarity, right, flagged, weight, group.reshape(-1))
 
 
 def _of_kind(kind: Kind, pairs: Sequence[ReviewedPair]) -> tuple[Values, Flags, Flags, Values]:
-    similarity = np.array([pair.similarity for pair in pairs], np.float64)
-    sampled_in = np.array([pair.sampled_in for pair in pairs], np.float64)
-    reviewed = np.array([pair.right is not None for pair in pairs], np.bool_)
-    right = np.array([bool(pair.right) for pair in pairs], np.bool_)
-    weight = sampled_in * _stood_for(similarity, sampled_in, reviewed)
-    flagged = np.full(len(pairs), kind == "flag")
-    return similarity[reviewed], right[reviewed], flagged[reviewed], weight[reviewed]
+    times = np.array([pair.pairs for pair in pairs], np.intp)
+    similarity = np.repeat(np.array([pair.similarity for pair in pairs], np.float64), times)
+    sampled_in = np.repeat(np.array([pair.sampled_in for pair in pairs], np.float64), times)
+    reviewed = np.repeat(np.array([pair.right is not None for pair in pairs], np.bool_), times)
+    right = np.repeat(np.array([bool(pair.right) for pair in pairs], np.bool_), times)
+    weight = (sampled_in * _stood_for(similarity, sampled_in, reviewed))[reviewed]
+    return similarity[reviewed], right[reviewed], np.full(len(weight), kind == "flag"), _few(weight)
+
+
+def _few(weight: Values) -> Values:
+    """Return the weights; where there are very many different ones, those of a part of them are their mean."""
+    different = np.unique(weight)
+    if len(different) <= WEIGHTS_MAX:
+        return weight
+    edges = np.unique(np.quantile(different, np.arange(1, WEIGHTS_MAX) / WEIGHTS_MAX))
+    part = np.searchsorted(edges, weight, side="right")
+    counts = np.bincount(part)
+    return np.asarray((np.bincount(part, weight) / np.maximum(counts, 1))[part], np.float64)
 
 
 def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Values:

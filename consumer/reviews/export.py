@@ -10,7 +10,8 @@ from consumer.reviews.flag_row import Kind
 from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
 
 _PORTION: Final = 1_000
-_DECIDED: Final[dict[str, Literal["right", "wrong"]]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
+Decided = Literal["right", "wrong"]
+DECIDED: Final[dict[str, Decided]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
 """What a state of a pair says of it; nobody has decided about pairs in other states."""
 
 
@@ -28,7 +29,7 @@ class Pair:
     original_source: str | None
     sampled_in: float
     arrived_ms: int
-    decision: Literal["right", "wrong"] | None
+    decision: Decided | None
     at_ms: int | None
     person: str | None
 
@@ -67,7 +68,7 @@ def pairs(connection: Connection) -> Iterator[Pair]:
 def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
     *_, source, original_source, decision, at_ms, person = row
     # A flag that was found right can be released elsewhere later.
-    is_own, is_decided = row.state == decision, row.state in _DECIDED
+    is_own, is_decided = row.state == decision, row.state in DECIDED
     return Pair(
         kind=row.kind,
         similarity=row.similarity,
@@ -76,7 +77,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
         original_source=original_source,
         sampled_in=row.sampled_in,
         arrived_ms=row.arrived_ms,
-        decision=_DECIDED.get(row.state),
+        decision=DECIDED.get(row.state),
         at_ms=at_ms if is_own else row.released_ms if is_decided else None,
         person=person if is_own else None,
     )

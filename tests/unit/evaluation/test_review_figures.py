@@ -1,5 +1,6 @@
 """Precision and recall from reviews, and what another threshold would change."""
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from consumer.evaluation.review_figures import (
     figures,
 )
 from consumer.evaluation.reviewed_pair import ReviewedPair
-from consumer.evaluation.weighted_pairs import weighted
+from consumer.evaluation.weighted_pairs import WEIGHTS_MAX, weighted
 from consumer.evaluation.weighted_rates import SidedCounts, rates
 from consumer.judge.settings import DAY_MS
 
@@ -222,3 +223,52 @@ def test_no_more_sources_than_the_limit_have_figures(monkeypatch: pytest.MonkeyP
     found = evaluate_reviews(pairs, lambda _: NOW, 0.9)
     assert [own.source for own in found.sources] == ["b", "c"]
     assert found.sources_left_out == 1
+
+
+def test_pairs_that_are_alike_can_be_counted_together() -> None:
+    """One of them stands for the others: what a million rows come down to has the same figures."""
+    kinds = [
+        (flag(0.9, source="a", arrived_ms=5 * DAY_MS), 60),
+        (flag(0.8, right=False, source="a", arrived_ms=0), 20),
+        (flag(0.85, right=None, source="b", arrived_ms=DAY_MS), 30),
+        (miss(0.72, right=True, source="b", arrived_ms=DAY_MS), 9),
+        (miss(0.65, source="a", arrived_ms=2 * DAY_MS), 25),
+    ]
+    one_by_one = [pair for pair, times in kinds for _ in range(times)]
+    together = [pair._replace(pairs=times) for pair, times in kinds]
+    assert evaluate_reviews(together, lambda _: NOW, 0.9) == evaluate_reviews(one_by_one, lambda _: NOW, 0.9)
+    # Those that came between the first and the last add no days.
+    spread = [together[0]._replace(last_ms=9 * DAY_MS), *together[1:]]
+    assert of(spread).days == 9
+
+
+def test_weights_that_are_very_many_become_few() -> None:
+    """Nobody can make an evaluation endless by sampling each pair at another rate; sums stay what they were."""
+    chance = np.random.default_rng(5)
+    pairs = [miss(0.7, right=n % 3 == 0, sampled_in=float(chance.uniform(1, 1e12))) for n in range(2_000)]
+    known = weighted(pairs)
+    assert len(known.group_weights) <= WEIGHTS_MAX
+    assert known.weight.sum() == pytest.approx(sum(pair.sampled_in for pair in pairs))
+    rates_found = at(of([*pairs, flag(0.9)]), 0.7).precision
+    true = sum(pair.sampled_in for pair in pairs if pair.right) / sum(pair.sampled_in for pair in pairs)
+    assert rates_found.value == pytest.approx(true, abs=0.02)
+
+
+def test_a_million_pairs_need_no_million_rows_for_each_threshold() -> None:
+    """The memory for it is that of the pairs."""
+    pairs = [flag(0.75 + n / 1_000, right=n > 40, pairs=3_600) for n in range(250)]
+    pairs += [miss(0.6 + n / 1_000, right=n > 110, pairs=600) for n in range(150)]
+    tracemalloc.start()
+    try:
+        found = of(pairs)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (
+        found.counts.flags_right
+        + found.counts.flags_wrong
+        + found.counts.near_misses_right
+        + found.counts.near_misses_wrong
+        == 990_000
+    )
+    assert most_bytes < 250 << 20

@@ -1,0 +1,84 @@
+"""Pairs that are alike, counted: for thresholds, where a million rows are too many."""
+
+from collections import Counter
+
+import pytest
+
+from consumer.reviews import export, review_counts
+from consumer.reviews.database import Database
+from consumer.reviews.decisions import decide
+from consumer.reviews.review_counts import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
+from tests.unit.reviews.made import (
+    NOW_MS,
+    add,
+    add_missed,
+    add_person,
+    flag_ids,
+    flagged,
+    near_miss,
+    read,
+    released,
+    written,
+)
+
+
+def fill(database: Database) -> None:
+    """Flags and near misses of several sources, most of them decided."""
+    person = add_person(database, "Ann").person_id
+    for number in range(12):
+        sources = (f"s{number % 3}", "wire") if number % 4 else (None, None)
+        flag = flagged(f"a{number}", "o", similarity=0.8 + number % 2 / 10, sources=sources, at_ms=NOW_MS + number)
+        add(database, flag)
+        if number == 11:
+            add(database, released(flag))
+    add(database, flagged("unverified", "o", similarity=None), flagged("open", "o", similarity=None))
+    add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=10.0 + number % 2) for number in range(4)))
+    ids = flag_ids(database)
+    written(database, decide, ids[:5], person, "right", "", NOW_MS, 0)
+    written(database, decide, ids[5:9], person, "wrong", "", NOW_MS, 0)
+    written(database, decide, ids[12:13], person, "wrong", "", NOW_MS, 0)
+    written(database, decide, ids[-3:-1], person, "right", "", NOW_MS, 0)
+
+
+def test_counts_are_those_of_the_pairs(database: Database) -> None:
+    """As the export has them, one by one; those without a similarity are counted apart."""
+    fill(database)
+    with database.reading() as connection:
+        pairs = list(export.pairs(connection))
+    expected = Counter(
+        (pair.kind, pair.similarity, pair.decision, pair.sampled_in) for pair in pairs if pair.similarity is not None
+    )
+    counted = read(database, pair_counts)
+    found: Counter[object] = Counter()
+    for each in counted:
+        found[each.kind, each.similarity, each.decision, each.sampled_in] += each.pairs
+    assert found == expected
+    assert (min(each.first_ms for each in counted), max(each.last_ms for each in counted)) == (NOW_MS, NOW_MS + 11)
+    assert read(database, without_similarity) == 1
+
+
+def test_sources_have_the_reviews_of_their_later_articles(database: Database) -> None:
+    """Most first; the counts of one are of its own pairs."""
+    fill(database)
+    with database.reading() as connection:
+        pairs = [pair for pair in export.pairs(connection) if pair.similarity is not None]
+    decided = Counter(pair.source or "" for pair in pairs if pair.decision)
+    sources = read(database, reviews_by_source)
+    assert {each.name: each.reviews for each in sources} == decided
+    assert [each.reviews for each in sources] == sorted(decided.values(), reverse=True)
+    for source in sources:
+        if source.source_id is not None:
+            counts = read(database, pair_counts, source.source_id)
+            assert sum(each.pairs for each in counts) == sum(pair.source == source.name for pair in pairs)
+
+
+def test_pairs_that_differ_in_too_many_ways_are_not_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can make a page hold a million rows."""
+    add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=1.0 + number) for number in range(4)))
+    monkeypatch.setattr(review_counts, "ROWS_MAX", 3)
+    with pytest.raises(TooManyDifferent, match="more than 3 ways"):
+        read(database, pair_counts)
+    monkeypatch.setattr(review_counts, "ROWS_MAX", 4)
+    assert len(read(database, pair_counts)) == 4
