@@ -10,10 +10,11 @@ from consumer.console.roles import OpenRoute, Route
 from consumer.console.signing_in import sign_in_routes
 from consumer.console.story_deciding import story_deciding_routes
 from consumer.console.story_pages import story_routes
+from consumer.console.thresholds_page import thresholds_routes
 
 
 def all_routes() -> list[Route | OpenRoute]:
     """Return them."""
-    flags = [*queue_routes(), *flag_routes(), *deciding_routes()]
+    flags = [*queue_routes(), *flag_routes(), *deciding_routes(), *thresholds_routes()]
     stories = [*story_routes(), *story_deciding_routes()]
     return [*sign_in_routes(), *flags, *stories, *own_routes(), *people_routes(), *audit_routes()]

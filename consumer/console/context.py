@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.config.sections.console import ConsoleSection
+from consumer.console.kept import Kept
 from consumer.console.rendering import Rendering
+from consumer.console.review_evaluation import Evaluated
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
@@ -56,3 +58,5 @@ class Desk:
     hooks: Hooks
     # What the consumers judge by; None where the configuration does not say it.
     judging: JudgeSettings | None = None
+    # What reviews say of thresholds; None where there is no similarity to judge by.
+    evaluation: Kept[Evaluated] | None = None

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, literal, select
 
 from consumer.reviews.export import DECIDED, Decided
 from consumer.reviews.flag_row import Kind
@@ -10,6 +10,10 @@ from consumer.reviews.tables import FLAGS, SOURCES
 
 ROWS_MAX: Final = 200_000
 """Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
+
+
+# What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.
+_VERIFIED: Final = FLAGS.c.certainty >= 0
 
 
 class TooManyDifferent(Exception):  # noqa: N818  # named for the pairs: nothing failed
@@ -41,25 +45,17 @@ class SourceReviews(NamedTuple):
 
 def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
     """Count all pairs that have a similarity, or those of a source. Raises ``TooManyDifferent``."""
-    alike = (FLAGS.c.kind, FLAGS.c.state, FLAGS.c.similarity, FLAGS.c.sampled_in)
-    query = (
-        select(*alike, func.count(), func.min(FLAGS.c.arrived_ms), func.max(FLAGS.c.arrived_ms))
-        .where(*_verified(source_id))
-        .group_by(*alike)
-        .limit(ROWS_MAX + 1)
-    )
-    rows = connection.execute(query).all()
-    if len(rows) > ROWS_MAX:
+    # Every flag was sent: with nothing else to tell them apart, an index has all that is asked.
+    flags = _alike(connection, "flag", literal(1.0), (), source_id)
+    near_misses = _alike(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
+    if len(flags) + len(near_misses) > ROWS_MAX:
         raise TooManyDifferent
-    return [
-        PairCount(kind, similarity, DECIDED.get(state), sampled_in, pairs, first_ms, last_ms)
-        for kind, state, similarity, sampled_in, pairs, first_ms, last_ms in rows
-    ]
+    return [*flags, *near_misses]
 
 
 def without_similarity(connection: Connection) -> int:
     """Return how many decided pairs have none, since nothing was verified."""
-    unverified = (FLAGS.c.similarity.is_(None), FLAGS.c.state.in_(DECIDED))
+    unverified = (FLAGS.c.certainty < 0, FLAGS.c.state.in_(DECIDED))
     return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
 
 
@@ -68,13 +64,38 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
-        .where(FLAGS.c.similarity.is_not(None), FLAGS.c.state.in_(DECIDED))
+        .where(_VERIFIED, FLAGS.c.state.in_(DECIDED))
         .group_by(FLAGS.c.source_id, SOURCES.c.name)
     )
     found = [SourceReviews(source_id, name or "", reviews) for source_id, name, reviews in connection.execute(query)]
     return sorted(found, key=lambda each: (-each.reviews, each.name))
 
 
-def _verified(source_id: int | None) -> list[ColumnElement[bool]]:
-    of_source = [] if source_id is None else [FLAGS.c.source_id == source_id]
-    return [FLAGS.c.similarity.is_not(None), *of_source]
+def _alike(
+    connection: Connection,
+    kind: Kind,
+    sampled_in: ColumnElement[float],
+    apart: tuple[ColumnElement[float], ...],
+    source_id: int | None,
+) -> list[PairCount]:
+    """Count those of a kind; ``apart`` tells them apart beside state and similarity."""
+    where = [FLAGS.c.kind == kind, _VERIFIED]
+    if source_id is not None:
+        where.append(FLAGS.c.source_id == source_id)
+    query = (
+        select(
+            FLAGS.c.state,
+            FLAGS.c.certainty,
+            sampled_in,
+            func.count(),
+            func.min(FLAGS.c.arrived_ms),
+            func.max(FLAGS.c.arrived_ms),
+        )
+        .where(*where)
+        .group_by(FLAGS.c.state, FLAGS.c.kind, FLAGS.c.certainty, *apart)
+        .limit(ROWS_MAX + 1)
+    )
+    return [
+        PairCount(kind, similarity, DECIDED.get(state), sampled, pairs, first_ms, last_ms)
+        for state, similarity, sampled, pairs, first_ms, last_ms in connection.execute(query)
+    ]

@@ -18,6 +18,7 @@ from consumer.console.intake import Intake, IntakeParts
 from consumer.console.near_miss_intake import NearMissIntake
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
+from consumer.console.review_evaluation import kept_evaluation
 from consumer.console.sending import Sender, SenderParts
 from consumer.console.sources_of import fill_in
 from consumer.judge.settings import JudgeSettings
@@ -102,7 +103,8 @@ class ConsoleServer:
         self._listening = listening_socket(section.listen, needs_token=True, setting="console.listen")
         self._workers = Workers(section.threads, section.requests_max, section.answer_s)
         articles = StoredArticles(opened.reads)
-        desk = Desk(opened.database, section, articles, Rendering(), now_ms, hooks, opened.judging)
+        self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
+        desk = Desk(opened.database, section, articles, Rendering(), now_ms, hooks, opened.judging, self._evaluation)
         probes = Probes(self._why_not_ready, self._metrics.registry, self._health.hanging_threads, self._limited)
         app = build_console(desk, self._workers, probes, is_tls=tls is not None, fixed_person=fixed_person)
         limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
@@ -127,6 +129,8 @@ class ConsoleServer:
                 self._server.run([self._listening])
         finally:
             self._workers.close()
+            if self._evaluation is not None:
+                self._evaluation.close()
 
     def stop(self) -> None:
         """Answer what is in hand, and end; called by another thread."""

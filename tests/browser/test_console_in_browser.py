@@ -5,17 +5,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.command import Command
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from consumer.fingerprint import BlockPlan
+from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods
 from tests.unit.console.desks import Office, office
 from tests.unit.console.newsroom import BEGAN_MS, article
+from tests.unit.console.reviewed import review, whole_figures
 
 pytestmark = pytest.mark.servers
 
@@ -29,13 +33,14 @@ HOSTILE: Final = (
 AXE: Final = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
 COPIES: Final = 4
+JUDGING: Final = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 LONG: Final = "The harbour council votes on a title that does not end, and on a_word_that_does_not_end" + "_either" * 30
 
 
 @pytest.fixture
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """Flags of every kind: plain, Chinese, Arabic, hostile, without title, of a megabyte, without articles."""
-    with office(tmp_path_factory.mktemp("office")) as opened:
+    with office(tmp_path_factory.mktemp("office"), judging=JUDGING) as opened:
         fill(opened)
         yield opened
 
@@ -85,6 +90,7 @@ def ordinary_pages(desk: Office) -> list[str]:
     names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", "/?state=wrong", "/stories", "/sources", "/me"]
+    lists += ["/thresholds"]
     return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
 
 
@@ -317,6 +323,46 @@ def test_axe_finds_nothing(browser: Chrome, desk: Office, scheme: str, language:
             if violations:
                 found[path] = violations
     assert found == {}, json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_reviews_teach_can_be_read_by_all(browser: Chrome, desk: Office, scheme: str, language: str) -> None:
+    """With and without recall, of all sources and of one with a hostile name: for a screen reader, and on a phone."""
+    desk.ann.send("/me/language", language=language)
+    enter(browser, desk)
+    found = {}
+    review(desk, source="press")
+    for source in ("", HOSTILE):
+        if source:
+            review(desk, 0.72, near_misses=80, source=HOSTILE)
+        whole_figures(desk)
+        paths = ["/thresholds", "/thresholds?threshold=0.9&every=1"]
+        paths += [f"/thresholds?{urlencode({'source': source})}"] if source else []
+        with on_a_phone(browser, scheme=scheme):
+            for path in paths:
+                browser.get(f"{desk.served.url}{path}")
+                assert browser.find_elements(By.CSS_SELECTOR, ".curve polyline.precision"), path
+                assert len(browser.find_elements(By.CSS_SELECTOR, ".curve polyline.recall")) == bool(source)
+                assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, path
+                assert browser.execute_script("return window.owned") is None
+                violations = axe(browser)
+                if violations:
+                    found[source, path] = violations
+    assert found == {}, found
+    assert complaints(browser) == []
+
+
+def test_another_threshold_is_chosen_without_scripts(browser: Chrome, desk: Office) -> None:
+    """And the page says what it would change, and the setting for it."""
+    review(desk, near_misses=80)
+    whole_figures(desk)
+    enter(browser, desk, "/thresholds")
+    with without_scripts(browser):
+        browser.get(f"{desk.served.url}/thresholds")
+        Select(browser.find_element(By.ID, "threshold")).select_by_visible_text("0.70")
+        browser.find_element(By.CSS_SELECTOR, ".tools button").click()
+        wait_for(browser, lambda: "similarity_min = 0.7" in browser.find_element(By.CSS_SELECTOR, "pre").text)
 
 
 def axe(browser: Chrome) -> list[tuple[str, str, list[str]]]:

@@ -20,6 +20,7 @@ from consumer.console.app import build_console
 from consumer.console.context import Articles, ArticleView, Desk
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
+from consumer.console.review_evaluation import kept_evaluation
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
@@ -238,7 +239,8 @@ def served(
     opened = database if isinstance(database, Database) else database_in(database)
     heard, clock, registry = hooks or Hooks(), Clock(), CollectorRegistry()
     ConsoleRequestMetrics(Instruments(registry)).listen(heard)
-    desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging)
+    evaluation = kept_evaluation(opened, judging, clock)
+    desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging, evaluation)
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)

@@ -1,0 +1,155 @@
+"""The figures of thresholds and of sources as the page of thresholds writes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from consumer.console.i18n import Language
+from consumer.evaluation.curves import Rate
+from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
+
+SHOWN_EVERY: Final = 5
+"""Percents between the thresholds that are shown unless all are asked for."""
+_WHOLE_FROM: Final = 10
+_PLACES: Final = 3
+
+Mark = Literal["now", "moved", "f1", "precision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What rows are made of: all figures, the points that are marked, and whether ``every`` one is shown."""
+
+    language: Language
+    figures: ReviewFigures
+    reaching: ReviewPoint | None
+    moved: ReviewPoint | None
+    every: bool
+
+
+class ThresholdRow(NamedTuple):
+    """A threshold in the table; a recall that is unknown is ""."""
+
+    threshold: str
+    value: float
+    precision: str
+    precision_interval: str
+    recall: str
+    recall_interval: str
+    f1: str
+    gone: str
+    come: str
+    marks: tuple[Mark, ...]
+
+
+class SourceRow(NamedTuple):
+    """A source in the table, at its configured threshold. ``line`` is where reviewers draw it."""
+
+    name: str
+    reviews: int
+    now: str
+    precision: str
+    recall: str
+    line: "LineText"
+    reaching: str
+
+
+class LineText(NamedTuple):
+    """Where reviewers draw the line: a value with its interval, at most or at least a value, or anywhere."""
+
+    kind: Literal["value", "most", "least", "any"]
+    value: str = ""
+    interval: str = ""
+
+
+def threshold_rows(rows: Rows) -> list[ThresholdRow]:
+    """Return the rows of the table: those of every fifth percent, and all that are marked."""
+    found = []
+    for point in rows.figures.points:
+        marks = _marks(rows, point)
+        if rows.every or marks or round(point.threshold * 100) % SHOWN_EVERY == 0:
+            found.append(_row(rows.language, point, marks))
+    return found
+
+
+def source_rows(language: Language, sources: Sequence[ReviewFigures], precision: float) -> list[SourceRow]:
+    """Return the rows of the table of sources."""
+    return [_source_row(language, figures, precision) for figures in sources]
+
+
+def line_text(language: Language, figures: ReviewFigures) -> LineText:
+    """Return where reviewers draw the line; an end of its interval at 0 or 1 is open."""
+    line = figures.line
+    if line.low <= 0 and line.high >= 1:
+        return LineText("any")
+    if line.low <= 0:
+        return LineText("most", language.decimal(line.high, _PLACES))
+    if line.high >= 1:
+        return LineText("least", language.decimal(line.low, _PLACES))
+    return LineText("value", language.decimal(line.value, _PLACES), _span(language, line.low, line.high))
+
+
+def count_text(language: Language, count: float) -> str:
+    """Return a count that is an estimate: with a decimal place only where it is small."""
+    if count >= _WHOLE_FROM or count == round(count):
+        return language.number(round(count))
+    return language.decimal(count, 1)
+
+
+def rate_text(language: Language, rate: Rate) -> str:
+    """Return a rate, a dash where there is nothing to count."""
+    return "–" if rate.value is None else language.decimal(rate.value, _PLACES)
+
+
+def interval_text(language: Language, rate: Rate) -> str:
+    """Return the interval of a rate."""
+    return "–" if rate.value is None else _span(language, rate.low, rate.high)
+
+
+def _row(language: Language, point: ReviewPoint, marks: tuple[Mark, ...]) -> ThresholdRow:
+    return ThresholdRow(
+        threshold=threshold_text(language, point.threshold),
+        value=point.threshold,
+        precision=rate_text(language, point.precision),
+        precision_interval=interval_text(language, point.precision),
+        recall="" if point.recall is None else rate_text(language, point.recall),
+        recall_interval="" if point.recall is None else interval_text(language, point.recall),
+        f1="" if point.f1 is None else language.decimal(point.f1, _PLACES),
+        gone=count_text(language, point.change.gone),
+        come=count_text(language, point.change.come),
+        marks=marks,
+    )
+
+
+def threshold_text(language: Language, threshold: float) -> str:
+    """Return a threshold: a whole percent with two places, others with all that they have."""
+    return language.decimal(threshold, max(len(f"{threshold:g}".partition(".")[2]), 2))
+
+
+def _marks(rows: Rows, point: ReviewPoint) -> tuple[Mark, ...]:
+    marked: tuple[tuple[Mark, ReviewPoint | None], ...] = (
+        ("moved", rows.moved),
+        ("f1", rows.figures.best_f1),
+        ("precision", rows.reaching),
+    )
+    now: tuple[Mark, ...] = ("now",) if point.threshold == rows.figures.now else ()
+    return now + tuple(mark for mark, other in marked if other is not None and other.threshold == point.threshold)
+
+
+def _source_row(language: Language, figures: ReviewFigures, precision: float) -> SourceRow:
+    counts = figures.counts
+    now = next(point for point in figures.points if point.threshold == figures.now)
+    reaching = greatest_recall(figures.points, precision)
+    return SourceRow(
+        name=figures.source or "",
+        reviews=counts.flags_right + counts.flags_wrong + counts.near_misses_right + counts.near_misses_wrong,
+        now=threshold_text(language, figures.now),
+        precision=interval_text(language, now.precision),
+        recall="" if now.recall is None else interval_text(language, now.recall),
+        line=line_text(language, figures),
+        reaching="" if reaching is None else threshold_text(language, reaching.threshold),
+    )
+
+
+def _span(language: Language, low: float, high: float) -> str:
+    return f"{language.decimal(low, _PLACES)}–{language.decimal(high, _PLACES)}"

@@ -1,0 +1,209 @@
+"""The page that shows what reviews teach."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from consumer.console import review_evaluation, thresholds_page
+from consumer.console.threshold_curve import HEIGHT, WIDTH, curve_of
+from consumer.evaluation.review_figures import figures
+from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.fingerprint import BlockPlan
+from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.reviews import review_counts
+from consumer.reviews.database import DatabaseUnavailable
+from tests.unit.console.desks import Office, Page, office, page
+from tests.unit.console.newsroom import article
+from tests.unit.console.reviewed import review, whole_figures
+
+HOSTILE = "<b>\"'\u202e]\x1b[2J\n[judge]"
+JUDGING = JudgeSettings(
+    plan=BlockPlan.named("4x16"), scheme_digest="", sources={"strict": SourceRule(similarity_min=0.9)}
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Office]:
+    """A console whose consumers flag from 0.75 on, and from 0.9 on in one source."""
+    with office(tmp_path, judging=JUDGING) as opened:
+        yield opened
+
+
+def toml(desk: Office, **query: object) -> dict[str, object]:
+    """The setting that a page offers."""
+    (text,) = [node.text() for node in page(desk.ann, f"/thresholds?{urlencode(query)}").all("pre")]
+    return tomllib.loads(text)
+
+
+def row_of(opened: Page, threshold: str) -> list[str]:
+    """The cells of a threshold in the table."""
+    rows = [[" ".join(cell.text().split()) for cell in row.css("th, td")] for row in opened.all("tbody tr")]
+    return next(row for row in rows if row[0] == threshold)
+
+
+def test_nothing_was_reviewed_yet(desk: Office) -> None:
+    """The page says so, and how many pairs wait."""
+    desk.room.flag(article("b", "B", "x"), article("a", "A", "x"))
+    opened = page(desk.ann, "/thresholds")
+    assert "Nobody has decided about any pair yet." in opened.answer.shown
+    assert "1 pair in the queue" in opened.texts(".empty a")
+    assert opened.all("svg") == []
+
+
+def test_flags_alone_say_nothing_of_recall(desk: Office) -> None:
+    """Why, and what to do: switch near misses on, or look at those that are there."""
+    review(desk)
+    opened = whole_figures(desk)
+    shown = opened.answer.shown
+    assert "Recall is unknown: only flags were reviewed" in shown
+    assert "Thresholds below 0.75 cannot be judged." in shown
+    assert "kafka.near_miss_share = 0.01" in shown
+    assert "80 right, 20 wrong" in shown
+    assert opened.all("polyline.recall") == []
+    assert row_of(opened, "0.75") == ["0.75", "0.800", "0.713–0.869", "unknown", "–", "–", "0", "0", "now"]
+    assert opened.texts("select[name=threshold] option")[0] == "0.75"
+    desk.room.near_miss(article("n", "N", "x"), article("m", "M", "y"), 0.7)
+    assert "Decide about the 1 near miss in the queue." in page(desk.ann, "/thresholds").texts(".notice a")
+
+
+def test_with_near_misses_everything_is_known(desk: Office) -> None:
+    """The line, both rates of each threshold, and what another one would change, a day."""
+    review(desk, 0.7, near_misses=60)
+    opened = whole_figures(desk)
+    shown = opened.answer.shown
+    assert (
+        "People call two articles the same from a similarity of 0.699 (0.695–0.702) on. The threshold is 0.75." in shown
+    )
+    assert "20 the same article, 40 different articles" in shown
+    assert len(opened.all(".curve polyline.recall")) == 1
+    # A near miss stands for a hundred: 20 of them are copies that were missed.
+    row = row_of(opened, "0.70")
+    assert (row[1], row[3], row[5:]) == (
+        "1.000",
+        "1.000",
+        ["1.000", "0", "2,000", "shown above best F1 precision 0.995"],
+    )
+    assert "Flags that would come 200 a day, 0 of them wrong" in shown
+    assert tomllib.loads(opened.all("pre")[0].text()) == {"judge": {"similarity_min": 0.7}}
+    label = " ".join(opened.texts("svg title, svg desc"))
+    assert "At 0.75, the threshold now, precision is 1.000. Recall is 0.048." in label
+
+
+def test_any_threshold_can_be_asked_for(desk: Office) -> None:
+    """Also one above the present one; that one itself changes nothing, and those that nobody can judge are refused."""
+    review(desk, near_misses=60)
+    whole_figures(desk)
+    opened = page(desk.ann, "/thresholds?threshold=0.9&precision=0.8")
+    assert "With 0.90 instead of 0.75" in opened.texts("h3")
+    assert "Flags that would go 6 a day, 2 of them wrong" in opened.answer.shown
+    assert toml(desk, threshold=0.9) == {"judge": {"similarity_min": 0.9}}
+    assert opened.texts("select[name=precision] option[selected]") == ["0.8"]
+    assert "That is the threshold as it is." in page(desk.ann, "/thresholds?threshold=0.75").answer.shown
+    for query, said in (
+        ("threshold=0.2", "only for whole percents from 0.60 to 0.99"),
+        ("threshold=nan", "threshold is not a number."),
+        ("precision=2", "precision is a share, from 0 to 1."),
+    ):
+        answer = desk.ann.get(f"/thresholds?{query}")
+        assert (answer.status, said in answer.shown) == (400, True)
+    every = page(desk.ann, opened.link("Every threshold"))
+    assert len(every.texts("tbody")[0].split("0.")) > len(opened.texts("tbody")[0].split("0."))
+    assert "With 0.90 instead of 0.75" in every.texts("h3")
+
+
+def test_sources_have_figures_of_their_own(desk: Office) -> None:
+    """Those with enough reviews; a rule for one is only ever stricter, and a hostile name stays a name."""
+    review(desk, 0.8, near_misses=60, source=HOSTILE)
+    review(desk, 0.72, near_misses=60, source="strict", flags=80)
+    review(desk, source="few", flags=10)
+    opened = whole_figures(desk)
+    assert opened.texts("table")[1].count("0.") > 6
+    assert "1 source has too few reviews for figures of its own." in opened.answer.shown
+    assert not {"\u202e", "\x1b"} & set(opened.answer.text)
+    of_hostile = page(desk.ann, next(href for href in opened.hrefs("table a") if "%3Cb%3E" in href))
+    assert "80 right, 20 wrong" in of_hostile.answer.shown
+    assert toml(desk, source=HOSTILE, threshold=0.85) == {"rules": {HOSTILE: {"similarity_min": 0.85}}}
+    lower = page(desk.ann, f"/thresholds?{urlencode({'source': HOSTILE, 'threshold': 0.7})}")
+    assert "can only be stricter" in lower.answer.shown
+    assert lower.all("pre") == []
+    strict = page(desk.ann, "/thresholds?source=strict")
+    assert "The threshold is 0.90." in strict.answer.shown
+    # Flags from before it was raised are below it.
+    assert strict.hrefs("table a")[0].startswith("/thresholds?source=strict")
+    answer = desk.ann.get("/thresholds?source=few")
+    assert answer.status == 404
+    assert "too few reviews" in answer.shown
+
+
+def test_what_takes_long_is_not_waited_for(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says so, and has the figures when they are there."""
+    review(desk)
+    monkeypatch.setattr(thresholds_page, "WAIT_S", 0.0)
+    opened = page(desk.ann, "/thresholds")
+    assert "The figures are being computed" in opened.answer.shown
+    assert opened.link("Look again") == "/thresholds"
+    assert "As of 24 Nov 2025, 16:00:00 UTC" in whole_figures(desk).answer.shown
+
+
+def test_pairs_that_differ_in_too_many_ways_are_for_the_command(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page stays small, and says what to do."""
+    review(desk)
+    monkeypatch.setattr(review_counts, "ROWS_MAX", 20)
+    opened = page(desk.ann, "/thresholds")
+    assert "Export them with dupwatch reviews , and read them with dupwatch evaluate --reviews ." in opened.answer.shown
+
+
+def test_plain_simhash_has_no_threshold_to_learn_about(tmp_path: Path) -> None:
+    """Nor has a console that does not know what consumers judge by."""
+    plain = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="", verify=False, lane1=False)
+    for judging in (plain, None):
+        folder = tmp_path / str(judging is None)
+        folder.mkdir()
+        with office(folder, judging=judging) as opened:
+            assert "judge by fingerprints alone" in page(opened.ann, "/thresholds").answer.shown
+
+
+def test_pairs_without_similarity_are_left_out(desk: Office) -> None:
+    """And counted."""
+    review(desk)
+    row = desk.room.flag(article("b", "B", "x"), article("a", "A", "x"), None)
+    desk.ann.send(f"/flags/{row.flag_id}/decide", f"/flags/{row.flag_id}", decision="wrong")
+    shown = whole_figures(desk, left_out=1).answer.shown
+    assert "Left out, without a similarity 1" in shown
+    assert "80 right, 20 wrong" in shown
+
+
+def test_the_page_of_a_database_that_is_away(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every other page."""
+
+    def away(*_: object) -> object:
+        raise DatabaseUnavailable("gone")
+
+    monkeypatch.setattr(review_evaluation, "pair_counts", away)
+    answer = desk.ann.get("/thresholds")
+    assert answer.status == 503
+    assert "The database of the console does not answer." in answer.shown
+
+
+def test_the_curve_stays_within_its_picture() -> None:
+    """Whatever the figures are: one threshold, none flagged, a line beyond everything, huge weights."""
+    pairs = [
+        [ReviewedPair("flag", 0.99, right=True)],
+        [ReviewedPair("flag", 0.5, right=False)] * 3,
+        [ReviewedPair("near_miss", 0.1, right=True, sampled_in=1e12), ReviewedPair("flag", 0.999, right=False)],
+        [ReviewedPair("near_miss", 0.0, right=False), ReviewedPair("near_miss", 0.7499, right=True)],
+    ]
+    for now in (0.0, 0.75, 0.99, 1.0):
+        for each in pairs:
+            drawn = curve_of(figures(None, each, now, 0.9))
+            shapes = [drawn.precision, *([drawn.recall] if drawn.recall else [])]
+            places = [place for shape in shapes for place in (shape.band + " " + shape.line).split()]
+            for place in places:
+                x, y = map(float, place.split(","))
+                assert drawn.left <= x <= drawn.right <= WIDTH
+                assert drawn.top <= y <= drawn.bottom <= HEIGHT
+            assert drawn.left <= drawn.now <= drawn.right
+            assert drawn.reviewers.width >= 1
