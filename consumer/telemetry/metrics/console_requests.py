@@ -22,6 +22,7 @@ ConsoleRoute = Literal[
     "/stories/{story_id:int}/decide",
     "/stories/{story_id:int}/undo",
     "/sources",
+    "/thresholds",
     "/sign-in",
     "/sign-out",
     "/me",

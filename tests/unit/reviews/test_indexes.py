@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from consumer.reviews import attempts, audit, queue, sending, sessions, stories
+from consumer.reviews import attempts, audit, queue, review_counts, sending, sessions, stories
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.discussion import add_note, history, looking
@@ -120,6 +120,32 @@ def looked_at(connection: Connection) -> None:
     unannounced(connection, 5)
     audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)
     list(pairs(connection))
+
+
+def counted(connection: Connection) -> None:
+    """Count what thresholds are judged by."""
+    review_counts.pair_counts(connection)
+    review_counts.pair_counts(connection, 1)
+    review_counts.reviews_by_source(connection)
+    review_counts.without_similarity(connection)
+
+
+def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: Database) -> None:
+    """Every flag is counted, but neither is its row read for it, nor are similarities sorted."""
+    statements = heard(kept)
+    read(kept, counted)
+    selects = [each for each in statements.items() if each[0].startswith("SELECT")]
+    assert len(selects) == 6
+    for statement, parameters in selects:
+        with kept.reading() as connection:
+            said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+        of_flags = [each for each in said if each.split()[1] == "flags"]
+        # How near misses were sampled is not in it, and they are few.
+        is_covered = "flags.sampled_in" not in statement
+        assert of_flags
+        assert all("INDEX" in each and ("COVERING" in each or not is_covered) for each in of_flags), said
+        if statement.startswith("SELECT flags.certainty") and is_covered:
+            assert not any("B-TREE FOR GROUP BY" in each for each in said), (statement, said)
 
 
 def test_rows_are_found_by_index(kept: Database) -> None:

@@ -1,0 +1,92 @@
+"""What the second source of a console reports, beside the first one."""
+
+from consumer.lifecycle.turns import ThreadTurned
+from consumer.model.hooks import Hooks, Outage
+from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.handover import ClientTurned
+from consumer.sources.holds import PartitionsHeld
+from consumer.sources.kafka_client import LagRead
+from consumer.sources.rebalances import Rebalanced
+from consumer.sources.replicas import ReplicasRead
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import ConsoleMetrics
+from consumer.wiring.console_near_misses import NearMissesAssigned, beside
+
+TOPIC = "p.near-misses"
+
+
+class Heard:
+    """Hooks for two sources, and all that reaches them."""
+
+    def __init__(self) -> None:
+        self.hooks = Hooks()
+        self.reported: list[object] = []
+        for kind in (LagRead, Outage, ThreadTurned, ReplicasRead, RecordsDeleted, NearMissesAssigned, ClientTurned,
+                     Rebalanced, PartitionsHeld):  # fmt: skip
+            self.hooks.on(kind, self.reported.append)
+        self.second = beside(self.hooks)
+
+
+def test_the_partitions_of_the_console_are_those_of_flags() -> None:
+    """An alert says that it has none: the topic of near misses must not hide that."""
+    heard = Heard()
+    metrics = ConsoleMetrics()
+    metrics.listen(heard.hooks)
+    heard.hooks.report(Rebalanced("assigned", 2))
+    heard.second.report(Rebalanced("assigned", 6))
+    heard.hooks.report(Rebalanced("lost", 0))
+    heard.second.report(Rebalanced("assigned", 6))
+    assert metrics.registry.get_sample_value("dupwatch_assigned_partitions") == 0
+    assert heard.reported.count(NearMissesAssigned()) == 2
+
+
+def test_the_lag_of_partitions_that_leave_is_over() -> None:
+    """Or an alert would fire for what another console reads."""
+    heard = Heard()
+    metrics = ConsoleMetrics()
+    metrics.listen(heard.hooks)
+    heard.hooks.report(LagRead("p.duplicates", 0, 7))
+    heard.second.report(LagRead(TOPIC, 1, 5_000))
+    lag = {"topic": TOPIC, "partition": "1"}
+    assert metrics.registry.get_sample_value("dupwatch_lag_records", lag) == 5_000
+    heard.second.report(Rebalanced("revoked", 0))
+    assert metrics.registry.get_sample_value("dupwatch_lag_records", lag) == 0
+    of_flags = {"topic": "p.duplicates", "partition": "0"}
+    assert metrics.registry.get_sample_value("dupwatch_lag_records", of_flags) == 7
+
+
+def test_a_client_that_hangs_is_not_hidden_by_the_other() -> None:
+    """Each has a name of its own."""
+    heard, now_s = Heard(), [0.0]
+    health = Health(60, grouped=False, clock=lambda: now_s[0])
+    health.listen(heard.hooks)
+    heard.hooks.report(ClientTurned())
+    heard.second.report(ClientTurned())
+    now_s[0] = 61.0
+    heard.second.report(ClientTurned())
+    assert [each.thread for each in health.hanging_threads()] == ["client"]
+
+
+def test_outages_of_one_source_do_not_end_with_those_of_the_other() -> None:
+    """Held partitions are told as one, since the first source says which of its own are."""
+    heard = Heard()
+    health = Health(60, grouped=False)
+    health.listen(heard.hooks)
+    heard.hooks.report(Outage("source", "brokers", "no route"))
+    heard.second.report(Outage("source", "brokers", None))
+    assert health.why_not_ready() == ["source: no route"]
+    heard.hooks.report(Outage("source", "brokers", None))
+    heard.second.report(PartitionsHeld({(TOPIC, 0): "it cannot be unpacked", (TOPIC, 1): None}))
+    assert health.why_not_ready() == [f"source: {TOPIC}:0 is held: it cannot be unpacked"]
+    assert health.held_partitions() == {}
+    heard.second.report(PartitionsHeld({(TOPIC, 0): None}))
+    assert health.why_not_ready() == []
+
+
+def test_what_is_about_its_topic_is_passed_on() -> None:
+    """Records that were deleted unread, and replicas that are missing."""
+    heard = Heard()
+    gone, behind = RecordsDeleted(3), ReplicasRead(TOPIC, 1)
+    heard.second.report(gone)
+    heard.second.report(behind)
+    assert heard.reported == [gone, behind]
