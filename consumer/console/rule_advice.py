@@ -1,11 +1,8 @@
 """Which rule of the configuration keeps pairs of two sources from being flagged."""
 
-import json
-import re
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-# What TOML takes as it is, but is not to be seen, or turns the text around it.
-_UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
+from consumer.console.toml_text import quoted
 
 
 class Advice(NamedTuple):
@@ -24,19 +21,9 @@ def advice(source: str | None, original_source: str | None) -> Advice | None:
     """
     if not source:
         return None
-    section = f"[rules.{_quoted(source)}]\n"
+    section = f"[rules.{quoted(source)}]\n"
     if source == original_source:
         return Advice("within", source, source, f"{section}within_source = false\n")
     if original_source:
-        return Advice("pair", source, original_source, f"{section}never_with = [{_quoted(original_source)}]\n")
+        return Advice("pair", source, original_source, f"{section}never_with = [{quoted(original_source)}]\n")
     return Advice("source", source, "", f'{section}flag = "never"\n')
-
-
-def _quoted(name: str) -> str:
-    """Return a name as a basic string of TOML, on one line, with escapes for what is not to be seen."""
-    quoted = json.dumps(name, ensure_ascii=False)
-    return _UNSEEN.sub(lambda found: found[0] if found[0].isprintable() else _escape(found[0]), quoted)
-
-
-def _escape(char: str) -> str:
-    return f"\\U{ord(char):08X}"
