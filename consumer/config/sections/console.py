@@ -25,9 +25,9 @@ class ConsoleSection(Section):
     tls_key: Text | None = None
     """The private key of the certificate, in PEM format, without a passphrase."""
     proxy_addresses: tuple[Text, ...] = ()
-    """Addresses of proxies that sign people in, and end TLS."""
+    """Addresses of proxies, which say where requests come from, and whether over TLS."""
     proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] | None = None
-    """The header in which these proxies name the person; without it people sign in with a password."""
+    """The header in which these proxies name the person, if they sign people in; else people have passwords."""
     language: Literal["en", "zh"] | None = None
     """The language of pages for people who chose none; when unset, that of their browser."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
@@ -67,8 +67,8 @@ class ConsoleSection(Section):
     def _settings_fit(self) -> "ConsoleSection":
         if self.tls_key and not self.tls_certificate:
             raise ValueError("tls_key has no effect without tls_certificate")
-        if bool(self.proxy_header) != bool(self.proxy_addresses):
-            raise ValueError("proxy_header goes with proxy_addresses; set both or none")
+        if self.proxy_header and not self.proxy_addresses:
+            raise ValueError("proxy_header needs proxy_addresses: anybody can send a header")
         if self.connections_max <= self.requests_max:
             raise ValueError(
                 f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"

@@ -267,6 +267,17 @@ def test_nobody_is_kept_out_by_others_who_fail_with_their_name(tmp_path: Path) -
         assert guessed(console, "Ann", "10.0.1.1").status == 429
 
 
+def test_behind_a_proxy_that_signs_nobody_in_each_client_has_an_address(tmp_path: Path) -> None:
+    """Who fails behind it slows down nobody else; a name in some header is nobody's."""
+    with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",)) as console:
+        console.add("Ann")
+        assert [guessed(console, "Ann", "10.0.0.1").status for _ in range(3)] == [403, 403, 429]
+        assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
+        named = console.browser().get("/", x_user="Ann", x_forwarded_for="10.0.1.1")
+        assert named.status == 303
+        assert named.header("location").startswith("/sign-in")
+
+
 def test_an_address_is_known_for_a_month(tmp_path: Path) -> None:
     """Then it is one like any other."""
     with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
