@@ -9,6 +9,7 @@ from typing_extensions import override
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
+from storage.hbase.cell_cache import CellCache
 from storage.hbase.failures import damaged
 from storage.hbase.meta import CODE_BYTES_ROW, Meta
 from storage.hbase.opening import check_layout, check_tables
@@ -17,7 +18,6 @@ from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW
 from storage.hbase.seen_texts import SeenTexts
-from storage.hbase.sketch_cache import SketchCache
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
 from storage.planned import Planned, decode_planned
@@ -43,7 +43,7 @@ class HbaseStore(Store):
         self._postings = PostingRows(namespace + b":postings", namespace + b":meta", gateways)
         self._meta = Meta(namespace + b":meta")
         self._seen_texts = SeenTexts(namespace + b":seen")
-        self._sketches = SketchCache(gateways.options.sketches_max)
+        self._sketches = CellCache(gateways.options.sketches_max)
         # None until this process has seen the width of a posting in the store, which never changes then.
         self._layout: PostingLayout | None = None
 
@@ -92,7 +92,9 @@ class HbaseStore(Store):
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
         """Read whole rows: all versions of an id come with each of them."""
         read = self._articles.read(self._gateways.calls("read"), references)
-        self._sketches.note(read)
+        for stored in read:
+            if stored is not None and stored.record.sketch:
+                self._sketches.remember(stored.record.reference, stored.record.sketch)
         return read
 
     @override

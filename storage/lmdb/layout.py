@@ -4,7 +4,8 @@ All numbers are unsigned and big-endian, so that LMDB's byte order is their orde
 """
 
 import struct
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -69,6 +70,8 @@ class _Sketched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sketch: bytes
 
 
+_Decoded = TypeVar("_Decoded", Record, _Sketched)
+
 encode_tombstone: Final = msgspec.msgpack.Encoder().encode
 """Encodes tombstones as ``encode_record`` does records: MessagePack arrays of the fields in their order."""
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
@@ -83,24 +86,15 @@ class UnreadableError(Exception):
 
 def decode_record(reference: bytes, value: bytes) -> Record:
     """Decode the record stored under this reference. Raises ``UnreadableError``."""
-    try:
-        record = _decode_record(value)
-    except _MALFORMED as error:
-        raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
-    if record.reference != reference or len(record.fingerprint) not in POSTING_LAYOUTS:
-        raise UnreadableError(f"the record stored under {reference.hex()} is another one")
+    record = _record(reference, value, _decode_record)
+    if len(record.fingerprint) not in POSTING_LAYOUTS:
+        raise _another_record(reference)
     return record
 
 
 def decode_sketch(reference: bytes, value: bytes) -> bytes:
     """Decode nothing but the sketch of the record stored under this reference. Raises ``UnreadableError``."""
-    try:
-        record = _decode_sketched(value)
-    except _MALFORMED as error:
-        raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
-    if record.reference != reference:
-        raise UnreadableError(f"the record stored under {reference.hex()} is another one")
-    return record.sketch
+    return _record(reference, value, _decode_sketched).sketch
 
 
 def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
@@ -184,6 +178,20 @@ def decode_expiry(key: bytes) -> tuple[int, bytes]:
     """Return the time in milliseconds and the reference in an expiry key."""
     at_ms, reference = _unpack(_EXPIRY, key)
     return at_ms, reference
+
+
+def _record(reference: bytes, value: bytes, decode: Callable[[bytes], _Decoded]) -> _Decoded:
+    try:
+        record = decode(value)
+    except _MALFORMED as error:
+        raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
+    if record.reference != reference:
+        raise _another_record(reference)
+    return record
+
+
+def _another_record(reference: bytes) -> UnreadableError:
+    return UnreadableError(f"the record stored under {reference.hex()} is another one")
 
 
 def _unpack(form: struct.Struct, key: bytes) -> tuple[Any, ...]:
