@@ -6,12 +6,13 @@ states are the same after a topic was read from its beginning again, whatever ca
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, bindparam, case, select, update
 
+from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Verdict
 from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
@@ -23,9 +24,8 @@ from consumer.reviews.storable import is_storable_id
 from consumer.reviews.story_counts import Change, change_stories
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.tally import add_to_tally
+from consumer.text.timestamps import since_1970_ms
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
 _BITS_A_DIGIT: Final = 4
 _LEAST: Final = -1.0
 
@@ -34,23 +34,6 @@ class FlagEvent(NamedTuple):
     """An event of the topic of flags. Sources are None where they could not be read from the store yet."""
 
     verdict: Verdict
-    source: str | None = None
-    original_source: str | None = None
-
-
-class NearMiss(NamedTuple):
-    """A pair just under the threshold, one of ``sampled_in`` such pairs."""
-
-    article_id: str
-    version: str
-    original_id: str
-    original_version: str
-    similarity: float
-    distance: int
-    sampled_in: float
-    truncated: bool
-    arrived_ms: int
-    decided_ms: int
     source: str | None = None
     original_source: str | None = None
 
@@ -123,8 +106,8 @@ def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
     for pair in pairs:
         new = NewFlag(
             kind="near_miss",
-            copy=(pair.article_id, pair.version),
-            original=(pair.original_id, pair.original_version),
+            copy=(pair.id, pair.version),
+            original=(pair.original, pair.original_version),
             cluster=None,
             source=pair.source,
             original_source=pair.original_source,
@@ -133,8 +116,8 @@ def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
             certainty=pair.similarity,
             sampled_in=pair.sampled_in,
             truncated=pair.truncated,
-            arrived_ms=pair.arrived_ms,
-            decided_ms=pair.decided_ms,
+            arrived_ms=_time_ms(pair.arrived_at),
+            decided_ms=_time_ms(pair.decided_at),
         )
         rows.setdefault(new.copy, new)
     return len(insert_new(connection, list(rows.values()), "near_miss"))
@@ -217,7 +200,7 @@ def _certainty(verdict: Verdict) -> float:
 
 
 def _time_ms(timestamp: str) -> int:
-    return (datetime.fromisoformat(timestamp) - _EPOCH) // _MILLISECOND
+    return since_1970_ms(datetime.fromisoformat(timestamp))
 
 
 def _release(connection: Connection, wanted: dict[Version, int]) -> int:

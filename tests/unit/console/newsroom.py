@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from consumer.console.context import ArticleView
+from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Match, Verdict
 from consumer.reviews import queue
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import FlagEvent, NearMiss, add_events, add_near_misses
+from consumer.reviews.flag_events import FlagEvent, add_events, add_near_misses
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 from consumer.text.timestamps import rfc3339
@@ -76,11 +77,11 @@ class Newsroom:
     def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:
         """Store both articles, and the event of a pair just under the threshold."""
         self.hold(copy, original)
-        at_ms = BEGAN_MS + minute * MINUTE_MS
+        at = rfc3339(BEGAN_MS + minute * MINUTE_MS)
         event = NearMiss(
-            article_id=copy.id, version=copy.version, original_id=original.id, original_version=original.version,
-            similarity=similarity, distance=9, sampled_in=20.0, truncated=False, arrived_ms=at_ms, decided_ms=at_ms,
-            source=copy.source, original_source=original.source,
+            id=copy.id, version=copy.version, original=original.id, original_version=original.version,
+            source=copy.source, original_source=original.source, similarity=similarity, threshold=0.75, distance=9,
+            sampled_in=20.0, truncated=False, arrived_at=at, decided_at=at,
         )  # fmt: skip
         self.database.written(lambda c: add_near_misses(c, [event]))
         return self.row(copy.id)

@@ -4,14 +4,16 @@ import re
 import time
 from typing import Final
 
+from consumer.model.near_miss import NearMiss
 from consumer.reviews import people
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, decide
-from consumer.reviews.flag_events import FlagEvent, NearMiss, add_events, add_near_misses
+from consumer.reviews.flag_events import FlagEvent, add_events, add_near_misses
 from consumer.reviews.flag_row import KINDS
 from consumer.reviews.queue import Filters
 from consumer.reviews.queue import page as queue_page
 from consumer.reviews.tally import tally
+from consumer.text.timestamps import rfc3339
 from tests.unit.console.desks import Office, Page, page
 from tests.unit.console.newsroom import BEGAN_MS
 from tests.unit.reviews.made import flagged
@@ -38,9 +40,9 @@ def review(desk: Office, line: float = 0.8, *, near_misses: int = 0, source: str
         add_events(connection, events)
         missed = [
             NearMiss(
-                article_id=f"{source}-n{n}", version="aa", original_id="o", original_version="aa",
-                similarity=0.6 + 0.15 * n / near_misses, distance=9, sampled_in=100.0, truncated=False,
-                arrived_ms=BEGAN_MS, decided_ms=BEGAN_MS, source=source, original_source="wire",
+                id=f"{source}-n{n}", version="aa", original="o", original_version="aa", source=source,
+                original_source="wire", similarity=0.6 + 0.15 * n / near_misses, threshold=0.75, distance=9,
+                sampled_in=100.0, truncated=False, arrived_at=rfc3339(BEGAN_MS), decided_at=rfc3339(BEGAN_MS),
             )
             for n in range(near_misses)
         ]  # fmt: skip

@@ -6,10 +6,11 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, delete, func, select, update
 
+from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Released, Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import Added, FlagEvent, NearMiss, add_events, add_near_misses
+from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
 from consumer.reviews.tally import tally
@@ -83,8 +84,11 @@ def released(flag: FlagEvent, *, at_ms: int = NOW_MS + 1_000) -> FlagEvent:
 
 def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_in: float = 20.0) -> NearMiss:
     """A sampled pair."""
-    truncated = False
-    return NearMiss(article, "aa", original, "aa", similarity, 9, sampled_in, truncated, NOW_MS, NOW_MS + 5, "a", "b")
+    return NearMiss(
+        id=article, version="aa", original=original, original_version="aa", source="a", original_source="b",
+        similarity=similarity, threshold=0.8, distance=9, sampled_in=sampled_in, truncated=False,
+        arrived_at=rfc3339(NOW_MS), decided_at=rfc3339(NOW_MS + 5),
+    )  # fmt: skip
 
 
 def add(database: Database, *events: FlagEvent) -> Added:
