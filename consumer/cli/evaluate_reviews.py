@@ -179,12 +179,10 @@ def _sources(found: ReviewEvaluation) -> Table:
     for name in ("reviews", "now", "precision 95 %", "recall 95 %", "line", "P"):
         table.add_column(name, justify="right", no_wrap=True)
     for figures in found.sources:
-        counts = figures.counts
-        reviews = counts.flags_right + counts.flags_wrong + counts.near_misses_right + counts.near_misses_wrong
-        at_now = next(point for point in figures.points if point.threshold == figures.now)
+        at_now = figures.at_now
         table.add_row(
             render.plain(figures.source or ""),
-            f"{reviews:,}",
+            f"{figures.counts.reviews:,}",
             f"{figures.now:g}",
             interval(at_now.precision),
             "unknown" if at_now.recall is None else interval(at_now.recall),

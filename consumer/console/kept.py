@@ -67,8 +67,8 @@ class Kept(Generic[Found]):
                     self._changed.notify_all()
                     if self._is_closed:
                         return
-        except Exception as raised:  # noqa: BLE001  # it is raised to whoever asks
-            log.warning("The %s thread found nothing: %s", self._name, raised)
+        except Exception as raised:  # it is raised to whoever asks
+            log.warning("The thread %s failed: %s", self._name, raised, exc_info=raised)
             error = raised
         finally:
             ended_s = time.monotonic()

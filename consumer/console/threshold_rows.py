@@ -137,12 +137,11 @@ def _marks(rows: Rows, point: ReviewPoint) -> tuple[Mark, ...]:
 
 
 def _source_row(language: Language, figures: ReviewFigures, precision: float) -> SourceRow:
-    counts = figures.counts
-    now = next(point for point in figures.points if point.threshold == figures.now)
+    now = figures.at_now
     reaching = greatest_recall(figures.points, precision)
     return SourceRow(
         name=figures.source or "",
-        reviews=counts.flags_right + counts.flags_wrong + counts.near_misses_right + counts.near_misses_wrong,
+        reviews=figures.counts.reviews,
         now=threshold_text(language, figures.now),
         precision=interval_text(language, now.precision),
         recall="" if now.recall is None else interval_text(language, now.recall),

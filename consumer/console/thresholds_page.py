@@ -93,7 +93,7 @@ def show_thresholds(asked: Asked) -> Response:
         moved=moved,
         shows_every=rows.every,
         near_misses_open=near_misses_open,
-        now_point=next(point for point in figures.points if point.threshold == figures.now),
+        now_point=figures.at_now,
         line=line_text(asked.language, figures),
         threshold_of=partial(threshold_text, asked.language),
         rate_of=partial(rate_text, asked.language),

@@ -64,6 +64,11 @@ class ReviewCounts(msgspec.Struct, frozen=True):
     near_misses_wrong: int
     open: int
 
+    @property
+    def reviews(self) -> int:
+        """Pairs that were reviewed."""
+        return self.flags_right + self.flags_wrong + self.near_misses_right + self.near_misses_wrong
+
 
 class ReviewFigures(msgspec.Struct, frozen=True):
     """All figures for one source, or for all where ``source`` is None.
@@ -82,6 +87,11 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     points: tuple[ReviewPoint, ...]
     best_f1: ReviewPoint | None
     reaching: ReviewPoint | None
+
+    @property
+    def at_now(self) -> ReviewPoint:
+        """The figures of the configured threshold."""
+        return next(point for point in self.points if point.threshold == self.now)
 
     @property
     def recall_known(self) -> bool:
