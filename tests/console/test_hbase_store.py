@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.command import FAST, run_process, text, wait_for
 from tests.console.consoles import consoling, sqlite_place
-from tests.console.test_whole_way import clean, flagged, judged, signed_in
+from tests.console.test_whole_way import check_made_again, clean, flagged, judged, judged_and_released, signed_in
 from tests.kafka.reading import delete_records
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, read_all
@@ -60,23 +60,8 @@ def test_a_lost_database_is_made_again_from_hbase(
 ) -> None:
     """All flags and releases of the window, with their sources, though the topic of flags is gone."""
     store = f"hbase://{hbase_address}/{hbase_namespace}"
-    place = sqlite_place(tmp_path)
-    judged(topics, store, tmp_path, [(f"a{number}", article(text(1), source="wire")) for number in range(5)], 5)
-    with consoling(topics, store, place, tmp_path) as console:
-        signed_in(console, place)
-        wait_for(lambda: len(console.open_flags()) == 4)
-        assert console.decide(console.open_flags()[0], "wrong") == 303
-        wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 1)
-        assert console.stop() == 0, console.log.read_text()
+    judged_and_released(topics, store, sqlite_place(tmp_path), tmp_path)
     for partition in range(topics.partitions):
         there = sum(message.partition == partition for message in read_all(topics, topics.sink("duplicates")))
         delete_records(topics.address, topics.sink("duplicates"), partition, there)
-    (tmp_path / "other").mkdir()
-    other = sqlite_place(tmp_path / "other")
-    with consoling(topics, store, other, tmp_path, "--rebuild", "store", group=f"{topics.prefix}-other") as console:
-        console.wait_ready()
-        wait_for(lambda: console.metric('dupwatch_console_flags{state="released"}') == 1)
-        wait_for(lambda: console.metric('dupwatch_console_flags{state="open"}') == 3)
-        signed_in(console, other)
-        assert console.get("/?source=wire").shown.count("wire") >= 3
-        assert console.stop() == 0, console.log.read_text()
+    check_made_again(topics, store, tmp_path, "--rebuild", "store", group=f"{topics.prefix}-other")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,32 @@ def signed_in(console: Running, place: Place, name: str = "Ann", role: str = "ad
     password = add_person(place, name, role)
     console.wait_ready()
     assert console.sign_in(name, password).status == 303
+
+
+def judged_and_released(topics: Topics, store: str, place: Place, folder: Path) -> None:
+    """Judge five articles with one text, and release one of the four flags; both are in the topic of flags."""
+    judged(topics, store, folder, [(f"a{number}", article(text(1), source="wire")) for number in range(5)], 5)
+    with consoling(topics, store, place, folder) as console:
+        signed_in(console, place)
+        wait_for(lambda: len(console.open_flags()) == 4)
+        assert console.decide(console.open_flags()[0], "wrong") == 303
+        wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 1)
+        wait_for(lambda: console.metric('dupwatch_console_events_total{kind="release"}') == 1)
+        assert console.stop() == 0, console.log.read_text()
+
+
+def check_made_again(topics: Topics, store: str, folder: Path, *rebuild: str, group: str | None = None) -> None:
+    """Fail unless a console with a database of its own gets these flags and the release, with their sources."""
+    (folder / "other").mkdir()
+    other = sqlite_place(folder / "other")
+    settings: dict[str, Any] = {} if group is None else {"group": group}
+    with consoling(topics, store, other, folder, *rebuild, **settings) as console:
+        console.wait_ready()
+        wait_for(lambda: console.metric('dupwatch_console_flags{state="released"}') == 1)
+        wait_for(lambda: console.metric('dupwatch_console_flags{state="open"}') == 3)
+        signed_in(console, other)
+        assert console.get("/?source=wire").shown.count("wire") >= 3
+        assert console.stop() == 0, console.log.read_text()
 
 
 def test_wrong_is_released_everywhere(topics: Topics, place: Place, tmp_path: Path) -> None:
@@ -131,23 +158,8 @@ def test_a_lost_database_is_made_again(topics: Topics, tmp_path: Path, origin: s
     """From the beginning of the topic, or from the store: flags and releases are as before, with their sources."""
     place = sqlite_place(tmp_path)
     store = f"lmdb:{tmp_path / 'store'}"
-    judged(topics, store, tmp_path, [(f"a{number}", article(text(1), source="wire")) for number in range(5)], 5)
-    with consoling(topics, store, place, tmp_path) as console:
-        signed_in(console, place)
-        wait_for(lambda: len(console.open_flags()) == 4)
-        assert console.decide(console.open_flags()[0], "wrong") == 303
-        wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 1)
-        wait_for(lambda: console.metric('dupwatch_console_events_total{kind="release"}') == 1)
-        assert console.stop() == 0, console.log.read_text()
-    (tmp_path / "other").mkdir()
-    other = sqlite_place(tmp_path / "other")
-    with consoling(topics, store, other, tmp_path, "--rebuild", origin) as console:
-        console.wait_ready()
-        wait_for(lambda: console.metric('dupwatch_console_flags{state="released"}') == 1)
-        wait_for(lambda: console.metric('dupwatch_console_flags{state="open"}') == 3)
-        signed_in(console, other)
-        assert console.get("/?source=wire").shown.count("wire") >= 3
-        assert console.stop() == 0, console.log.read_text()
+    judged_and_released(topics, store, place, tmp_path)
+    check_made_again(topics, store, tmp_path, "--rebuild", origin)
 
 
 def test_what_is_away_is_told_and_comes_back(
