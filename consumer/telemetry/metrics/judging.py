@@ -32,7 +32,7 @@ POSTINGS_READ: Final = Measure("dupwatch_postings_read_total", "counter", "Posti
 SKETCH_READS: Final = Measure(
     "dupwatch_sketch_reads_total",
     "counter",
-    "Sketches that the store knew for less than a read, of candidates of articles with many.",
+    "Sketches of candidates that the store returned without reading the candidates.",
     "sketches",
 )
 RECORD_READS: Final = Measure("dupwatch_record_reads_total", "counter", "Records read from the store.", "records")
