@@ -67,7 +67,10 @@ class TopicReleases(ReleasePort):
             self._known = known_origins(self._config, stored, self._proceed, has_times=self._has_times)
         except SourceError as error:
             # Each release looks for its own then, and says what became of it.
-            log.warning("The records of released articles could not be found all at once, so each is looked for alone: %s", error)
+            log.warning(
+                "The records of released articles could not be found all at once, so each is looked for alone: %s",
+                error,
+            )
             self._known = None
 
     def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
