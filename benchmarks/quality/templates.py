@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.quality.frames import GROUPS, LANGUAGES, Frame, fill, frames, rewrite
+from benchmarks.quality.frames import GROUPS, LANGUAGES, Frame, Language, fill, frames, rewrite
 from benchmarks.quality.score import Rate, wilson
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme
 from consumer.judge.comparison import compare
@@ -91,13 +91,17 @@ def settings(threshold: float, lexicon: Lexicon) -> JudgeSettings:
 def make_pairs(which: Frames, wanted: int, seed: int, lexicon: Lexicon) -> Pairs:
     """Make pairs until this many template pairs are near without a guard, all frames in turn, as the seed has it."""
     random = Random(f"{which.value} {seed}")
-    chosen = [frame for frame in frames() if frame.number % 2 == (which is Frames.HELD_OUT)]
+    chosen = frames_of(which)
     judged_by = settings(0.0, lexicon)
     fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
     pairs = Pairs([], 0, [], [])
     for start in count(0, _ROUND):
         texts = [_texts(chosen[number % len(chosen)], random) for number in range(start, start + _ROUND)]
-        columns = [_stored(column, texts, judged_by, fingerprinter) for column in range(4)]
+        languages = [text.frame.language for text in texts]
+        columns = [
+            stored(f"{column}", [text.bodies[column] for text in texts], languages, judged_by, fingerprinter)
+            for column in range(4)
+        ]
         for number, (story, *others) in enumerate(zip(*columns, strict=True)):
             template, rewritten, twice = (Pair(texts[number].frame, story, other) for other in others)
             if near(template, judged_by):
@@ -115,18 +119,25 @@ def _texts(frame: Frame, random: Random) -> _Texts:
     return _Texts(frame, (story.text, other.text, rewrite(story, random).text, rewrite(story, random, 2).text))
 
 
-def _stored(
-    column: int, texts: Sequence[_Texts], judged_by: JudgeSettings, fingerprinter: Fingerprinter
+def frames_of(which: Frames) -> list[Frame]:
+    """Return the frames that the guard was chosen on, or the others."""
+    return [frame for frame in frames() if frame.number % 2 == (which is Frames.HELD_OUT)]
+
+
+def stored(
+    name: str,
+    bodies: Sequence[str],
+    languages: Sequence[Language],
+    judged_by: JudgeSettings,
+    fingerprinter: Fingerprinter,
 ) -> list[Stored]:
-    """The texts of one column as a store would hold them, each under an id of its own."""
-    bodies = [text.bodies[column] for text in texts]
-    languages = [text.frame.language for text in texts]
+    """Return texts as a store would hold them, each under an id of its own that begins with the name."""
     articles = [
-        Article(id=f"{column} {number}", body=body, lang=language)
+        Article(id=f"{name} {number}", body=body, lang=language)
         for number, (body, language) in enumerate(zip(bodies, languages, strict=True))
     ]
     builder = VersionBuilder(judged_by.scheme.name, judged_by.plan, judged_by.lane1)
-    arrivals = [ArrivedAt(column, number) for number in range(len(texts))]
+    arrivals = [ArrivedAt(0, number) for number in range(len(bodies))]
     versions = builder.versions(articles, arrivals, fingerprinter.fingerprint(bodies, languages))
     return [Stored(version.record, None, None) for version in versions]
 

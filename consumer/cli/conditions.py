@@ -6,13 +6,19 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.cli.render import plain
+from consumer.fingerprint import facts_count
 from consumer.judge.comparison import Comparison
-from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.settings import (
+    FACTS_DIFFERING_MIN,
+    FACTS_MISSING_MIN,
+    ONE_BITS_DISTANCE_MAX,
+    JudgeSettings,
+)
 from consumer.store_tools.explanation import gap_ms
 from consumer.store_tools.history import History, how_it_ended, moment
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
-from storage.records import Stored
+from storage.records import Record, Stored
 
 
 def conditions(a: Stored, b: Stored, histories: tuple[History, History], comparison: Comparison,
@@ -37,7 +43,7 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
         ),
         (comparison.found_by_bands, "or found by a sketch band", _bands_text(comparison)),
         (comparison.verified, "similar enough", _similarity_text(comparison, settings)),
-        (comparison.facts_agree, "facts agree", _facts_text(comparison)),
+        (comparison.facts_agree, "facts agree", _facts_text(x, y, comparison)),
     )
     for holds, name, details in rows:
         table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, plain(details))
@@ -97,13 +103,22 @@ def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:
     return f"similarity {similarity}, minimum {comparison.similarity_min:g}"
 
 
-def _facts_text(comparison: Comparison) -> str:
+def _facts_text(x: Record, y: Record, comparison: Comparison) -> str:
     """Return what the fact guard compared."""
     if not comparison.facts_shared_min:
         return "not checked: facts_shared_min is 0"
-    if comparison.facts_shared is None:
-        return "at least one text has no facts"
-    return (
-        f"{comparison.facts_shared:.2f} of the smaller set shared, minimum {comparison.facts_shared_min:g} "
-        f"if {FACTS_DIFFERING_MIN} or more differ"
-    )
+    if x.text_digest == y.text_digest:
+        return "not checked: the normalised texts are equal"
+    counts = f"A has {facts_count(x.facts)} facts, B has {facts_count(y.facts)}"
+    checks = []
+    if comparison.facts_shared is not None:
+        share, least = comparison.facts_shared, comparison.facts_shared_min
+        checks.append(_share_text(share, "smaller", least, f"{FACTS_DIFFERING_MIN} or more differ"))
+    if comparison.facts_shared_of_more is not None and comparison.facts_shared_of_more_min:
+        share, least = comparison.facts_shared_of_more, comparison.facts_shared_of_more_min
+        checks.append(_share_text(share, "larger", least, f"the other lacks {FACTS_MISSING_MIN} or more"))
+    return "; ".join((counts, *checks))
+
+
+def _share_text(share: float, which: str, least: float, condition: str) -> str:
+    return f"{share:.2f} of the {which} set shared, minimum {least:g} if {condition}"

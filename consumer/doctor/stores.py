@@ -8,7 +8,7 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.doctor.finding import Check, Finding, ok, unchecked, warning, wrong
 from consumer.doctor.plan import check_size
-from consumer.judge.settings import JudgeSettings, differences
+from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.wiring import stores
 from storage.checks import StoreCheck, StoreFinding
@@ -73,6 +73,17 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
         yield ok(f"The store is not bound to any settings yet; the first run binds it to {ours.short_digest()}.")
     else:
         yield _settings_finding(stored, ours)
+        yield from _guard_findings(ours)
+
+
+def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
+    thresholds = ours.thresholds_for(*ours.sources)
+    if thresholds.facts_shared_min and not thresholds.facts_shared_of_more_min:
+        yield warning(
+            "The fact guard (facts_shared_min) has revision 1: an article with hardly any facts of its own makes "
+            "others in the same words its duplicates.",
+            f"Fill a new store by revision {FACTS_REVISION} with dupwatch migrate (docs/migration.md).",
+        )
 
 
 def _settings_finding(stored: bytes, ours: JudgeSettings) -> Finding:

@@ -63,24 +63,37 @@ _LATIN_BYTES_A_CHARACTER_BELOW: Final = 1.25
 
 
 class FactOverlap(NamedTuple):
-    """The overlap of two texts' facts: ``fewer`` is the smaller count, ``shared`` how many of these both have.
+    """The overlap of two texts' facts: ``fewer`` and ``more`` are their counts, the others how many of these both have.
 
-    Exact up to ``FACTS_KEPT`` facts, beyond that an estimate whose standard error is at most 0.07 of ``fewer`` if both
-    texts have about as many.
+    Exact up to ``FACTS_KEPT`` facts, beyond that estimates whose standard error is at most 0.07 of their count if both
+    texts have about as many. They are made apart, since the two texts need not have as many hashes to compare.
+    ``shared_of_fewer`` is None if the text with fewer facts has none to compare.
     """
 
     fewer: int
-    shared: float
+    more: int
+    shared_of_fewer: float | None
+    shared_of_more: float
 
     @property
-    def share(self) -> float:
-        """The shared facts as a share of ``fewer``, from 0 to 1."""
-        return self.shared / self.fewer
+    def share_of_fewer(self) -> float | None:
+        """The shared facts as a share of ``fewer``, from 0 to 1; None where there is nothing to compare."""
+        return None if self.shared_of_fewer is None else self.shared_of_fewer / self.fewer
+
+    @property
+    def share_of_more(self) -> float | None:
+        """The shared facts as a share of ``more``, from 0 to 1; None where neither text has facts."""
+        return self.shared_of_more / self.more if self.more else None
 
     @property
     def differing(self) -> float:
-        """How many of the ``fewer`` facts the other text does not have."""
-        return self.fewer - self.shared
+        """How many of the ``fewer`` facts the other text does not have, as far as they can be compared."""
+        return 0 if self.shared_of_fewer is None else self.fewer - self.shared_of_fewer
+
+    @property
+    def missing(self) -> float:
+        """How many of the ``more`` facts the other text does not have."""
+        return self.more - self.shared_of_more
 
 
 def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[str]) -> set[str]:
@@ -120,16 +133,18 @@ def facts_count(packed: bytes) -> int:
     return int.from_bytes(packed[:_COUNT_BYTES])
 
 
-def fact_overlap(sample: bytes, other: bytes) -> FactOverlap | None:
-    """Return the overlap of two packed samples, which is symmetric; None if one of them is empty."""
-    if not sample or not other:
-        return None
+def fact_overlap(sample: bytes, other: bytes) -> FactOverlap:
+    """Return the overlap of two packed samples, which is symmetric."""
     # Hashes beyond the end of a truncated sample are unknown, so both are compared up to the end of the shorter one.
     end = min((packed[-_HASH_BYTES:] for packed in (sample, other) if _is_cut(packed)), default=_GREATEST_HASH)
-    (fewer, hashes), (_, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (sample, other))
-    if not hashes:
-        return None
-    return FactOverlap(fewer, fewer * len(set(hashes).intersection(others)) / len(hashes))
+    (fewer, hashes), (more, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (sample, other))
+    common = len(set(hashes).intersection(others))
+    return FactOverlap(
+        fewer,
+        more,
+        shared_of_fewer=fewer * common / len(hashes) if hashes else None,
+        shared_of_more=more * common / len(others) if others else 0.0,
+    )
 
 
 def _is_cut(packed: bytes) -> bool:

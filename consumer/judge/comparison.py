@@ -21,7 +21,13 @@ from consumer.fingerprint import (
     hamming_distance,
     sketch_similarity,
 )
-from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings, Thresholds
+from consumer.judge.settings import (
+    FACTS_DIFFERING_MIN,
+    FACTS_MISSING_MIN,
+    ONE_BITS_DISTANCE_MAX,
+    JudgeSettings,
+    Thresholds,
+)
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
@@ -37,6 +43,8 @@ class Comparison(msgspec.Struct, frozen=True):
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
     for equal short texts, None where a text has no keywords or there is no sketch. ``facts_shared`` is the share of
     facts that both texts have, of the text with fewer facts; None without a fact guard, or where a text has no facts.
+    ``facts_shared_of_more`` is their share of the text with more; None without a guard, or where neither has facts. Its
+    minimum is 0 in revision 1 of the guard.
     """
 
     other_ids: bool
@@ -56,7 +64,9 @@ class Comparison(msgspec.Struct, frozen=True):
     similarity_min: float
     distance_max: int
     facts_shared: float | None
+    facts_shared_of_more: float | None
     facts_shared_min: float
+    facts_shared_of_more_min: float
 
     @property
     def found(self) -> bool:
@@ -223,15 +233,17 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
         verified=_verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
-        facts_agree=x.text_digest == y.text_digest or _facts_agree(overlap, thresholds.facts_shared_min),
+        facts_agree=overlap is None or x.text_digest == y.text_digest or _facts_agree(overlap, thresholds),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
         similarity=similarity,
         similarity_min=thresholds.similarity_min,
         distance_max=thresholds.max_distance,
-        facts_shared=None if overlap is None else overlap.share,
+        facts_shared=None if overlap is None else overlap.share_of_fewer,
+        facts_shared_of_more=None if overlap is None else overlap.share_of_more,
         facts_shared_min=thresholds.facts_shared_min,
+        facts_shared_of_more_min=thresholds.facts_shared_of_more_min,
     )
 
 
@@ -266,9 +278,17 @@ def _verified(
     return distance <= thresholds.max_distance
 
 
-def _facts_agree(overlap: FactOverlap | None, facts_shared_min: float) -> bool:
-    """Return False for two stories in the same words: a correction changes a fact or two, another story most."""
-    return overlap is None or overlap.differing < FACTS_DIFFERING_MIN or overlap.share >= facts_shared_min
+def _facts_agree(overlap: FactOverlap, thresholds: Thresholds) -> bool:
+    """Return False for two stories in the same words: a correction changes a fact or two, another story most.
+
+    From revision 2 on also for a story and its bare frame, which has too few facts to differ in any.
+    """
+    share, share_of_more = overlap.share_of_fewer, overlap.share_of_more
+    if share is not None and overlap.differing >= FACTS_DIFFERING_MIN and share < thresholds.facts_shared_min:
+        return False
+    if share_of_more is None or overlap.missing < FACTS_MISSING_MIN:
+        return True
+    return share_of_more >= thresholds.facts_shared_of_more_min
 
 
 def _in_force_together(a: Stored, b: Stored) -> bool:

@@ -22,12 +22,21 @@ ONE_BITS_DISTANCE_MAX = 16
 FACTS_DIFFERING_MIN = 3
 """A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
 
+FACTS_MISSING_MIN: Final = 4
+"""A text that lacks fewer of the other's facts than this is no frame without facts (revision 2 of the fact guard)."""
+
+FACTS_SHARED_OF_MORE_MIN: Final = 0.6
+"""What share of its facts the text with more has to share (revision 2 of the fact guard)."""
+
+FACTS_REVISION: Final = 2
+"""The latest revision of the fact guard, that of new stores."""
+
 NEVER_WITH_MAX: Final = 100
 """Sources that one rule may name; every comparison looks through them."""
 
 DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
-_ADDED: Final = frozenset({"facts", "facts_shared_min", "extractor", "never_with"})
+_ADDED: Final = frozenset({"facts", "facts_shared_min", "facts_revision", "extractor", "never_with"})
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
@@ -59,11 +68,15 @@ _DEFAULT_RULE = SourceRule()
 
 
 class Thresholds(NamedTuple):
-    """What makes two articles near: the least similarity, the greatest distance in bits, the least share of facts."""
+    """What makes two articles near: the least similarity, the greatest distance in bits, the least shares of facts.
+
+    The shares are of the text with fewer facts and of the one with more; 0 where the fact guard does not ask for one.
+    """
 
     similarity_min: float
     max_distance: int
     facts_shared_min: float
+    facts_shared_of_more_min: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,8 @@ class JudgeSettings:
     ``verify`` only a distance of at most ``max_distance`` is near: plain SimHash.
 
     ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
-    0 turns the guard off; other values need a scheme that extracts facts.
+    0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the guard's rule: 1 or
+    2, of which 2 also holds back a frame without facts from its stories.
 
     ``extractor`` is what finds the articles of web pages, with its revision; "" where bodies are no pages.
     """
@@ -93,6 +107,7 @@ class JudgeSettings:
     sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
     facts_shared_min: float = 0.0
     extractor: str = ""
+    facts_revision: int = FACTS_REVISION
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that contradict each other, such as a distance that the plan cannot find."""
@@ -101,6 +116,8 @@ class JudgeSettings:
             raise ValueError(f"reach is {self.reach}, but fingerprints have only {self.plan.bits} bits")
         if self.thresholds_for(*self.sources).facts_shared_min and not self.scheme.facts:
             raise ValueError("facts_shared_min is set, but the scheme does not extract facts")
+        if not 1 <= self.facts_revision <= FACTS_REVISION:
+            raise ValueError(f"facts_revision is {self.facts_revision}, but the fact guard has 1 to {FACTS_REVISION}")
 
     @property
     def radius(self) -> int:
@@ -142,7 +159,10 @@ class JudgeSettings:
                 max_distance = min(max_distance, rule.max_distance)
             if rule.facts_shared_min is not None:
                 facts_shared_min = max(facts_shared_min, rule.facts_shared_min)
-        return Thresholds(similarity_min, max_distance, facts_shared_min if self.verify else 0.0)
+        facts_shared_min = facts_shared_min if self.verify else 0.0
+        # Never stricter than the share of the text with fewer facts.
+        of_more = min(FACTS_SHARED_OF_MORE_MIN, facts_shared_min) if self.facts_revision > 1 else 0.0
+        return Thresholds(similarity_min, max_distance, facts_shared_min, of_more)
 
     def describe(self) -> dict[str, Any]:
         """Return everything that changes verdicts, by name, in JSON types.
@@ -150,13 +170,15 @@ class JudgeSettings:
         Settings that were added later are left out where they are off, so that settings equal those of older stores.
         """
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
-        described = _without_off({setting.name: getattr(self, setting.name) for setting in fields(self)}) | {
+        described = {setting.name: getattr(self, setting.name) for setting in fields(self)} | {
             "plan": self.plan.name,
             "scheme": _without_off(asdict(self.scheme)),
             "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,
             "sources": {name: rule for name, rule in rules.items() if rule != _without_off(asdict(_DEFAULT_RULE))},
+            # Stores from before there were revisions have the first, and do not name it.
+            "facts_revision": self.facts_revision if self.scheme.facts and self.facts_revision > 1 else None,
         }
-        return described | ({"facts_differing_min": FACTS_DIFFERING_MIN} if self.scheme.facts else {})
+        return _without_off(described) | ({"facts_differing_min": FACTS_DIFFERING_MIN} if self.scheme.facts else {})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -165,6 +187,7 @@ class JudgeSettings:
         scheme = msgspec.convert(described["scheme"], Scheme)
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])
         known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
+        known = ({"facts_revision": 1} if scheme.facts else {}) | known
         plan = BlockPlan.named(described["plan"], scheme.bits)
         settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
         # A setting that this version does not know, even one inside a rule, would decide verdicts here and be ignored.
@@ -188,13 +211,19 @@ class JudgeSettings:
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
     """Return a phrase for each setting that differs between a store and ``ours``; an empty list where none does."""
-    theirs, mine = dict(_flat("", json.loads(stored))), dict(_flat("", json.loads(ours.encode())))
+    theirs, mine = _named(stored), _named(ours.encode())
     return [
         f"{name} is {json.dumps(theirs.get(name), ensure_ascii=False)} in the store"
         f" and {json.dumps(mine.get(name), ensure_ascii=False)} here"
         for name in sorted(theirs.keys() | mine.keys())
         if theirs.get(name) != mine.get(name)
     ]
+
+
+def _named(encoded: bytes) -> dict[str, object]:
+    """Return the encoded settings by their place, with the revision of the fact guard where the first is left out."""
+    named = dict(_flat("", json.loads(encoded)))
+    return {"facts_revision": 1} | named if named.get("scheme.facts") else named
 
 
 def _without_off(described: dict[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,8 @@ def test_explain_shows_the_facts(dupwatch: Command, files: tuple[Path, Path, Pat
     story, other, corrected = files
     shown = dupwatch("explain", story, other, *GUARD).out.decode()
     for expected in (
-        "✗  facts agree", "minimum 0.8 if 3 or more differ", "not near",
+        "✗  facts agree", "A has 5 facts, B has 5", "0.00 of the smaller set shared, minimum 0.8 if 3 or more differ",
+        "0.00 of the larger set shared, minimum 0.6 if the other lacks 4 or more", "not near",
         "facts only in A: 12march  310  4.2", "only in B: 11.8  3june  97", "in both: –",
     ):  # fmt: skip
         assert expected in shown
@@ -115,3 +116,26 @@ def test_the_facts_in_json_are_lists_in_order(dupwatch: Command, files: tuple[Pa
     once, again = (dupwatch("explain", *files[:2], "--json", *GUARD).out for _ in range(2))
     assert json.loads(once)["facts"] == json.loads(again)["facts"]
     assert json.loads(once)["facts"]["only_b"] == sorted(json.loads(once)["facts"]["only_b"])
+
+
+def test_a_store_of_the_first_revision_goes_on_and_doctor_says_so(dupwatch: Command, tmp_path: Path) -> None:
+    """A bare frame hides another story there, and no longer in a new store; explain says which facts it lacks."""
+    bare = FRAME.replace("{}", "").replace("  ", " ")
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "bare", "body": bare}, *ARTICLES])
+    old, new = ("--store", f"lmdb:{tmp_path / 'old'}"), ("--store", f"lmdb:{tmp_path / 'new'}")
+    for store, first, flagged in ((old, ("--set", "judge.facts_revision=1"), 3), (new, (), 1)):
+        ended = dupwatch("run", "--source", feed, *store, *GUARD, *first, *FAST)
+        assert len(json_lines(ended.out)) == flagged
+        later = write_lines(tmp_path / "later.jsonl", [{"id": "later", "body": OTHER.replace("11.8", "12.9")}])
+        (again,) = json_lines(dupwatch("run", "--source", later, *store, *GUARD, *FAST).out)
+        assert again["duplicate_of"] == ("bare" if flagged == 3 else "other")
+    warned, fine = (dupwatch("doctor", "--source", feed, *store, *GUARD) for store in (old, new))
+    assert (warned.code, fine.code) == (0, 0)
+    assert "! warning: The fact guard (facts_shared_min) has revision 1" in warned.out.decode()
+    assert "dupwatch migrate" in warned.out.decode()
+    assert "revision 1" not in fine.out.decode()
+    by_the_first, by_the_second = (dupwatch("explain", "bare", "story", *store).out.decode() for store in (old, new))
+    assert "A has 0 facts, B has 5" in by_the_first
+    assert "✓  facts agree" in by_the_first
+    assert "✗  facts agree" in by_the_second
+    assert "0.00 of the larger set shared, minimum 0.6 if the other lacks 4 or more" in by_the_second

@@ -5,6 +5,7 @@ version, or a migration.
 """
 
 import hashlib
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -39,6 +40,7 @@ GUARDED = JudgeSettings(
     scheme_digest="00",
     scheme=Scheme("jieba-tfidf/1", facts=True, keywords_max=50),
     facts_shared_min=0.5,
+    facts_revision=1,
     sources=MappingProxyType(
         {
             "b": SourceRule(flag="never"),
@@ -69,7 +71,9 @@ def test_default_settings_keep_their_digest() -> None:
 
 
 def test_settings_with_rules_and_facts_keep_their_bytes() -> None:
-    """Names, order and defaults of all that is bound to a store."""
+    """Names, order and defaults of all that is bound to a store; revision 2 of the guard only adds its number."""
+    later = replace(GUARDED, facts_revision=2).encode()
+    assert later.replace(b'"facts_revision":2,', b"") == GUARDED.encode() != later
     assert GUARDED.encode() == (
         b'{"facts_differing_min":3,"facts_shared_min":0.5,"lane1":true,"max_distance":3,"one_bits_distance_max":16,'
         b'"plan":"16x28","reach":10,"scheme":{"facts":true,"keywords_max":50,"name":"jieba-tfidf/1",'

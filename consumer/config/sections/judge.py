@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
 from consumer.fingerprint import BlockPlan, Scheme
-from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.judge.settings import FACTS_REVISION, JudgeSettings, SourceRule
 
 _SCHEME = Scheme()
 _JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
@@ -42,6 +42,9 @@ class JudgeSection(Section):
     similarity_min: Share = _JUDGE.similarity_min
     facts_shared_min: Share = _JUDGE.facts_shared_min
     """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
+    facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
+    """The fact guard's rule; that of an older store is 1, which lets a frame without facts take its stories for copies.
+    """
     lane1: bool = _JUDGE.lane1
     window_s: Count = _JUDGE.window_ms // 1000
     verifications_max: Count = _JUDGE.verifications_max

@@ -22,6 +22,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "verify": {"judge": {"verify": False, "lane1": False}},
     "similarity_min": {"judge": {"similarity_min": 0.8}},
     "facts_shared_min": {"judge": {"facts_shared_min": 0.5}},
+    "facts_revision": {"judge": {"facts_revision": 1}},
     "lane1": {"judge": {"lane1": False}},
     "window_ms": {"judge": {"window_s": 60}},
     "verifications_max": {"judge": {"verifications_max": 2_000}},

@@ -120,18 +120,28 @@ def test_overlap_is_symmetric(facts: set[str], other: set[str]) -> None:
 def test_overlap_of_few_facts_is_exact(facts: set[int], other: set[int]) -> None:
     """Up to as many as a sample holds nothing is estimated."""
     overlap = fact_overlap(*pack_facts([{f"{fact}" for fact in numbers} for numbers in (facts, other)]))
-    if not facts or not other:
-        assert overlap is None
-    else:
-        assert overlap == FactOverlap(min(len(facts), len(other)), len(facts & other))
+    fewer, more, shared = *sorted((len(facts), len(other))), len(facts & other)
+    assert overlap == FactOverlap(fewer, more, shared if fewer else None, shared)
 
 
 @given(facts_sets.filter(bool))
 def test_equal_facts_are_all_shared(facts: set[str]) -> None:
     """However many there are."""
     overlap = fact_overlap(packed(facts), packed(facts))
-    assert overlap is not None
-    assert (overlap.share, overlap.differing) == (1.0, 0.0)
+    assert (overlap.share_of_fewer, overlap.share_of_more) == (1.0, 1.0)
+    assert (overlap.differing, overlap.missing) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("count", "other_count"), [(0, 0), (0, 9), (0, 500), (1, 5_000), (3, 500)])
+def test_hardly_any_facts_leave_many_missing(count: int, other_count: int) -> None:
+    """Also where the sample of the text with more has none of them: the counts say so."""
+    overlap = fact_overlap(
+        packed({f"a{number}" for number in range(count)}), packed({f"{number}" for number in range(other_count)})
+    )
+    assert (overlap.fewer, overlap.more, overlap.missing) == (count, other_count, other_count)
+    assert overlap.share_of_more == (0.0 if other_count else None)
+    assert overlap.share_of_fewer in {None, 0.0}
+    assert overlap.differing in {0.0, count}
 
 
 @pytest.mark.parametrize(("size", "other_size"), [(300, 300), (1_000, 400), (50, 400)])
@@ -139,19 +149,22 @@ def test_equal_facts_are_all_shared(facts: set[str]) -> None:
 def test_overlap_of_many_facts_is_estimated_well(size: int, other_size: int, share: float) -> None:
     """On average within 0.02 of the true share, and in one estimate within four standard errors."""
     chance = random.Random(f"{size} {share}")
-    errors = []
+    errors, errors_of_more = [], []
     for _ in range(60):
-        fewer = min(size, other_size)
+        fewer, more = sorted((size, other_size))
         numbers = chance.sample(range(10**6), size + other_size)
         facts = {f"{number}" for number in numbers[:size]}
         shared = chance.sample(sorted(facts), round(share * fewer))
         other = {*shared, *(f"{number}" for number in numbers[size : size + other_size - len(shared)])}
         overlap = fact_overlap(packed(facts), packed(other))
-        assert overlap is not None
-        errors.append(overlap.share - len(shared) / fewer)
+        errors.append((overlap.share_of_fewer or 0) - len(shared) / fewer)
+        errors_of_more.append((overlap.share_of_more or 0) - len(shared) / more)
     known = FACTS_KEPT * min(size, other_size) / max(size, other_size)
     assert abs(sum(errors) / len(errors)) < 4 * (share * (1 - share) / known / 60) ** 0.5 + 0.005
     assert max(map(abs, errors)) < 4.5 * (share * (1 - share) / known) ** 0.5 + 0.01
+    # Of the text with more at least as many hashes are known.
+    assert abs(sum(errors_of_more) / len(errors_of_more)) < 4 * (0.25 / FACTS_KEPT / 60) ** 0.5
+    assert max(map(abs, errors_of_more)) < 4.5 * (0.25 / FACTS_KEPT) ** 0.5
 
 
 @pytest.mark.parametrize(

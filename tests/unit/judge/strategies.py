@@ -92,4 +92,5 @@ judge_settings = some.builds(
     verifications_max=some.integers(1, 1_000),
     sources=some.dictionaries(some.sampled_from(_SOURCES), rules).map(MappingProxyType),
     facts_shared_min=some.sampled_from((0.0, 0.4, 0.8)),
+    facts_revision=some.sampled_from((1, 2)),
 )

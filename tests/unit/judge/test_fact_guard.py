@@ -15,13 +15,20 @@ from consumer.fingerprint import Scheme
 from consumer.fingerprint.facts import pack_facts
 from consumer.judge.comparison import Comparison, compare
 from consumer.judge.detector import Detector
-from consumer.judge.settings import FACTS_DIFFERING_MIN, JudgeSettings, SourceRule
+from consumer.judge.settings import (
+    FACTS_DIFFERING_MIN,
+    FACTS_MISSING_MIN,
+    FACTS_SHARED_OF_MORE_MIN,
+    JudgeSettings,
+    SourceRule,
+)
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
 
 GUARDED = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
+FIRST = replace(GUARDED, facts_revision=1)
 BASE = new_text(random.Random("fact guard"))
 NEAR = edited(BASE, random.Random("near"), 0.1)
 
@@ -58,34 +65,69 @@ def numbers(*ranges: range) -> set[str]:
         (numbers(range(3)), numbers(range(1), range(20, 22)), True),
         (numbers(range(2)), numbers(range(20, 22)), True),
         (numbers(range(3)), numbers(range(20, 23)), False),
-        (numbers(range(5)), numbers(range(30)), True),
         (numbers(range(5)), numbers(range(2), range(20, 50)), False),
-        (set(), numbers(range(10)), True),
+        (numbers(range(9)), numbers(range(15)), True),
         (set(), set(), True),
     ],
 )
 def test_what_is_held_back(one: set[str], other: set[str], *, near: bool) -> None:
-    """Most facts have to differ: not just one or two, and not on one side only."""
-    assert compared(one, other).near is compared(other, one).near is near
+    """Most facts have to differ: not just one or two. So it is in every revision of the guard."""
+    for by in (GUARDED, FIRST):
+        assert compared(one, other, by).near is compared(other, one, by).near is near
     assert compared(one, other, SETTINGS).near
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        (set(), numbers(range(10)), False),
+        (set(), numbers(range(4)), False),
+        (set(), numbers(range(3)), True),
+        (numbers(range(1)), numbers(range(4)), True),
+        (numbers(range(20, 21)), numbers(range(4)), False),
+        (numbers(range(20, 22)), numbers(range(10)), False),
+        (numbers(range(8)), numbers(range(15)), False),
+        (numbers(range(5)), numbers(range(30)), False),
+        (numbers(range(6), range(20, 22)), numbers(range(6), range(30, 40)), False),
+        (set(), numbers(range(5_000)), False),
+        (numbers(range(1)), numbers(range(5_000)), False),
+    ],
+)
+def test_a_bare_frame_is_held_back_from_its_stories(one: set[str], other: set[str], *, near: bool) -> None:
+    """It has too few facts to differ in any, so those it lacks count; the first revision takes it for a copy."""
+    assert compared(one, other).near is compared(other, one).near is near
+    assert compared(one, other, FIRST).near
+
+
+def test_the_second_condition_asks_for_no_more_than_the_guard() -> None:
+    """Whoever asks for a lower share gets it: of the text with more facts, too."""
+    one, other = numbers(range(10)), numbers(range(5), range(20, 25))
+    low, lower = (replace(GUARDED, facts_shared_min=share) for share in (0.55, 0.5))
+    assert (compared(one, other, low).near, compared(one, other, lower).near) == (False, True)
 
 
 @settings(max_examples=300)
 @given(facts, facts)
 def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
-    """A pair is held back if at least three of the fewer facts differ and less than the configured share is common."""
-    comparison, fewer = compared(one, other), min(len(one), len(other))
-    differing = fewer - len(one & other)
-    held_back = differing >= FACTS_DIFFERING_MIN and len(one & other) < 0.8 * fewer
-    assert comparison.facts_agree is not held_back
-    assert comparison.facts_shared == (len(one & other) / fewer if fewer else None)
+    """A pair is held back if at least three of the fewer facts differ and less than the configured share is common.
+
+    In the second revision also if at least four of the text with more are missing, and less than 0.6 is common.
+    """
+    comparison, (fewer, more), shared = compared(one, other), sorted((len(one), len(other))), len(one & other)
+    differs = fewer - shared >= FACTS_DIFFERING_MIN and shared < 0.8 * fewer
+    lacks = more - shared >= FACTS_MISSING_MIN and shared < FACTS_SHARED_OF_MORE_MIN * more
+    assert comparison.facts_agree is not (differs or lacks)
+    assert compared(one, other, FIRST).facts_agree is not differs
+    assert comparison.facts_shared == (shared / fewer if fewer else None)
+    assert comparison.facts_shared_of_more == (shared / more if more else None)
 
 
 def test_equal_normalised_texts_are_never_held_back() -> None:
     """They have no capitals and so no names, and only the text counts."""
-    a, b = article("a", numbers(range(10))).record, article("b", numbers(range(20, 30)), 1).record
-    b = msgspec.structs.replace(b, text_digest=a.text_digest)
-    assert compare(Stored(a, None, None), [Stored(b, None, None)], GUARDED)[0].near
+    a = article("a", numbers(range(10))).record
+    for other in (set(), numbers(range(20, 30))):
+        b = msgspec.structs.replace(article("b", other, 1).record, text_digest=a.text_digest)
+        assert compare(Stored(a, None, None), [Stored(b, None, None)], GUARDED)[0].near
 
 
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
@@ -164,15 +206,26 @@ def test_settings_without_a_guard_are_described_as_before_there_was_one() -> Non
     words = SETTINGS.encode() + replace(SETTINGS, sources=MappingProxyType({"a": SourceRule(flag="never")})).encode()
     assert b"facts" not in words
     by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.9)}))
-    assert by.describe().keys() - SETTINGS.describe().keys() == {"facts_shared_min", "facts_differing_min"}
+    added = {"facts_shared_min", "facts_differing_min", "facts_revision"}
+    assert by.describe().keys() - SETTINGS.describe().keys() == added
     assert JudgeSettings.decode(by.encode()) == by
     with pytest.raises(ValueError, match="facts_differing_min"):
         JudgeSettings.decode(by.encode().replace(b'"facts_differing_min":3', b'"facts_differing_min":2'))
 
 
 def test_records_from_before_there_were_facts_are_read() -> None:
-    """They have no facts, and are never held back."""
+    """They have no facts."""
     record = make_record("a")
     before = msgspec.msgpack.encode(msgspec.to_builtins(record, builtin_types=(bytes,))[:-1])
     assert msgspec.msgpack.decode(before, type=Record) == record
     assert record.facts == b""
+
+
+def test_an_earlier_frame_hides_no_story() -> None:
+    """Ten stories in one frame are kept after a post of the frame alone; in the first revision it hides all of them."""
+    stories = [article(f"{n}", numbers(range(6), range(100 * n, 100 * n + 9)), n) for n in range(1, 11)]
+    for own in (numbers(), numbers(range(6)), numbers(range(6), range(50, 52))):
+        for by, flagged in ((GUARDED, 0), (FIRST, 10)):
+            detector = Detector(MemoryStore(), by, lambda: TIME_MS)
+            events = [event for batch in ([article("hub", own)], stories) for event in detector.judge(batch)]
+            assert sum(event.verdict.duplicate_of is not None for event in events) == flagged

@@ -46,7 +46,8 @@ def test_what_differs_is_named_and_nothing_else(name: str) -> None:
 def test_every_setting_is_compared() -> None:
     """A new field of the settings must be added to the test above."""
     names = {item.name for item in fields(JudgeSettings)}
-    assert names - OTHERS.keys() == {"plan", "scheme", "sources", "facts_shared_min", "extractor"}
+    others = {"plan", "scheme", "sources", "facts_shared_min", "facts_revision", "extractor"}
+    assert names - OTHERS.keys() == others
     every = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8, extractor="fast/1")
     assert every.describe().keys() >= names
 
@@ -65,9 +66,23 @@ def test_a_fact_guard_that_only_one_side_has_is_named() -> None:
     ours = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
     assert differences(SETTINGS.encode(), ours) == [
         "facts_differing_min is null in the store and 3 here",
+        "facts_revision is null in the store and 2 here",
         "facts_shared_min is null in the store and 0.8 here",
         "scheme.facts is null in the store and true here",
     ]
+
+
+def test_a_store_from_before_there_were_revisions_has_the_first() -> None:
+    """It does not name it, and is refused where another one is configured; so is a revision that is still to come."""
+    first = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8, facts_revision=1)
+    second = replace(first, facts_revision=2)
+    assert b"facts_revision" not in first.encode()
+    assert JudgeSettings.decode(first.encode()) == first
+    assert JudgeSettings.decode(second.encode()) == second
+    assert differences(first.encode(), second) == ["facts_revision is 1 in the store and 2 here"]
+    assert differences(second.encode(), first) == ["facts_revision is 2 in the store and 1 here"]
+    with pytest.raises(ValueError, match="facts_revision is 3, but the fact guard has 1 to 2"):
+        JudgeSettings.decode(second.encode().replace(b'"facts_revision":2', b'"facts_revision":3'))
 
 
 def test_differences_within_the_scheme_and_the_rules_are_named_by_their_place() -> None:

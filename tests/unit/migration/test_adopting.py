@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from consumer.fingerprint import BlockPlan
+from consumer.fingerprint import BlockPlan, Scheme
+from consumer.fingerprint.facts import pack_facts
 from consumer.judge.detector import Detector
 from consumer.judge.events import retracted_event
 from consumer.judge.settings import JudgeSettings
@@ -73,6 +74,24 @@ def test_verdicts_are_adopted_byte_for_byte() -> None:
     then = filling(MemoryStore(), STRICT, flags_before)
     assert then.judge([FIRST, SECOND]) == flags
     assert outcomes(flags) == ["unique", "duplicate"]
+
+
+def test_a_guard_is_moved_to_its_next_revision() -> None:
+    """What a bare frame hid by the first revision stays hidden; later stories are kept by the second."""
+    first = replace(LAX, scheme=Scheme(facts=True), facts_shared_min=0.8, facts_revision=1)
+    samples = pack_facts([[], *([f"{number} {fact}" for fact in range(9)] for number in range(3))])
+    frame, *stories = (
+        Version(msgspec.structs.replace(version.record, facts=facts), None)
+        for version, facts in zip(GROUP, samples, strict=True)
+    )
+    before, sent = judged(first, frame, *stories[:2])
+    assert outcomes(sent) == ["unique", "duplicate", "duplicate"]
+    store, second = MemoryStore(), replace(first, facts_revision=2)
+    filled = filling(store, second, before)
+    assert filled.judge([frame, *stories[:2]]) == sent
+    assert filled.adopted.kept_now == 2
+    _, (event,) = judged(second, stories[2], store=store)
+    assert event.verdict.outcome == "unique"
 
 
 def test_later_articles_repeat_what_readers_know() -> None:

@@ -1,6 +1,7 @@
 """What a configuration does not name comes from its store; what it names stays."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -125,3 +126,22 @@ def test_a_file_in_place_of_a_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store" / "data.mdb").write_bytes(b"")
     with pytest.raises(StoreRefused):
         stores.completed_config(configured(tmp_path))
+
+
+def test_a_store_keeps_the_revision_of_its_fact_guard(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One from before there were revisions goes on as it was; the one that ``migrate`` fills has the latest."""
+    guarded = replace(OLDER, scheme=replace(OLDER.scheme, facts=True), facts_shared_min=0.8, facts_revision=1)
+    new, old = configured(tmp_path / "new", judge={"facts_shared_min": "0.8"}), configured(tmp_path / "old")
+    bound(old, guarded)
+    with caplog.at_level(logging.INFO, "dupwatch"):
+        completed = stores.completed_config(old)
+    assert "judge.facts_revision = 1" in caplog.messages[0]
+    settings = parts.judge_settings(completed, parts.lexicon_of(completed))
+    assert replace(settings, scheme_digest="00").encode() == guarded.encode()
+    assert stores.completed_config(new).judge.facts_revision == 2
+    named = stores.completed_config(configured(tmp_path / "old", judge={"facts_revision": "2"}))
+    with (
+        stores.opened_store(named) as store,
+        pytest.raises(StoreMismatch, match="facts_revision is 1 in the store and 2 here"),
+    ):
+        stores.bind(store, parts.judge_settings(named, parts.lexicon_of(named)))
