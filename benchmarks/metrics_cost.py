@@ -26,6 +26,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.fingerprint import Lexicon
 from consumer.judge.detector import Detector
+from consumer.judge.expiry import Expiry
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
@@ -109,19 +110,20 @@ class Judging:
         return took_ms
 
     def _judge(self, hooks: Hooks, store: Store, tally: Tally) -> int:
+        judge = Detector(store, self._settings, now_ms, tally=tally)
         Pipeline(
             source=Given(self._batches),
             decode=self._decode,
             fingerprinting=self._fingerprinting,
             builder=parts.version_builder(self._settings),
             arrivals=FileArrivals(now_ms(), b"given"),
-            detector=Detector(store, self._settings, now_ms, tally=tally),
+            detector=judge,
             sink=StreamSink(io.BytesIO(), emit="all"),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),
             journal=NoJournal(),
             hooks=hooks,
             stopping=Stopping(),
-            keep_ms=self._settings.window_ms,
+            expiry=Expiry(judge, now_ms, self._settings.window_ms, self._settings.window_ms),
             postings_watch=self._config.judge.postings_watch,
         ).run()
         return sum(len(batch.records) for batch in self._batches)

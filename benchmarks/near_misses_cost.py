@@ -27,6 +27,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.fingerprint import Lexicon
 from consumer.judge.detector import Detector
+from consumer.judge.expiry import Expiry
 from consumer.judge.near_misses import NearMisses
 from consumer.kafka.event_headers import event_headers
 from consumer.kafka.outgoing import Outgoing
@@ -87,19 +88,20 @@ class Judging:
         """Judge the feed; this share of its articles is drawn, 0 for no near misses. Returns what was sent."""
         near_misses = NearMisses(self._settings, share, self._config.kafka.near_miss_margin) if share else None
         store, outbox = WatchedStore(MemoryStore(), self._hooks.report), Counting()
+        judge = Detector(store, self._settings, now_ms, near_misses=near_misses)
         Pipeline(
             source=Given(self._batches),
             decode=self._decode,
             fingerprinting=self._fingerprinting,
             builder=parts.version_builder(self._settings),
             arrivals=FileArrivals(now_ms(), b"given"),
-            detector=Detector(store, self._settings, now_ms, near_misses=near_misses),
+            detector=judge,
             sink=KafkaSink(outbox, Messages(_TOPICS, event_headers)),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),
             journal=NoJournal(),
             hooks=self._hooks,
             stopping=Stopping(),
-            keep_ms=self._settings.window_ms,
+            expiry=Expiry(judge, now_ms, self._settings.window_ms, self._settings.window_ms),
             postings_watch=self._config.judge.postings_watch,
         ).run()
         return outbox

@@ -15,13 +15,14 @@ from consumer.config.loading import load_config
 from consumer.fingerprint import Engine
 from consumer.judge import events
 from consumer.judge.detector import Detector
+from consumer.judge.expiry import Expiry
 from consumer.judge.judge import QueryResult
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
 from consumer.model.verdict import Part, SeenBefore, Verdict, decode_verdict
-from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
+from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.common_hashes import common_hashes
@@ -106,6 +107,9 @@ class Window:
                 seen_ms=self._config.seen_s * MS_PER_S,
                 common=common_hashes(self._config),
             )
+            lifetime_ms = self._config.lifetime_s * MS_PER_S
+            self._expiry = Expiry(self._detector, now_ms, judged_by.window_ms, lifetime_ms)
+            self._expiry.begin()
             self._lock = Lock()
             self._sequence = count()
             self._latest_ms = 0
@@ -180,15 +184,14 @@ class Window:
         arrived = self._versions(articles)
         verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
         # What has left the window goes, as in a run.
-        self._detector.sweep(self._latest_ms - self._config.lifetime_s * MS_PER_S, SWEEP_FACTOR * len(arrived))
-        self._detector.forget(self._latest_ms, SWEEP_FACTOR * len(arrived))
+        self._expiry.sweep(self._latest_ms, len(arrived))
         return verdicts
 
     def _versions(self, articles: Sequence[model.Article]) -> list[Version]:
         fingerprints = self._engine.fingerprint(
             [article.body or "" for article in articles], [article.lang for article in articles]
         )
-        # The clock may have been set back.
+        # Arrivals never go back, whatever the clock does.
         self._latest_ms = max(self._latest_ms, now_ms())
         arrivals = [ArrivedAt(self._latest_ms, next(self._sequence)) for _ in articles]
         return self._builder.versions(articles, arrivals, fingerprints)

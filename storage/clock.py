@@ -1,7 +1,10 @@
 """The time of day as stores write it, milliseconds since 1970 in UTC, and how long a wait may be silent."""
 
+import logging
 import time
 from collections.abc import Callable
+from datetime import timedelta
+from threading import Lock
 from typing import Final
 
 NOTICE_S: Final = 2.0
@@ -10,9 +13,91 @@ Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Passed in, so that tests can set it."""
 
 MS_PER_S: Final = 1_000
+STEP_S_MIN: Final = 5
+"""How far the wall clock may leave the time of a process before that counts as a step; leap seconds do not."""
 _NS_PER_MS: Final = 1_000_000
+_NS_PER_S: Final = 1_000_000_000
+_BOOT_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+log = logging.getLogger("dupwatch")
+
+
+def boot_time_ns() -> int:
+    """Return the time since the machine booted, in nanoseconds. Nobody can set it.
+
+    On Linux it includes the time in which the machine was suspended. NTP slews it together with the wall clock.
+    """
+    return time.clock_gettime_ns(_BOOT_CLOCK)
+
+
+class SteadyClock:
+    """The time of a process: the wall clock as it was at the start, advanced by the boot-time clock.
+
+    If the wall clock is set, this one goes on, since what has arrived must stay in the window. The step is logged and
+    counted. May be used by several threads.
+    """
+
+    def __init__(self, wall_ns: Callable[[], int] = time.time_ns, boot_ns: Callable[[], int] = boot_time_ns) -> None:
+        self._wall_ns = wall_ns
+        self._boot_ns = boot_ns
+        self._booted_ns = wall_ns() - boot_ns()
+        self._ahead_ns = 0
+        self._steps = 0
+        self._lock = Lock()
+
+    def now_ms(self) -> int:
+        """Return the time in milliseconds since 1970, and note a step of the wall clock."""
+        now_ns = self._now_ns()
+        if self._has_stepped(self._wall_ns() - now_ns):
+            self._note_step()
+        return now_ns // _NS_PER_MS
+
+    def steps(self) -> int:
+        """Look at the wall clock, and return how many of its steps were noticed."""
+        self.now_ms()
+        return self._steps
+
+    def ahead_s(self) -> float:
+        """Look at the wall clock, and return by how many seconds it was set ahead of this one; below 0 if behind."""
+        self.now_ms()
+        return self._ahead_ns / _NS_PER_S
+
+    def _now_ns(self) -> int:
+        return self._booted_ns + self._boot_ns()
+
+    def _has_stepped(self, ahead_ns: int) -> bool:
+        return abs(ahead_ns - self._ahead_ns) >= STEP_S_MIN * _NS_PER_S
+
+    def _note_step(self) -> None:
+        with self._lock:
+            # Read again: another thread may have noted it, or this one was paused between its two readings.
+            ahead_ns = self._wall_ns() - self._now_ns()
+            if not self._has_stepped(ahead_ns):
+                return
+            step_ns = ahead_ns - self._ahead_ns
+            self._ahead_ns = ahead_ns
+            self._steps += 1
+        what = f"The clock of this machine was set {'ahead' if step_ns > 0 else 'back'} by {_span(step_ns)}"
+        if abs(ahead_ns) < STEP_S_MIN * _NS_PER_S:
+            log.warning("%s, and agrees with the time of this process again.", what)
+            return
+        log.warning(
+            "%s. It is now %s %s the time of this process, by which articles still arrive and expire. If the clock is "
+            "wrong, correct it. If it is right, restart all processes that use this store.",
+            what,
+            _span(ahead_ns),
+            "ahead of" if ahead_ns > 0 else "behind",
+        )
+
+
+PROCESS_CLOCK: Final = SteadyClock()
+"""The time that this process goes by."""
 
 
 def now_ms() -> int:
-    """Read the machine's clock."""
-    return time.time_ns() // _NS_PER_MS
+    """Return the time that this process goes by."""
+    return PROCESS_CLOCK.now_ms()
+
+
+def _span(ns: int) -> str:
+    return str(timedelta(seconds=round(abs(ns) / _NS_PER_S)))

@@ -239,6 +239,14 @@ class StoreUpkeep(Protocol):
         """
         ...
 
+    def newest_ms(self, before_ms: int) -> int | None:
+        """Return when the latest version or tombstone came, by the later of arrival and writing; None without any.
+
+        Only what came before ``before_ms`` counts. Called when a run begins, so that it sweeps nothing by a clock that
+        is wrong. A store that expires cells by itself returns None.
+        """
+        ...
+
     def scan(self) -> Iterator[Stored | Tombstone]:
         """Iterate over everything stored, in unspecified order, each item as of when it is read.
 

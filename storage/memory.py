@@ -214,6 +214,11 @@ class MemoryStore(Store):
         return swept
 
     @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        with self._lock:
+            return max((expiry.at_ms for expiry in self._expiries if expiry.at_ms < before_ms), default=None)
+
+    @override
     def scan(self) -> Iterator[Stored | Tombstone]:
         """Iterate over what is stored at the start, without what is swept in the meantime."""
         with self._lock:

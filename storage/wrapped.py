@@ -33,7 +33,7 @@ Operation = Literal[
     "forget_seen",
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "scan_seen", "stats"]
+StoreCall = Literal[Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "stats"]
 """All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 
 
@@ -137,6 +137,10 @@ class WrappedStore(Store):
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
         return self._around("sweep", versions_max, partial(self._store.sweep, before_ms, versions_max))
+
+    @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        return self._around("newest_ms", 1, partial(self._store.newest_ms, before_ms))
 
     @override
     def scan(self) -> Iterator[Stored | Tombstone]:

@@ -4,12 +4,15 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from consumer.text.redaction import forget_all
+from storage import clock
+from tests.machine_clock import MachineClock
 
 pytest_plugins = ["tests.hbase_server", "tests.postgres_server"]
 
@@ -41,6 +44,14 @@ def _log_levels_of_others() -> Iterator[None]:
     yield
     for logger, level in zip(loggers, before, strict=True):
         logger.setLevel(level)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> MachineClock:
+    """The clocks of this machine, which the test sets; the time of this process begins with them."""
+    clocks = MachineClock(partial(monkeypatch.setattr, clock, "PROCESS_CLOCK"))
+    clocks.start_process()
+    return clocks
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:

@@ -192,6 +192,10 @@ class Detector(Judge):
         return self.store.forget_seen(newest_ms - self.seen_ms, texts_max) if self.seen_ms else 0
 
     @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        return self.store.newest_ms(before_ms)
+
+    @override
     def cost(self) -> Cost:
         return self.tally.cost()
 

@@ -59,6 +59,13 @@ class Judge(Protocol):
         """
         ...
 
+    def newest_ms(self, before_ms: int) -> int | None:
+        """Return when the latest article that came before ``before_ms`` came; None if there is none.
+
+        Called when a run begins. A store that expires articles by itself returns None.
+        """
+        ...
+
     def cost(self) -> Cost:
         """Return what judging has cost so far. Called before and after a batch: the difference is the batch's cost."""
         ...

@@ -103,6 +103,10 @@ class AdoptingJudge(Judge):
         return self.detector.forget(newest_ms, texts_max)
 
     @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        return self.detector.newest_ms(before_ms)
+
+    @override
     def cost(self) -> Cost:
         return self.detector.cost()
 

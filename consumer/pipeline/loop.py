@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
 from consumer.judge.versions import VersionBuilder
@@ -42,8 +43,6 @@ from storage.records import Tombstone, Version
 log = logging.getLogger("dupwatch")
 
 
-SWEEP_FACTOR = 4
-"""A batch sweeps away up to this many times its own size, so that a backlog shrinks."""
 _LOOK_S = 0.1
 """How often a wait for fingerprints checks whether the batch is to be abandoned."""
 
@@ -71,7 +70,7 @@ class Pipeline:
     journal: Journal
     hooks: Hooks
     stopping: Stopping
-    keep_ms: int
+    expiry: Expiry
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
     interruption: Interruption = UNINTERRUPTED
@@ -114,6 +113,7 @@ class Pipeline:
         self.dead_letters.gate.before_judging(prepared.batch, prepared.rejections)
         fingerprints = self._fingerprints(prepared)
         self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
+        self.patience.call(self.expiry.begin)
         arrived = self._arrive(prepared, fingerprints)
         before = self.detector.cost()
         events = self._judge(prepared, arrived)
@@ -178,12 +178,9 @@ class Pipeline:
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:
         if arrived:
             newest_ms = max(item.time_ms if isinstance(item, Tombstone) else item.record.time_ms for item in arrived)
-            sweep = partial(self.detector.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
             # The batch is committed. If the run is to stop now, the next run sweeps.
-            forget = partial(self.detector.forget, newest_ms, SWEEP_FACTOR * len(arrived))
             with suppress(Abandoned):
-                self.patience.call(sweep)
-                self.patience.call(forget)
+                self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
 
 def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:

@@ -7,6 +7,7 @@ from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
+from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.search import LOOK_UP_BYTES_MAX
@@ -79,7 +80,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         journal=route.journal,
         hooks=hooks,
         stopping=control.stopping,
-        keep_ms=config.lifetime_s * MS_PER_S,
+        expiry=Expiry(judging.detector, now_ms, judging.settings.window_ms, config.lifetime_s * MS_PER_S),
         postings_watch=config.judge.postings_watch,
         patience=control.patience,
         interruption=control.interruption,

@@ -131,6 +131,8 @@ class Loading:
             self._interruption,
             self._hooks,
         )
+        # A clock that seems wrong is reported at the start, and not when the first article comes.
+        pipeline.expiry.begin()
         settle_heap()
         return Loaded(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
 

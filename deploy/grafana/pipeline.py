@@ -306,6 +306,19 @@ _PROCESS: Final = Row(
             runbooks=("certificate-expires",),
         ),
         Panel(
+            title="Clock",
+            about="How far the machine's clock was set ahead of the process, negative if behind; it should be 0.",
+            queries=(Query("dupwatch_clock_ahead_seconds{$of}", "{{instance}}"),),
+            unit="s",
+            runbooks=("clock-set",),
+        ),
+        Panel(
+            title="Steps of the clock",
+            about="How often the machine's clock was set in the last hour, as far as the process noticed.",
+            queries=(Query("increase(dupwatch_clock_steps_total{$of}[1h])", "{{instance}}"),),
+            runbooks=("clock-set",),
+        ),
+        Panel(
             title="Builds",
             about="Version, scheme, block plan, and the digest of all settings that change verdicts.",
             queries=(Query("max by (instance, version, scheme, plan, settings) (dupwatch_build_info{$of})"),),

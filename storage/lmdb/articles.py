@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from storage.lmdb import layout
 from storage.lmdb.environment import Cursor, Transaction
 from storage.lmdb.layout import TOMBSTONE_KIND, VERSION_KIND, DatabaseName, UnreadableError
-from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone
+from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Stored, Tombstone
 
 
 class EncodedVersion(NamedTuple):
@@ -124,6 +124,13 @@ class Articles:
                 records.append(gone)
             transaction.delete(key, db=self._databases["expiry"])
         return len(due), records
+
+    def newest_ms(self, transaction: Transaction, before_ms: int) -> int | None:
+        """Return when the latest one came that came before that, as ``expiry`` has it."""
+        cursor = transaction.cursor(self._databases["expiry"])
+        bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
+        found = cursor.prev() if cursor.set_range(bound) else cursor.last()
+        return layout.decode_expiry(cursor.key())[0] if found else None
 
     def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, Stored | Tombstone]]:
         """Read versions and tombstones behind this timeline key, each with its own key."""

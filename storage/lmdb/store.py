@@ -235,6 +235,10 @@ class LmdbStore(Store):
         return self._environment.write(work)
 
     @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        return self._environment.read(lambda transaction: self._articles.newest_ms(transaction, before_ms))
+
+    @override
     def scan(self) -> Iterator[Stored | Tombstone]:
         """Read page by page: no transaction is open while the caller works, however long that takes."""
         after = b""

@@ -132,6 +132,21 @@ def test_an_article_from_the_future_is_not_swept_by_its_time_of_writing(sweeping
     assert [sweeping.sweep(TIME_MS + 1, 9), sweeping.sweep(TIME_MS + HOUR_MS + 1, 9)] == [0, 1]
 
 
+def test_the_newest_is_known(sweeping: Store, clock: SetClock) -> None:
+    """Of all, or of what came before a time; by the later of arrival and writing, as a sweep has it."""
+    assert sweeping.newest_ms(1 << 62) is None
+    sweeping.create([make_version("a"), make_version("old", time_ms=TIME_MS - 2 * HOUR_MS)])
+    sweeping.retract([make_tombstone("a", time_ms=TIME_MS + HOUR_MS)])
+    sweeping.create([make_version("ahead", time_ms=TIME_MS + 5 * HOUR_MS)])
+    clock.ms += 2 * HOUR_MS
+    sweeping.create([make_version("b")])
+    hours = [-1, 0, 1, 2, 5]
+    before = {hour: sweeping.newest_ms(TIME_MS + hour * HOUR_MS + 1) for hour in hours}
+    assert before == {hour: None if hour < 0 else TIME_MS + hour * HOUR_MS for hour in hours}
+    assert [sweeping.newest_ms(TIME_MS + HOUR_MS), sweeping.newest_ms(1 << 62)] == [TIME_MS, TIME_MS + 5 * HOUR_MS]
+    assert [sweeping.newest_ms(before_ms) for before_ms in (-1, 0)] == [None, None]
+
+
 def test_a_replay_does_not_make_a_version_younger(sweeping: Store, clock: SetClock) -> None:
     """The time of the first writing counts, not that of a second delivery."""
     sweeping.create([make_version()])

@@ -1,6 +1,5 @@
 """Metrics of batches: how long each stage takes, and how much a batch holds."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Literal, get_args
 
@@ -13,6 +12,7 @@ from consumer.sources.fetching import FetchingWaited
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, SHORT_SECONDS, Group, Label, Measure
 from consumer.text.timestamps import rfc3339
+from storage.clock import MS_PER_S, Clock
 
 TimedStage = Literal[Stage, "back_pressure"]
 
@@ -55,9 +55,9 @@ GROUP: Final = Group("Time and batches", (END_TO_END, STAGES, BATCH_RECORDS, BAT
 class BatchMetrics:
     """Measures batches, which one thread reports, and stages, which any thread reports."""
 
-    def __init__(self, instruments: Instruments, clock: Callable[[], float], limits: ReadLimits) -> None:
-        self._clock = clock
-        self._committed_s = clock()
+    def __init__(self, instruments: Instruments, now: Clock, limits: ReadLimits) -> None:
+        self._now = now
+        self._committed_ms = now()
         self._limits = limits
         self._stages = instruments.distributions(STAGES, TIMED_STAGES)
         self._end_to_end = instruments.distribution(END_TO_END)
@@ -85,12 +85,12 @@ class BatchMetrics:
 
         A verdict is repeated where it was decided before this batch began.
         """
-        now_s = self._clock()
+        now_ms = self._now()
         # The times of verdicts are all written in one form, and so compare as strings.
-        began_at = rfc3339(int(self._committed_s * 1000))
+        began_at = rfc3339(self._committed_ms)
         arrivals = [verdict.arrived_at for verdict in batch.verdicts if verdict.decided_at >= began_at]
-        self._end_to_end.add([max(0.0, now_s - _seconds(arrived_at)) for arrived_at in arrivals])
-        self._committed_s = now_s
+        self._end_to_end.add([max(0.0, now_ms / MS_PER_S - _seconds(arrived_at)) for arrived_at in arrivals])
+        self._committed_ms = now_ms
 
 
 def _seconds(timestamp: str) -> float:

@@ -13,6 +13,7 @@ from consumer.telemetry.metrics import (
     access,
     batches,
     certificates,
+    clocks,
     console,
     console_requests,
     drift,
@@ -28,6 +29,7 @@ from consumer.telemetry.metrics import (
 from consumer.telemetry.metrics.instruments import Instruments, Series
 from consumer.telemetry.metrics.measure import Group, Measure
 from consumer.telemetry.source_names import SourceNames
+from storage.clock import Clock, now_ms
 
 SOURCES_MAX: Final = 50
 
@@ -40,6 +42,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     store.GROUP,
     outages.GROUP,
     run.GROUP,
+    clocks.GROUP,
     certificates.GROUP,
     requests.GROUP,
     access.GROUP,
@@ -101,35 +104,45 @@ class MetricSet:
 
 
 class Metrics(MetricSet):
-    """All metrics of one run. ``clock`` gives seconds since 1970."""
+    """All metrics of one run.
 
-    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+    ``clock`` gives seconds since 1970 as Prometheus knows them, ``now`` the time by which articles arrive.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        bounds: Bounds = Bounds(),  # noqa: B008  # immutable
+        now: Clock = now_ms,
+    ) -> None:
         super().__init__(
             lambda instruments: (
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
                 drift.DriftMetrics(instruments),
-                batches.BatchMetrics(instruments, clock, bounds.read),
+                batches.BatchMetrics(instruments, now, bounds.read),
                 topics.TopicMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.RunMetrics(instruments, clock, bounds.workers),
+                clocks.ClockMetrics(instruments),
                 certificates.CertificateMetrics(instruments),
             )
         )
 
 
 class ServiceMetrics(MetricSet):
-    """All metrics of the service, which answers requests, and whose feed are requests. ``clock`` as above."""
+    """All metrics of the service, which answers requests, and whose feed are requests. ``now`` as above."""
 
-    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+    def __init__(self, bounds: Bounds = Bounds(), now: Clock = now_ms) -> None:  # noqa: B008  # immutable
         super().__init__(
             lambda instruments: (
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
                 drift.DriftMetrics(instruments),
-                batches.BatchMetrics(instruments, clock, bounds.read),
+                batches.BatchMetrics(instruments, now, bounds.read),
                 inbox.InboxMetrics(instruments),
                 requests.RequestMetrics(instruments),
                 access.AccessMetrics(instruments),
+                clocks.ClockMetrics(instruments),
                 certificates.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
@@ -147,6 +160,7 @@ class ConsoleMetrics(MetricSet):
                 console.QueueMetrics(instruments),
                 console_requests.ConsoleRequestMetrics(instruments),
                 topics.TopicMetrics(instruments),
+                clocks.ClockMetrics(instruments),
                 certificates.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),

@@ -15,15 +15,12 @@ import dupwatch
 from consumer.judge.detector import Detector
 from consumer.model.verdict import VerdictEvent, encode
 from consumer.wiring.stores import opened_store
-from dupwatch import window as window_module
-from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Version
-from tests.builders import TIME_MS
 from tests.cli.command import articles, json_lines, run_process, text, write_lines
+from tests.machine_clock import DAY_S, JUMPS_S, MachineClock
 
 A, B = dupwatch.Article("a", text(1)), dupwatch.Article("b", f"{text(1)} too")
-DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -256,23 +253,34 @@ def test_processes_share_a_store(url: str) -> None:
     assert sum(verdict.outcome == "duplicate" for verdict in one.values()) == 12
 
 
-def test_what_left_the_window_goes(window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_left_the_window_goes(machine: MachineClock, window: dupwatch.Window) -> None:
     """As in a run: a text that comes back later is new."""
-    clock = [now_ms()]
-    monkeypatch.setattr(window_module, "now_ms", lambda: clock[0])
     window.judge(A)
-    clock[0] += 30 * DAY_MS
+    machine.go_on(30 * DAY_S)
     (verdict,) = window.judge(B)
     assert verdict.outcome == "unique"
     assert window._store.history(window._versions([window._valid(A)])[0].record.id_hash) == []
 
 
-def test_a_clock_that_is_set_back_changes_no_order(window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes later repeats what came before, and not the other way round."""
-    clock = [TIME_MS]
-    monkeypatch.setattr(window_module, "now_ms", lambda: clock[0])
+@pytest.mark.parametrize("jump_s", JUMPS_S)
+def test_a_clock_that_is_set_changes_no_window(machine: MachineClock, window: dupwatch.Window, jump_s: int) -> None:
+    """What comes later repeats what came before, which is still there, and not the other way round."""
     window.judge(A)
-    clock[0] -= DAY_MS
+    machine.set_wall(jump_s)
     (verdict,) = window.judge(B)
     assert (verdict.outcome, verdict.duplicate_of) == ("duplicate", "a")
     assert verdict.arrived_at == window.judge(A)[0].arrived_at
+
+
+def test_a_window_that_opens_with_a_wrong_clock_loses_nothing(machine: MachineClock, url: str) -> None:
+    """With the right clock again, a copy repeats what was there before."""
+    with dupwatch.open(url) as window:
+        window.judge(A)
+    machine.set_wall(20 * DAY_S)
+    machine.start_process()
+    with dupwatch.open(url) as window:
+        window.judge(dupwatch.Article("c", text(3)))
+    machine.set_wall(-20 * DAY_S)
+    machine.start_process()
+    with dupwatch.open(url) as window:
+        assert window.judge(B)[0].duplicate_of == "a"

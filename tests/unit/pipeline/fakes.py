@@ -11,6 +11,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.judge.detector import Detector
+from consumer.judge.expiry import Expiry
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.stopping import Stopping
@@ -216,19 +217,20 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
     def decode_all(record: RawRecord) -> Article:
         return decode(record.whole(), FieldMap(), DecodeLimits(), "text")
 
+    detector = Detector(store, SETTINGS, lambda: 10_000)
     return Pipeline(
         source=ends.source,
         decode=decode_all,
         fingerprinting=FINGERPRINTING,
         builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
         arrivals=FileArrivals(10_000, b"feed"),
-        detector=Detector(store, SETTINGS, lambda: 10_000),
+        detector=detector,
         sink=ends.sink,
         dead_letters=DeadLetterPolicy("feed", ends.dead_letters),
         journal=ends.journal,
         hooks=Hooks(ends.listener),
         stopping=Stopping(),
-        keep_ms=KEEP_MS,
+        expiry=Expiry(detector, lambda: 10_000, SETTINGS.window_ms, KEEP_MS),
         postings_watch=postings_watch,
     )
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from consumer.config.config import Config
 from consumer.judge.versions import ArrivedAt
 from consumer.kafka.offset_metadata import Note
 from consumer.model.article import Article
@@ -21,8 +22,10 @@ from consumer.pipeline.arrivals import (
 )
 from consumer.pipeline.loop import distinct_ids
 from consumer.pipeline.partition_notes import Ledger
+from consumer.wiring.kafka_parts import topic_arrivals
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
+from tests.machine_clock import DAY_S, MachineClock
 
 ARTICLE = Article("a", "text")
 
@@ -217,3 +220,16 @@ def test_only_messages_arrive_live() -> None:
     assert live.feed.record_name(raw_message(b"", offset=7)) == live.feed.topics.record_name(raw_message(b"", offset=7))
     with pytest.raises(TypeError):
         live.feed.arrived_at(raw_line(1), ARTICLE)
+
+
+def test_messages_arrive_by_the_time_of_the_process(machine: MachineClock) -> None:
+    """A clock that jumps with its producer moves no window; those with the right time keep it."""
+    replaced: list[RecordTimeReplaced] = []
+    hooks = Hooks()
+    hooks.on(RecordTimeReplaced, replaced.append)
+    arrivals = topic_arrivals(Config(), hooks)
+    machine.set_wall(20 * DAY_S)
+    ahead_ms = TIME_MS + 20_000 * DAY_S
+    stamped = [arrivals.arrived_at(raw_message(b"", timestamp_ms=time_ms), ARTICLE) for time_ms in (TIME_MS, ahead_ms)]
+    assert [arrived_at.time_ms for arrived_at in stamped] == [TIME_MS, TIME_MS]
+    assert len(replaced) == 1

@@ -56,7 +56,7 @@ def clock() -> Clock:
 @pytest.fixture
 def metrics(clock: Clock) -> Metrics:
     """Metrics of a run that began now."""
-    return Metrics(clock)
+    return Metrics(clock, now=lambda: round(1000 * clock.now_s))
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
         Control(Stopping()),
         Hooks(),
     )
-    assert pipeline.keep_ms == 120_000
+    assert pipeline.expiry.keep_ms == 120_000
 
 
 def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:

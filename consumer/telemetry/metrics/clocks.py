@@ -1,0 +1,37 @@
+"""Metrics of the clock: whether the machine's was set while the process ran."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from consumer.model.hooks import Hooks
+from consumer.telemetry.metrics.instruments import Instruments, Series
+from consumer.telemetry.metrics.measure import Group, Measure
+from storage.clock import PROCESS_CLOCK, STEP_S_MIN, SteadyClock
+
+STEPS: Final = Measure(
+    "dupwatch_clock_steps_total",
+    "counter",
+    f"Steps of the machine's clock, of {STEP_S_MIN} seconds or more, that this process noticed and did not follow.",
+    "times",
+)
+AHEAD: Final = Measure(
+    "dupwatch_clock_ahead_seconds",
+    "gauge",
+    "How far such steps have brought the machine's clock ahead of the time of this process; negative if behind.",
+    "seconds",
+)
+GROUP: Final = Group("The clock", (STEPS, AHEAD))
+
+
+class ClockMetrics:
+    """Shows the steps of the machine's clock; there is nothing to listen to. Each scrape looks for them."""
+
+    def __init__(self, instruments: Instruments, clock: SteadyClock = PROCESS_CLOCK) -> None:
+        def read() -> Mapping[Measure, float | Series]:
+            return {STEPS: clock.steps()}
+
+        instruments.read(read)
+        instruments.gauge(AHEAD).set_function(clock.ahead_s)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Listen to nothing."""
