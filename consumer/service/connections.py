@@ -6,6 +6,10 @@ closed that has been without a request for longest.
 
 Nor does it limit answers that nobody reads, which stay in memory: they have a time and a number of bytes here, and the
 next request of their connection waits until they are read.
+
+Nor does it limit requests that are sent before the answer to the current one (pipelined). Each costs the sender some
+bytes, and this process a thousand times as much work. One may wait; a connection with more is closed after the current
+answer.
 """
 
 import asyncio
@@ -15,13 +19,19 @@ from typing import Any, Final, NamedTuple
 
 import h11
 from typing_extensions import override
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from consumer.pages.connections import HEAD_BYTES_MAX
 from consumer.service.problems import HEAD_TOO_LARGE, MALFORMED, TOO_SLOW, Limit, ProblemError, response_of
 from consumer.service.request_ids import request_id
+from consumer.service.request_parser import RequestParser, several_requests
 from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet, LimitName
 
+WAITING_BYTES_MAX: Final = 64 * 1024
+"""Bytes of the request that may wait behind the current one of a connection."""
+_ARRIVING: Final = frozenset({h11.IDLE, h11.SEND_BODY})
+"""The states of a client in which the current request has not arrived as a whole."""
 _TOO_LARGE: Final = 431
 
 
@@ -113,9 +123,12 @@ class Connection(H11Protocol):
 
     def __init__(self, connections: Connections, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as above
         super().__init__(*arguments, **options)
+        self.conn = RequestParser(HEAD_BYTES_MAX)
         self._connections = connections
         self._head_due: asyncio.TimerHandle | None = None
         self._reading_due: asyncio.TimerHandle | None = None
+        # Closed after the current answer: whatever arrives until then is discarded.
+        self._is_last = False
 
     @property
     def unread_bytes(self) -> int:
@@ -138,7 +151,10 @@ class Connection(H11Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        # In pieces, so that no more than two of them are in memory before too many requests wait.
+        for start in range(0, len(data), WAITING_BYTES_MAX):
+            if not self._is_last:
+                super().data_received(data[start : start + WAITING_BYTES_MAX])
         self._expect_head()
 
     @override
@@ -153,6 +169,7 @@ class Connection(H11Protocol):
             self.flow.pause_reading()
         else:
             super().handle_events()
+            self._limit_waiting()
 
     @override
     def on_response_complete(self) -> None:
@@ -203,6 +220,21 @@ class Connection(H11Protocol):
         """Close the connection at once."""
         self._connections.leave(self)
         self.transport.abort()
+
+    def _limit_waiting(self) -> None:
+        """Make the current request the last one if more than one waits behind it."""
+        if self._is_last or not self._has_request or self.transport.is_closing():
+            return
+        if self.conn.their_state in _ARRIVING:
+            return
+        waiting, _ = self.conn.trailing_data
+        if len(waiting) > WAITING_BYTES_MAX or several_requests(waiting):
+            self._connections.met("waiting_max")
+            self._is_last = True
+            self.cycle.keep_alive = False
+            self.cycle.default_headers = [*self.cycle.default_headers, CLOSE_HEADER]
+            # Closing a socket with unread data would reset the connection, and the client might lose its answer.
+            self.flow.resume_reading()
 
     def _expect_head(self) -> None:
         """Give the client its time for the head of a request, from the first byte; a new connection at once."""

@@ -49,6 +49,7 @@ LimitName = Literal[
     "unread_bytes_max",
     "url_chars_max",
     "values_max",
+    "waiting_max",
 ]
 CheckOutcome = Literal["unique", "duplicate", "error"]
 STATUSES: Final = (

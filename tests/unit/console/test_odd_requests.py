@@ -409,3 +409,14 @@ def test_all_routes_are_counted_by_name(console: Served) -> None:
     series = next(family for family in console.registry.collect() if family.name == "dupwatch_console_requests")
     known = {sample.labels["route"] for sample in series.samples}
     assert {route.path for route in all_routes_module.all_routes()} <= known
+
+
+def test_pipelined_requests_get_one_answer(console: Served) -> None:
+    """One request may wait for it; a connection with more is closed, and counted."""
+    probe = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for sent, answers in ((probe + probe.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), 2), (probe * 200, 1)):
+        with console.connect() as connection:
+            connection.sendall(sent)
+            data = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert data.count(b"HTTP/1.1 200 OK") == answers
+    assert limits_met(console, "waiting_max") == 1

@@ -223,3 +223,11 @@ def test_certificates_that_cannot_be_used(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=why):
             shown(pair)
+
+
+def test_a_connection_has_one_answer() -> None:
+    """Whatever is sent behind the first request costs nothing: the connection is closed after it."""
+    with PageServer(LOCAL, SECRET_PAGES, lambda: None) as server, socket.create_connection(server.address) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n" * 100)
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    assert answer.count(b"HTTP/1.0 200 OK") == 1

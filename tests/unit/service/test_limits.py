@@ -190,6 +190,28 @@ def test_what_cannot_be_read_is_not_repeated(client: Client) -> None:
     assert (problem["status"], problem["detail"]) == (400, "The request cannot be read: illegal header line.")
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        REQUEST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+        REQUEST + b"transfer-encoding: chunked\r\ncontent-length: 0\r\n\r\n",
+        REQUEST.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Transfer-Encoding: chunked\r\n\r\n",
+    ],
+    ids=range(3),
+)
+def test_a_body_with_two_lengths_is_refused(client: Client, head: bytes) -> None:
+    """A proxy may go by the other one, so what follows may be the request of somebody else: nothing of it is read."""
+    probe = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with client.connect() as connection:
+        connection.sendall(head + b"0\r\n\r\n" + probe)
+        data = read_all(connection)
+    problem = problem_in(data)
+    assert data.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in data.lower()
+    assert (problem["status"], problem["type"]) == (400, "urn:dupwatch:problem:malformed")
+    assert "Transfer-Encoding" in problem["detail"]
+
+
 def test_an_upgrade_is_passed_over(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     """As HTTP has it for servers that have nothing else, and without a warning for each request."""
     with caplog.at_level(logging.WARNING):
