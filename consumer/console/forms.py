@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields
+from consumer.reviews.storable import is_storable
 
 FORM_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 1_000
@@ -44,14 +45,14 @@ def fields_of(data: bytes) -> Fields:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError as error:
         raise _unreadable() from error
-    # No database takes it, and no browser sends it.
-    if any("\0" in name or "\0" in value for name, value in pairs):
+    # No browser sends it, and PostgreSQL would fail.
+    if not all(is_storable(name) and is_storable(value) for name, value in pairs):
         raise _unreadable()
     return Fields(pairs)
 
 
 def _unreadable() -> PageError:
-    message = N_("What was sent is not text in UTF-8, or has more than %(most)s fields.")
+    message = N_("What was sent is not text in UTF-8, has a NUL character, or has more than %(most)s fields.")
     return PageError(HTTPStatus.BAD_REQUEST, message, most=FIELDS_MAX)
 
 

@@ -14,7 +14,8 @@ from consumer.console.faults import N_, PageError
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
 from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.service.framing import Ended, Framing, Line, head_bytes
+from consumer.pages.host_name import BadHost
+from consumer.service.framing import Ended, Framing, Line, head_bytes, host_of
 from consumer.telemetry.metrics.console_requests import ConsoleRoute, PageBegan, PageEnded, PageMethod
 
 SECURITY_HEADERS: Final = {
@@ -71,9 +72,13 @@ class Front(Framing):
         if head_bytes(request.scope) > HEAD_BYTES_MAX:
             message = N_("The address or the headers of this request are too long.")
             return PageError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message, limit="head_bytes_max")
-        host = request.headers.get("host")
-        # Every browser sends the header; HTTP/1.0 probes may not.
-        if host and not self._access.knows(host):
+        try:
+            host = host_of(request.scope)
+        except BadHost:
+            message = N_("The host that this request names is malformed. Open the console under its address.")
+            return PageError(HTTPStatus.BAD_REQUEST, message)
+        # Every browser names one; HTTP/1.0 probes may not.
+        if host is not None and not self._access.knows(host):
             message = N_(
                 "This console does not answer under this host name. Use its IP address or a name in console.names."
             )

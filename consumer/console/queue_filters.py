@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, get_args
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from consumer.console.faults import N_, PageError
+from consumer.console.forms import fields_of
 from consumer.console.visit import Fields
 from consumer.reviews.flag_row import KINDS, STATES
 from consumer.reviews.queue import Filters, Order
@@ -76,7 +77,7 @@ def wanted_in(query: Fields) -> Wanted:
 
 def wanted_of(form: Fields) -> Wanted:
     """Return the part of the queue that a form carries. Raises ``PageError``."""
-    return wanted_in(Fields(parse_qsl(form.text(FIELD, _QUERY_CHARS_MAX))))
+    return wanted_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()))
 
 
 def _said(fields: Mapping[str, str]) -> dict[str, str]:

@@ -58,21 +58,20 @@ class Access:
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)
 
     def answers(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
-        """Return whether a page may be shown to a client that sent this ``Host`` header.
+        """Return whether a page may be shown to a client that names this host: see ``host_named``.
 
         ``is_local``: the server listens on a loopback address.
         """
         if has_articles:
             return self.knows(host)
-        # Every browser sends the header; HTTP/1.0 probes may not.
-        return not is_local or not host or self.knows(host)
+        # Every browser names one; HTTP/1.0 probes may not.
+        return not is_local or host is None or self.knows(host)
 
     def knows(self, host: str | None) -> bool:
-        """Return whether articles may be shown to a client that sent this ``Host`` header."""
+        """Return whether articles may be shown to a client that names this host: see ``host_named``."""
         if self.asks:
             return True
-        name = _without_port(host or "").casefold()
-        return name == _LOCAL_NAME or name in self._names or _is_address(name)
+        return host is not None and (host == _LOCAL_NAME or host in self._names or _is_address(host))
 
 
 def parse_address(text: str) -> Address:
@@ -130,12 +129,6 @@ def _credentials(authorization: str) -> bytes:
         return b64decode(encoded.strip(), validate=True)
     except (binascii.Error, ValueError):
         return b""
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
 
 
 def _is_address(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from consumer.pages.access import Access
+from consumer.pages.host_name import BadHost, host_named
 from consumer.pages.page import PLAIN, Page, Request, Response
 
 log = logging.getLogger("dupwatch")
@@ -49,6 +50,10 @@ class Site:
     def answer(self, page: Page | None, target: str, headers: Message, client: str) -> Response:
         """Answer a request for what ``page_at`` returned; ``client`` is an address, for the log. Never raises."""
         path, _, query = target.partition("?")
+        try:
+            host = host_named(headers.get_all("Host", []), target)
+        except BadHost as error:
+            return Response(HTTPStatus.BAD_REQUEST, PLAIN, f"{error}\n".encode())
         authorization = headers.get("Authorization")
         trusted = self.access.lets_in(authorization)
         if authorization and not trusted:
@@ -60,7 +65,7 @@ class Site:
         if page is None:
             known = "".join(f"{path}\n" for path in sorted(self.pages) if path == "/" or not path.endswith("/"))
             return Response(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
-        if not self.access.answers(headers.get("Host"), has_articles=page.has_articles, is_local=self.is_local):
+        if not self.access.answers(host, has_articles=page.has_articles, is_local=self.is_local):
             return UNKNOWN_NAME
         try:
             return page.answer(Request(path, _fields(query), headers, trusted))

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
+from consumer.pages.host_name import host_named
 from consumer.service.request_ids import HEADER, request_id
 
 log = logging.getLogger("dupwatch")
@@ -90,6 +91,11 @@ class Framing(ABC):
 def head_bytes(scope: Scope) -> int:
     """Return the bytes of a head. h11 refuses one that is too large only as long as it has not arrived as a whole."""
     return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])
+
+
+def host_of(scope: Scope) -> str | None:
+    """Return the host that a request names, None where it names none. Raises ``BadHost``."""
+    return host_named(Headers(scope=scope).getlist("host"), scope["raw_path"].decode("ascii"))
 
 
 def _tell(line: Line, named: str, status: int, seconds: float) -> None:

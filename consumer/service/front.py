@@ -12,9 +12,10 @@ from typing_extensions import override
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
 from consumer.pages.connections import HEAD_BYTES_MAX
+from consumer.pages.host_name import BadHost
 from consumer.service.connections import head_too_large
-from consumer.service.framing import Ended, Framing, Line, head_bytes
-from consumer.service.problems import UNKNOWN_HOST, ProblemError, defect, response_of
+from consumer.service.framing import Ended, Framing, Line, head_bytes, host_of
+from consumer.service.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, response_of
 from consumer.telemetry.metrics.requests import LimitMet, Method, RequestBegan, RequestEnded, Route
 from consumer.tokens.token import Caller
 
@@ -63,9 +64,12 @@ class Front(Framing):
         if head_bytes(scope) > HEAD_BYTES_MAX:
             self._hooks.report(LimitMet("head_bytes_max"))
             return head_too_large()
-        host = Headers(scope=scope).get("host")
-        # Every browser sends the header; HTTP/1.0 probes may not.
-        if host and not self._access.knows(host):
+        try:
+            host = host_of(scope)
+        except BadHost as error:
+            return ProblemError(MALFORMED, str(error))
+        # Every browser names one; HTTP/1.0 probes may not.
+        if host is not None and not self._access.knows(host):
             return ProblemError(
                 UNKNOWN_HOST, "This host name is not served. Use an IP address, localhost or a name in service.names."
             )

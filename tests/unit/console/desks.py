@@ -14,7 +14,7 @@ from consumer.console.context import ArticleView
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import Database, opened_database
 from tests.unit.console.newsroom import Newsroom
 from tests.unit.console.serving import Answer, Browser, KnownArticles, Served, served
 
@@ -56,9 +56,14 @@ class Office:
 
 
 @contextmanager
-def office(path: Path, *, judging: JudgeSettings | None = None, **settings: Any) -> Iterator[Office]:  # noqa: ANN401
-    """Serve it until the context is left."""
-    database = opened_database(f"sqlite:///{path / 'console.db'}")
+def office(
+    kept: Path | Database,
+    *,
+    judging: JudgeSettings | None = None,
+    **settings: Any,  # noqa: ANN401  # as the section has them
+) -> Iterator[Office]:
+    """Serve it until the context is left, over this database, or a new one in this folder."""
+    database = kept if isinstance(kept, Database) else opened_database(f"sqlite:///{kept / 'console.db'}")
     articles = CountedArticles()
     with served(database, articles, judging=judging, **settings) as console:
         yield Office(console, Newsroom(database, articles), console.signed_in("Ann"), articles)

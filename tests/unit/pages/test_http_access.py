@@ -62,11 +62,10 @@ def test_without_an_account_everybody_is_let_in() -> None:
 @pytest.mark.parametrize(
     ("host", "known"),
     [
-        ("127.0.0.1:9464", True),
-        ("[::1]:9464", True),
+        ("127.0.0.1", True),
+        ("::1", True),
         ("localhost", True),
-        ("LocalHost:1", True),
-        ("dup.example:9464", True),
+        ("dup.example", True),
         ("evil.example", False),
         ("127.0.0.1.evil.example", False),
         ("", False),
