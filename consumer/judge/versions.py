@@ -81,10 +81,18 @@ class VersionBuilder:
         return versions
 
 
+def retraction_reference(article_id: str, origin: bytes) -> bytes:
+    """Return the reference of the tombstone of a retraction."""
+    return reference_of(article_id, b"retraction\0" + origin)
+
+
 def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms: int) -> Tombstone:
-    """Return the tombstone of a retraction; ``origin``, its feed and position, makes a replay the same tombstone."""
+    """Return the tombstone of a retraction.
+
+    ``origin`` makes a replay the same tombstone: its feed and position, or the name that its client gave it.
+    """
     return Tombstone(
-        reference=reference_of(article_id, b"retraction\0" + origin),
+        reference=retraction_reference(article_id, origin),
         id=article_id,
         time_ms=arrived_at.time_ms,
         sequence=arrived_at.sequence,

@@ -20,10 +20,10 @@ class Refusal(NamedTuple):
 
 
 class Retraction(NamedTuple):
-    """The id to retract, and the client's key for it: the same key again is the same retraction."""
+    """The id to retract, and a name for it: the same name again is the same retraction."""
 
     article_id: str
-    key: str
+    name: bytes
 
 
 Reply = VerdictEvent | Refusal

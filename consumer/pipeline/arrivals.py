@@ -107,12 +107,12 @@ class StreamArrivals:
 
 
 class SubmittedArrivals(StreamArrivals):
-    """The records of clients, which arrive when they are judged; a retraction is named by its client's key."""
+    """The records of clients, which arrive when they are judged; a retraction is named by its client."""
 
     def record_name(self, record: RawRecord) -> bytes:
-        """Return the key of a retraction; nothing else needs a name, since its content names it."""
+        """Return the name of a retraction; nothing else needs a name, since its content names it."""
         retraction = submitted(record).retraction
-        return b"" if retraction is None else b"key:" + retraction.key.encode()
+        return b"" if retraction is None else retraction.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,12 @@ from consumer.service.problems import (
     outcome_unknown,
     retry_later,
 )
+from consumer.service.retraction_names import retraction_name
 from consumer.service.splitting import split_articles
 from consumer.service.workers import RETRY_S
 from consumer.sources.requests import Inbox
 from consumer.telemetry.metrics.requests import LimitName
+from consumer.tokens.token import Caller
 
 KEY_HEADER: Final = "Idempotency-Key"
 KEY_CHARS_MAX: Final = 128
@@ -81,8 +83,10 @@ class Writes:
         """Retract an article; return the event. Raises ``ProblemError``."""
         key = _key(request.headers.getlist(KEY_HEADER))
         self._desk.check_ready()
-        retraction = Retraction(article_id, key)
-        submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, retraction))
+        caller: Caller | None = request.state.caller
+        submission = await self._desk.ask(
+            request, lambda judging: self._put_retraction(judging, article_id, key, caller)
+        )
         (event,) = await self._replies(submission)
         assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
         await record(self._audit, request, [_changed("articles.retract", event)])
@@ -92,11 +96,12 @@ class Writes:
         articles = split_articles(body, judging.limits, self._articles_max)
         return Gathered(self._taken(lambda: self._inbox.put(articles)), judging.limits)
 
-    def _put_retraction(self, judging: Judging, retraction: Retraction) -> Submission:
+    def _put_retraction(self, judging: Judging, article_id: str, key: str, caller: Caller | None) -> Submission:
         try:
-            check_id(retraction.article_id, "the id in the path", judging.limits.id_bytes_max)
+            check_id(article_id, "the id in the path", judging.limits.id_bytes_max)
         except BadRecord as error:
             raise invalid_id(error, judging.limits) from error
+        retraction = Retraction(article_id, retraction_name(judging.store, article_id, key, caller))
         return self._taken(lambda: self._inbox.put_retraction(retraction))
 
     def _taken(self, put: Callable[[], Submission]) -> Submission:

@@ -18,7 +18,7 @@ from consumer.model.record import Position, RawBatch
 from consumer.model.submission import Retraction, Submission, SubmittedRecord
 
 RETRACTION_BYTES: Final = 1_024
-"""What a retraction counts as: it has no data, but an id and a key."""
+"""What a retraction counts as: it has no data, but an id and a name."""
 
 
 class InboxLimits(NamedTuple):

@@ -54,11 +54,11 @@ def test_records_come_in_their_order_with_a_line_of_their_own() -> None:
     """Those of several requests in one batch."""
     inbox = inbox_of()
     inbox.put([b"1", b"2"])
-    inbox.put_retraction(Retraction("a", "key"))
+    inbox.put_retraction(Retraction("a", b"name"))
     batch = next(inbox.batches())
     assert data_of(batch) == [b"1", b"2", b""]
     assert [record.line for record in batch.records] == [1, 2, 3]
-    assert [submitted(record).retraction for record in batch.records] == [None, None, Retraction("a", "key")]
+    assert [submitted(record).retraction for record in batch.records] == [None, None, Retraction("a", b"name")]
     assert batch.end == batch.records[-1].end
 
 
@@ -112,7 +112,7 @@ def test_it_is_bounded_in_bytes() -> None:
     inbox = inbox_of(limits=InboxLimits(100, RETRACTION_BYTES + 5))
     inbox.put([b"123456"])
     with pytest.raises(InboxFull, match="inbox_bytes_max"):
-        inbox.put_retraction(Retraction("a", "key"))
+        inbox.put_retraction(Retraction("a", b"name"))
     assert data_of(next(inbox.batches())) == [b"123456"]
 
 
@@ -166,17 +166,17 @@ def test_several_threads_put_at_once(pool: ThreadPoolExecutor) -> None:
     assert len({record.data for record in records}) == len({record.line for record in records}) == 800
 
 
-def test_a_retraction_is_named_by_its_key() -> None:
+def test_a_retraction_is_has_the_name_that_it_was_given() -> None:
     """By nothing that differs when it is repeated, or between processes; arrivals never go back."""
     times = iter([5, 5, 4, 6])
     arrivals = SubmittedArrivals(lambda: next(times))
     inbox = inbox_of()
-    inbox.put_retraction(Retraction("a", "key"))
+    inbox.put_retraction(Retraction("a", b"name"))
     inbox.put([b"{}"])
-    inbox.put_retraction(Retraction("b", "key"))
+    inbox.put_retraction(Retraction("b", b"name"))
     records = next(inbox.batches()).records
     article = Article("a", None)
-    assert [arrivals.record_name(record) for record in records] == [b"key:key", b"", b"key:key"]
+    assert [arrivals.record_name(record) for record in records] == [b"name", b"", b"name"]
     assert [arrivals.arrived_at(record, article)[:2] for record in records] == [(5, 1), (5, 2), (6, 3)]
 
 

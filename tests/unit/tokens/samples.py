@@ -9,8 +9,15 @@ from consumer.tokens.token import Role
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
-def add(path: Path, name: str, *roles: Role, now: datetime = NOON, lifetime: timedelta = timedelta(days=90)) -> str:
+def add(
+    path: Path,
+    name: str,
+    *roles: Role,
+    now: datetime = NOON,
+    lifetime: timedelta = timedelta(days=90),
+    owner: str = "An Na",
+) -> str:
     """Add a token and return its secret."""
     shown: list[str] = []
-    add_token(path, NewToken(name, "An Na", roles or (Role.READER,), lifetime), now, shown.append)
+    add_token(path, NewToken(name, owner, roles or (Role.READER,), lifetime), now, shown.append)
     return shown[0]
