@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -26,6 +26,7 @@ from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person
+from consumer.service.framing import CutOff
 from consumer.service.problems import BUSY, ProblemError
 from consumer.service.workers import Workers
 from consumer.telemetry.metrics.requests import LimitMet
@@ -86,6 +87,17 @@ class Console:
         return response
 
 
+class _Begun(NamedTuple):
+    """An answer that is made piece by piece, its first piece, and what the next one is made from."""
+
+    streamed: Streamed
+    first: bytes
+    after: str | None
+
+
+_Made = Response | _Begun
+
+
 class Endpoint:
     """An ASGI application that answers one path, by method."""
 
@@ -114,8 +126,8 @@ class Endpoint:
             request.state.connection_is_needed = True
             arrival = self._console.entrance.arrival(request, visit.session.secret)
             answer = await self._console.workers.call(partial(self._answered, request, route, visit, arrival))
-            if isinstance(answer, Streamed):
-                return await self._streamed(answer, has_body=request.method != "HEAD")
+            if isinstance(answer, _Begun):
+                return self._streamed(answer, visit.request_id)
         except PageError as error:
             return self._console.error_page(visit, error)
         except ProblemError as problem:
@@ -132,14 +144,15 @@ class Endpoint:
             raise PageError(HTTPStatus.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
         return route
 
-    def _answered(self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival) -> Answer:
+    def _answered(self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival) -> _Made:
         """Answer, in a thread. What is foreseen becomes a page for the person who is signed in."""
+        answer: _Made
         try:
             person = self._console.entrance.person(arrival)
             if person is not None:
                 request.state.person = person.name
                 visit = self._of_person(request, visit, person)
-            answer = self._allowed(route, visit)
+            answer = _begun(self._allowed(route, visit), has_body=request.method != "HEAD")
         except PageError as error:
             answer = self._console.error_page(visit, error)
         except DatabaseUnavailable as error:
@@ -181,22 +194,33 @@ class Endpoint:
         assert isinstance(visit, Asked)  # noqa: S101  # as above
         return route.answer(visit)
 
-    async def _streamed(self, answer: Streamed, *, has_body: bool) -> Response:
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.filename)}"}
-        if not has_body:
-            # Nothing is handed out, and nobody is said to have had it.
-            return Response(b"", headers=headers, media_type=answer.content_type)
-        # What goes wrong at the beginning is still a page.
-        first, after = await self._console.workers.call(partial(answer.piece, None))
-
+    def _streamed(self, begun: _Begun, request_id: str) -> Response:
         async def pieces() -> AsyncIterator[bytes]:
-            yield first
-            last = after
+            yield begun.first
+            last = begun.after
             while last is not None:
-                data, last = await self._console.workers.call(partial(answer.piece, last))
+                try:
+                    data, last = await self._console.workers.call(partial(begun.streamed.piece, last))
+                except DatabaseUnavailable as error:
+                    log.warning("%s is cut off: %s", begun.streamed.filename, error, extra={"request_id": request_id})
+                    raise CutOff from error
                 yield data
 
-        return StreamingResponse(pieces(), headers=headers, media_type=answer.content_type)
+        return StreamingResponse(pieces(), headers=_headers(begun.streamed), media_type=begun.streamed.content_type)
+
+
+def _begun(answer: Answer, *, has_body: bool) -> _Made:
+    """Return an answer with its first piece made: what goes wrong until then is still a page."""
+    if isinstance(answer, Response):
+        return answer
+    if not has_body:
+        # Nothing is handed out, and nobody is said to have had it.
+        return Response(b"", headers=_headers(answer), media_type=answer.content_type)
+    return _Begun(answer, *answer.piece(None))
+
+
+def _headers(streamed: Streamed) -> dict[str, str]:
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(streamed.filename)}"}
 
 
 def _to_sign_in(route: Route, visit: Visit) -> Response:

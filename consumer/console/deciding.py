@@ -7,12 +7,12 @@ from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.flag_page import flag_answer, flag_href, the_flag
-from consumer.console.queue_filters import wanted_of
+from consumer.console.queue_filters import Wanted, wanted_of
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.said import ONE
 from consumer.console.visit import Asked, Fields
 from consumer.reviews import decisions, discussion, queue
-from consumer.reviews.database import Connection
+from consumer.reviews.database import Connection, DatabaseUnavailable
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.own_reviews import own_review
@@ -40,17 +40,24 @@ def decide(asked: Asked) -> Response:
     """Decide, and go on with the next flag."""
     decision, note = decision_in(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
     flag, wanted = the_flag(asked), wanted_of(asked.form)
-    database = asked.desk.database
     now_ms = asked.desk.now_ms()
-    decided = database.written(lambda c: decide_and_note(c, asked, [flag], decision, note, now_ms))
+    decided = asked.desk.database.written(lambda c: decide_and_note(c, asked, [flag], decision, note, now_ms))
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.CONFLICT)
-    with database.reading() as connection:
-        following = queue.next_open(connection, wanted.filters, wanted.order, flag)
-    path = "/" if following is None else f"/flags/{following}"
-    return asked.redirect(path, **wanted.fields, **{ONE: decided.review_ids[0]})
+    return asked.redirect(_next_path(asked, wanted, flag), **wanted.fields, **{ONE: decided.review_ids[0]})
+
+
+def _next_path(asked: Asked, wanted: Wanted, flag: FlagRow) -> str:
+    """Return where to go on after a decision: the next flag, or the queue where there is none."""
+    try:
+        with asked.desk.database.reading() as connection:
+            following = queue.next_open(connection, wanted.filters, wanted.order, flag)
+    except DatabaseUnavailable:
+        # What was decided is stored, and must not look as if it were not.
+        following = None
+    return "/" if following is None else f"/flags/{following}"
 
 
 def add_note(asked: Asked) -> Response:

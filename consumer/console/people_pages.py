@@ -1,6 +1,6 @@
 """The page on which admins see to people: who there is, what they may do, new passwords."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final, TypeVar
 
@@ -33,7 +33,9 @@ def people_routes() -> list[Route]:
 
 def show_people(asked: Asked) -> Response:
     """Show all people."""
-    return _page(asked, said=_SAID.get(asked.query.text("done"), ""))
+    with asked.desk.database.reading() as connection:
+        known = people.people(connection)
+    return _page(asked, known, said=_SAID.get(asked.query.text("done"), ""))
 
 
 def add(asked: Asked) -> Response:
@@ -48,7 +50,7 @@ def add(asked: Asked) -> Response:
         asked.note(connection, "person.add", subject=name, why=role)
         return person
 
-    return _page(asked, person=_changed(asked, added), password=password)
+    return _with_password(asked, added, password)
 
 
 def disable(asked: Asked) -> Response:
@@ -98,7 +100,7 @@ def give_password(asked: Asked) -> Response:
         asked.note(connection, "person.password", subject=person.name)
         return person
 
-    return _page(asked, person=_changed(asked, changed), password=password)
+    return _with_password(asked, changed, password)
 
 
 _SAID: Final = {
@@ -108,9 +110,19 @@ _SAID: Final = {
 }
 
 
-def _page(asked: Asked, *, said: str = "", person: Person | None = None, password: str = "") -> Response:
-    with asked.desk.database.reading() as connection:
-        known = people.people(connection)
+def _with_password(asked: Asked, work: Callable[[Connection], Person], password: str) -> Response:
+    """Change a password, and show it once. All people are read before it counts: afterwards nothing may fail."""
+
+    def changed(connection: Connection) -> tuple[Person, list[Person]]:
+        return work(connection), people.people(connection)
+
+    person, known = _changed(asked, changed)
+    return _page(asked, known, person=person, password=password)
+
+
+def _page(
+    asked: Asked, known: Sequence[Person], *, said: str = "", person: Person | None = None, password: str = ""
+) -> Response:
     return asked.page(
         "people.html",
         people=known,

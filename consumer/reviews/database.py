@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from sqlalchemy import Connection, Engine, create_engine, event, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from consumer.model.errors import ConfigError, DupwatchError
+from consumer.model.errors import ConfigError
+from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translated
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.schema import migrate
+from consumer.reviews.storable import is_storable
 from consumer.text.install_advice import install_command
 
 __all__ = ["Connection", "Database", "DatabaseUnavailable", "opened_database"]
@@ -38,23 +40,9 @@ _MAPPED_BYTES: Final = 4 << 30
 _WAL_PAGES: Final = 16 * 1_024
 _FILE_MODE: Final = 0o600
 _WRITES: Final = "dupwatch_writes"
-# Serialization failure, deadlock, lock not to be had in time.
-_CONFLICTS: Final = frozenset({"40001", "40P01", "55P03"})
-_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-# Of an error of SQLite, the kind without what is special about it.
-_PRIMARY_CODE: Final = 0xFF
-# Nothing that a person or an event says makes these, so they are defects: everything else may pass.
-_DEFECTS: Final = ("ProgrammingError", "IntegrityError", "DataError", "NotSupportedError")
+_PASSWORDS: Final = frozenset({"password", "sslpassword"})
 
 _Result = TypeVar("_Result")
-
-
-class DatabaseUnavailable(DupwatchError):  # noqa: N818  # named for the database, as its siblings are for their things
-    """The database does not answer, or refuses to work: nothing was changed by this transaction. Try again later."""
-
-
-class _Conflict(DatabaseUnavailable):
-    """Another transaction was in the way."""
 
 
 class Database:
@@ -71,7 +59,7 @@ class Database:
         tries that again.
         """
         with (
-            _translated(),
+            translated(),
             self._engine.connect() as connection,
             connection.execution_options(**{_WRITES: True}).begin(),
         ):
@@ -80,7 +68,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Enter a transaction that only reads. Raises ``DatabaseUnavailable``."""
-        with _translated(), self._engine.connect() as connection:
+        with translated(), self._engine.connect() as connection:
             yield connection
 
     def written(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -91,7 +79,7 @@ class Database:
         for attempt in range(1, ATTEMPTS_MAX):
             try:
                 return self._once(work)
-            except _Conflict:
+            except Conflict:
                 time.sleep(_PAUSE_S * 2**attempt * (0.5 + random.random()))  # noqa: S311  # no secret
         return self._once(work)
 
@@ -113,16 +101,19 @@ def opened_database(url: str, password: str | None = None) -> Database:
     """Open a database, ``sqlite:///PATH`` or ``postgresql://USER@HOST:PORT/NAME``, and bring its tables up to date.
 
     A new SQLite file can be read by its owner only. Raises ``ConfigError`` for another URL, and where the tables are
-    those of a newer version; ``DatabaseUnavailable`` where it does not answer.
+    those of a newer version, or its user may not change them; ``DatabaseUnavailable`` where it does not answer.
     """
     parsed = _parsed(url, password)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     database = Database(engine)
     try:
         database.written(lambda connection: _prepared(connection, url))
+    except Refusal as error:
+        database.close()
+        raise ConfigError(f"console.database = {url}: {error}") from error
     except DatabaseUnavailable as error:
         database.close()
-        if _sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
+        if sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
             raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
         raise
     except BaseException:
@@ -144,10 +135,11 @@ def _prepared(connection: Connection, url: str) -> None:
 def _parsed(url: str, password: str | None) -> URL:
     wanted = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
     try:
-        parsed = make_url(url)
+        # What comes after a NUL the client would leave out.
+        parsed = make_url(url if is_storable(unquote(url)) else "")
     except (ArgumentError, ValueError):
         raise ConfigError(f"console.database = {url!r} is no address of a database; write {wanted}") from None
-    if parsed.password is not None:
+    if parsed.password is not None or parsed.query.keys() & _PASSWORDS:
         raise ConfigError("console.database has a password; write it into the file of console.password_file")
     if parsed.drivername == "sqlite" and parsed.database and parsed.database != ":memory:" and not parsed.query:
         return parsed
@@ -197,48 +189,47 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    arguments: dict[str, Any] = {
-        "connect_timeout": _CONNECT_S,
-        "application_name": "dupwatch console",
-        "options": f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}",
-    }
     try:
-        return create_engine(
+        known = _connection_settings()
+        engine = create_engine(
             url,
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
             pool_timeout=_POOL_S,
             # A connection that died while nobody used it is replaced, and nobody notices.
             pool_pre_ping=True,
-            connect_args=arguments,
+            # Whatever the server's default: who waited for a lock has to see what was done under it.
+            isolation_level="READ COMMITTED",
+            connect_args=_arguments(url),
         )
     except (ImportError, NoSuchModuleError):
         raise ConfigError(
             "PostgreSQL needs a package that is not installed. Install it with:\n"
             f"{install_command('console-postgresql')}"
         ) from None
+    if unknown := sorted(url.query.keys() - known):
+        raise ConfigError(
+            f"console.database has {unknown[0]!r} after the question mark, which PostgreSQL's client does not know; "
+            "see the parameter key words in PostgreSQL's documentation of libpq"
+        )
+    return engine
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn errors that are not ours into ``DatabaseUnavailable``."""
-    try:
-        yield
-    except PoolTimeoutError as error:
-        raise DatabaseUnavailable("all connections to the console's database are in use") from error
-    except DBAPIError as error:
-        if type(error).__name__ in _DEFECTS and not error.connection_invalidated:
-            raise
-        kind = _Conflict if _is_conflict(error.orig) else DatabaseUnavailable
-        reason = str(error.orig).strip().partition("\n")[0]
-        raise kind(f"the console's database does not answer: {reason}") from error
+def _connection_settings() -> set[str]:
+    """Return what the query of a URL may set. The driver itself would take more, and change what our code expects."""
+    from psycopg.pq import Conninfo  # noqa: PLC0415  # of an extra
+
+    return {setting.keyword.decode() for setting in Conninfo.get_defaults()}
 
 
-def _is_conflict(error: BaseException | None) -> bool:
-    return _sqlite_code(error) in _BUSY or getattr(error, "sqlstate", None) in _CONFLICTS
-
-
-def _sqlite_code(error: BaseException | None) -> int:
-    """Return which error of SQLite it is, 0 for another one."""
-    # Errors of the module itself have none.
-    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+def _arguments(url: URL) -> dict[str, Any]:
+    """Return what a connection is opened with, beside the URL, which goes first where it says anything."""
+    given = url.query.get("options", ())
+    limits = f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}"
+    defaults = {"connect_timeout": _CONNECT_S, "application_name": "dupwatch console"}
+    return {
+        **{name: value for name, value in defaults.items() if name not in url.query},
+        # Whatever the environment says: ids and notes have letters that other encodings lack.
+        "client_encoding": "utf8",
+        "options": " ".join([limits, *([given] if isinstance(given, str) else given)]),
+    }

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from sqlalchemy import Connection, delete, insert, select
 
+from consumer.reviews.bulk import insert_or
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
 from consumer.reviews.storable import storable
 from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REVIEWS
@@ -77,9 +78,11 @@ def add_note(connection: Connection, flag_id: int, person_id: int, text: str, no
 
 def looking(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> list[str]:
     """Note that somebody has opened a flag, and return the names of others who have it open."""
-    own = (LOOKING.c.flag_id == flag_id) & (LOOKING.c.person_id == person_id)
-    connection.execute(delete(LOOKING).where(own | (LOOKING.c.at_ms <= now_ms - LOOKING_MS)))
-    connection.execute(insert(LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms))
+    connection.execute(delete(LOOKING).where(LOOKING.c.at_ms <= now_ms - LOOKING_MS))
+    # The same person may open it in two windows at the same moment.
+    opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
+    keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
+    connection.execute(opened.on_conflict_do_update(index_elements=keys, set_={"at_ms": now_ms}))
     others = (
         select(PEOPLE.c.name)
         .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)

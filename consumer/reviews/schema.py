@@ -24,16 +24,22 @@ def migrate(connection: Connection, name: str) -> None:
     # In this file format a percent sign has a meaning.
     settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     settings.attributes["connection"] = connection
-    current = MigrationContext.configure(connection).get_current_revision()
+    # Several, where another program has its tables there too.
+    current = MigrationContext.configure(connection).get_current_heads()
     scripts = ScriptDirectory.from_config(settings)
-    if current == scripts.get_current_head():
+    if current == (scripts.get_current_head(),):
         return
-    if current is not None:
-        try:
-            scripts.get_revision(current)
-        except CommandError:
-            raise ConfigError(
-                f"console.database = {name}: a newer dupwatch has changed it (to {current}). Use that version, or "
-                "another database."
-            ) from None
+    if not _is_known(scripts, current):
+        raise ConfigError(
+            f"console.database = {name}: a newer dupwatch has changed it (to {', '.join(current)}). Use that version, "
+            "or another database."
+        )
     command.upgrade(settings, "head")
+
+
+def _is_known(scripts: ScriptDirectory, current: tuple[str, ...]) -> bool:
+    """Return whether a database has no tables yet, or those of this version or an earlier one."""
+    try:
+        return not current or (len(current) == 1 and scripts.get_revision(current[0]) is not None)
+    except CommandError:
+        return False

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
-from consumer.reviews.bulk import portions
+from consumer.reviews.bulk import insert_or, portions
 from consumer.reviews.storable import storable
 from consumer.reviews.tables import SOURCES
 
@@ -16,8 +15,8 @@ def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     found = _found(connection, set(wanted.values()))
     new = sorted(set(wanted.values()) - found.keys())
     if new:
-        insert = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(SOURCES)
-        connection.execute(insert.on_conflict_do_nothing(), [{"name": name} for name in new])
+        insert = insert_or(connection, SOURCES).on_conflict_do_nothing()
+        connection.execute(insert, [{"name": name} for name in new])
         found |= _found(connection, new)
     return {name: found[held] for name, held in wanted.items()}
 

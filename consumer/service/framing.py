@@ -37,6 +37,10 @@ class Line(NamedTuple):
     more: Mapping[str, str]
 
 
+class CutOff(Exception):  # noqa: N818  # named for the answer
+    """An answer ends before it is whole, so that its connection is closed. Why was logged where it is known."""
+
+
 class Framing(ABC):
     """An ASGI application. ``headers`` are sent with every answer."""
 
@@ -63,6 +67,9 @@ class Framing(ABC):
         except ClientDisconnect:
             # There is nobody to answer.
             status = CLIENT_LEFT
+        except CutOff:
+            # The server closes the connection of an answer that lacks its end.
+            pass
         except Exception:
             log.exception("A request failed", extra={"request_id": named})
             if status == CLIENT_LEFT:

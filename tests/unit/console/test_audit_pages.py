@@ -4,8 +4,9 @@ import csv
 import io
 import re
 from collections.abc import Mapping
+from http.client import IncompleteRead
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -13,7 +14,7 @@ import consumer
 from consumer.console.audit_pages import ACTIONS, ROWS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.database import Connection
+from consumer.reviews.database import Connection, DatabaseUnavailable
 from consumer.reviews.decisions import Decision
 from tests.unit.console.serving import Browser, Served
 
@@ -163,3 +164,29 @@ def test_actions_have_names_in_the_log(console: Served, wei: Browser) -> None:
     shown = wei.get("/audit?person=Ann").shown
     assert "later.thing" in shown
     assert [name for name in ACTIONS.values() if name not in shown] == []
+
+
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_an_export_while_the_database_goes_away(
+    console: Served, wei: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, pieces: int
+) -> None:
+    """At its beginning that is a page. Later the connection is closed, so that no part is taken for the whole."""
+    note(console, *[{"subject": f"subject-{number}"} for number in range(1_500)])
+    search, searched = audit.search, 0
+
+    def away(*given: Any) -> audit.AuditPage:  # noqa: ANN401  # those of search
+        nonlocal searched
+        searched += 1
+        if searched > pieces:
+            raise DatabaseUnavailable("gone")
+        return search(*given)
+
+    monkeypatch.setattr(audit, "search", away)
+    if pieces:
+        with pytest.raises(IncompleteRead):
+            wei.get("/audit.csv")
+        assert "is cut off: gone" in caplog.text
+    else:
+        answer = wei.get("/audit.csv")
+        assert (answer.status, answer.header("content-type")) == (503, "text/html; charset=utf-8")
+    assert [record for record in caplog.records if record.exc_info] == []

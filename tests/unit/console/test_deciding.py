@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.reviews import decisions, sending
+from consumer.reviews import decisions, queue, sending
+from consumer.reviews.database import DatabaseUnavailable
 from tests.unit.console.desks import Office, decide, office, page
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer, Browser
@@ -211,3 +212,20 @@ def test_the_audit_log_and_the_decision_are_one_transaction(desk: Office, monkey
     monkeypatch.setattr(decisions, "decide", broken)
     assert decide(desk.ann, 1, "wrong").status == 500
     assert desk.room.state("one") == "open"
+
+
+def test_what_was_decided_is_said_although_the_next_flag_cannot_be_read(
+    desk: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database may go away in between: an error would say of a decision that is stored that it is not."""
+
+    def away(*_: object) -> None:
+        raise DatabaseUnavailable("gone")
+
+    action = f"/flags/{desk.room.row('one').flag_id}/decide"
+    form = page(desk.ann, action.removesuffix("/decide")).form(action)
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "next_open", away)
+        answer = desk.ann.post(action, {**form, "decision": "wrong"})
+    assert desk.room.state("one") == "wrong"
+    assert FEED in following(desk.ann, answer)

@@ -2,8 +2,11 @@
 
 import re
 
+import pytest
+
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
+from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.people import Person
 from tests.unit.console.serving import PASSWORD, Answer, Served
 
@@ -125,3 +128,21 @@ def test_people_who_are_not_there_are_not_found(console: Served) -> None:
     for path, form in (("disable", {}), ("enable", {}), ("role", {"role": "admin"}), ("password", {})):
         assert wei.send(f"/people/4711/{path}", **form).status == 404
     assert len(noted(console, "session.begin")) == 1
+
+
+@pytest.mark.parametrize(("path", "form"), [("/people/add", {"name": "Ann"}), ("/people/2/password", {})])
+def test_a_password_that_cannot_be_shown_does_not_count(
+    console: Served, monkeypatch: pytest.MonkeyPatch, path: str, form: dict[str, str]
+) -> None:
+    """It would be nobody's: the database goes away before the page is made, and nothing was changed."""
+    wei = console.signed_in("Wei", "admin")
+    console.add("Bob")
+
+    def away(*_: object) -> None:
+        raise DatabaseUnavailable("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(people, "people", away)
+        assert wei.send(path, "/me", role="reviewer", **form).status == 503
+    assert known(console).keys() == {"Wei", "Bob"}
+    assert console.browser().sign_in("Bob", PASSWORD).status == 303

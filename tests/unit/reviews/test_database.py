@@ -80,6 +80,14 @@ def test_a_newer_database_is_refused(address: Address, database: Database) -> No
         ("sqlite:////nowhere/at/all.db", "cannot be opened"),
         ("postgresql://me@localhost", "is not possible"),
         ("postgresql://me:secret@localhost/x", "console.password_file"),
+        ("postgresql://me@localhost/x?password=secret", "console.password_file"),
+        ("postgresql://me@localhost/x?sslpassword=secret", "console.password_file"),
+        # Others than PostgreSQL's would be arguments of the driver.
+        ("postgresql://me@localhost/x?autocommit=1", "'autocommit' after the question mark"),
+        ("postgresql://me@localhost/x?connect_timeout=soon", "bad value for connect_timeout"),
+        # The client would ask for the database x, at its default port.
+        ("postgresql://me@localhost:1/x%00y", "is no address"),
+        ("postgresql://me@localhost/x\udcff", "is no address"),
     ],
 )
 def test_addresses_that_are_none(url: str, said: str) -> None:
@@ -273,18 +281,6 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
     server.start()
     assert source_names(database) == ["before"]
     database.close()
-
-
-@pytest.mark.servers
-def test_a_database_of_another_encoding_is_refused(own_postgres: Callable[..., Postgres]) -> None:
-    """It could not hold every article's id."""
-    server = own_postgres()
-    database = opened_database(server.url("postgres"), server.password)
-    with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"))
-    database.close()
-    with pytest.raises(ConfigError, match="LATIN1"):
-        opened_database(server.url("latin"), server.password)
 
 
 _KILLED = """

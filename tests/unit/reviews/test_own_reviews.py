@@ -1,11 +1,16 @@
 """What somebody has just decided, who has flags of a list open, and which version a story goes back to."""
 
+import threading
+
+import pytest
+
 from consumer.reviews import decisions, discussion
 from consumer.reviews.database import Database
 from consumer.reviews.open_elsewhere import open_elsewhere
 from consumer.reviews.own_reviews import own_review, own_reviews_at
 from consumer.reviews.root_versions import root_versions
-from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of
+from consumer.reviews.tables import LOOKING
+from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, number_of, read, rows_of
 
 
 def test_a_review_is_told_to_whoever_made_it(database: Database) -> None:
@@ -72,6 +77,24 @@ def test_others_who_have_flags_open_are_named(database: Database) -> None:
     assert read(database, lambda c: open_elsewhere(c, [first, second], me, NOW_MS + 1)) == {first: ("Ann", "Wei")}
     assert read(database, lambda c: open_elsewhere(c, [first], me, NOW_MS + discussion.LOOKING_MS)) == {}
     assert read(database, lambda c: open_elsewhere(c, [], me, NOW_MS)) == {}
+
+
+def test_a_flag_may_be_opened_in_two_windows_at_once(database: Database, second: Database) -> None:
+    """The same person is there once, and neither window gets an error."""
+    add(database, flagged("a", "o"))
+    ann, flag_id = add_person(database, "Ann").person_id, rows_of(database)["a"].flag_id
+    opening = threading.Thread(target=second.written, args=[lambda c: discussion.looking(c, flag_id, ann, NOW_MS + 1)])
+    with pytest.MonkeyPatch.context() as patch:
+        raised: list[object] = []
+        patch.setattr(threading, "excepthook", raised.append)
+        with database.begin() as connection:
+            discussion.looking(connection, flag_id, ann, NOW_MS)
+            opening.start()
+            # By then it waits for this one.
+            opening.join(0.3)
+        opening.join(60)
+    assert raised == []
+    assert number_of(database, LOOKING) == 1
 
 
 def test_a_version_of_each_original_is_known(database: Database) -> None:
