@@ -80,6 +80,8 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         began_ms = now_ms()
         yield Migration(
             moves=moves,
+            into=config.store.url,
+            has_articles=lambda: next(store.scan(), None) is not None,
             topics=topics,
             old=old,
             new=new,

@@ -26,7 +26,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import Adopted, AdoptingJudge
 from consumer.migration.fill_journal import FillJournal
 from consumer.migration.offsets import filled_offsets, gap_in, group_offsets
-from consumer.model.errors import SourceError
+from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
@@ -69,6 +69,7 @@ class WindowGap(NamedTuple):
 class Migration:
     """A migration that is ready to start. It may be stopped and run again, in another process too.
 
+    ``into`` names the new store, and ``has_articles`` tells whether it has any.
     Partitions are filled with messages since ``begin_ms``; it is a gap if any since ``needed_ms`` are missing.
     ``copy_texts`` copies what the old store remembers of texts beyond the window, and returns of how many.
     ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset
@@ -76,6 +77,8 @@ class Migration:
     """
 
     moves: Moves
+    into: str
+    has_articles: Callable[[], bool]
     topics: Topics
     old: Group
     new: Group
@@ -141,13 +144,37 @@ class Migration:
         watermarks = self.topics.marks()
         group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.moves.from_group)
         committed = self.new.committed([*watermarks])
+        has_articles = self.has_articles()
         if committed and all(saved.note.migrate == SWITCHED.migrate for saved in committed.values()):
+            self._check_switched(committed, watermarks, has_articles=has_articles)
             return True
-        self._filled.update(filled_offsets(committed, self.new.name))
+        filled = filled_offsets(committed, self.new.name)
+        if has_articles and not filled:
+            raise ConfigError(
+                f"{self.into} has articles already, and the group {self.new.name} has not begun to fill it: name an"
+                " empty store with --store, or the group that has filled this one with --group"
+            )
+        # An empty store is another one than before: all of the window is to be filled.
+        self._filled.update(filled if has_articles else {})
         gone = {key: offset for key, offset in self._filled.items() if offset < watermarks[key][0]}
         self._check_gaps(gone, watermarks)
         self._filled.update({key: watermarks[key][0] for key in gone})
         return False
+
+    def _check_switched(
+        self,
+        committed: Mapping[Partition, Committed],
+        watermarks: Mapping[Partition, tuple[int, int]],
+        *,
+        has_articles: bool,
+    ) -> None:
+        """Raise ``ConfigError`` where the store cannot be the one that was filled before the switch."""
+        starts = self.topics.since({key: watermarks[key] for key in committed}, self.begin_ms)
+        if not has_articles and any(starts[key] < committed[key].offset for key in committed):
+            raise ConfigError(
+                f"{self.into} is empty, but the group {self.new.name} has been switched to a store that was filled:"
+                " name that one with --store; to fill this one, name another group with --group"
+            )
 
     def _old_offsets(self) -> dict[Partition, int]:
         watermarks = self.topics.marks()

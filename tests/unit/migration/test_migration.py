@@ -109,7 +109,11 @@ class Adoption:
 
 
 class Cluster:
-    """The fakes of one migration; ``filled`` has every message that was filled, in order."""
+    """The fakes of one migration.
+
+    ``filled`` has every message that was filled into the new store, in order; with ``has_more`` it has more
+    articles than these.
+    """
 
     def __init__(self) -> None:
         self.old = OldGroup()
@@ -117,6 +121,7 @@ class Cluster:
         self.log = Log(self.old)
         self.adoption = Adoption()
         self.filled: list[tuple[Partition, int]] = []
+        self.has_more = False
         self.on_wait: Callable[[], None] = lambda: None
 
 
@@ -188,6 +193,7 @@ class Moving:
             "old": cluster.old,
             "new": cluster.new,
             "judge": None,
+            "has_articles": lambda: bool(cluster.filled) or cluster.has_more,
             "open_source": lambda ranges: Reading(cluster.log, ranges),
             "build_pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
             "adopt": cluster.adoption,
@@ -195,6 +201,7 @@ class Moving:
         }
         self.migration = Migration(
             moves=Moves("old", None, allow_gap),
+            into="lmdb:new",
             hooks=Hooks(self.reports),
             stopping=self.stopping,
             topic_names=["articles"],
@@ -326,6 +333,37 @@ def test_a_killed_fill_resumes_without_a_hole(cluster: Cluster, monkeypatch: pyt
     assert set(cluster.filled) == {(A, n) for n in range(10, 50)} | {(B, n) for n in range(20, 60)}
 
 
+def test_an_empty_store_is_filled_with_all_of_the_window(cluster: Cluster) -> None:
+    """Though the group has filled another one before: the first part would be missing, and its copies count as new."""
+    moving = Moving(cluster)
+    cluster.on_wait = moving.stop
+    assert not moving.migration.run()
+    assert cluster.new.offsets == {A: Committed(50, FILLING), B: Committed(60, FILLING)}
+    cluster.filled.clear()
+    cluster.old.members = 0
+    assert Moving(cluster).migration.run()
+    assert sorted(cluster.filled) == [(A, n) for n in range(10, 50)] + [(B, n) for n in range(20, 60)]
+
+
+def test_after_the_switch_an_empty_store_is_refused(cluster: Cluster) -> None:
+    """It would be said to be filled; but not where there was nothing to fill."""
+    assert Moving(cluster).migration.run()
+    cluster.filled.clear()
+    with pytest.raises(ConfigError, match=r"lmdb:new is empty, but the group new has been switched.*--store.*--group"):
+        Moving(cluster).migration.run()
+    cluster.log.begins = {A: 50, B: 60}
+    assert Moving(cluster).migration.run()
+
+
+def test_a_store_with_articles_of_others_is_refused(cluster: Cluster) -> None:
+    """Verdicts would name articles that readers of this feed do not know."""
+    cluster.has_more = True
+    with pytest.raises(ConfigError, match=r"lmdb:new has articles already.*an empty store"):
+        Moving(cluster).migration.run()
+    assert cluster.new.saved == []
+    assert cluster.filled == []
+
+
 def test_a_stopped_migration_saves_and_does_not_switch(cluster: Cluster) -> None:
     """Rerun, it fills only what was committed since."""
     moving = Moving(cluster)
@@ -333,6 +371,7 @@ def test_a_stopped_migration_saves_and_does_not_switch(cluster: Cluster) -> None
     assert not moving.migration.run()
     assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING)
     cluster.filled.clear()
+    cluster.has_more = True
     cluster.old.offsets[B] = 65
     cluster.old.members = 0
     assert Moving(cluster).migration.run()
@@ -351,6 +390,7 @@ def test_offsets_without_messages_count_as_filled(cluster: Cluster) -> None:
 def test_after_the_switch_nothing_is_done(cluster: Cluster) -> None:
     """A migration that was killed after its last request can be rerun."""
     cluster.new.offsets = {A: Committed(50, SWITCHED), B: Committed(60, SWITCHED)}
+    cluster.has_more = True
     assert Moving(cluster).migration.run()
     assert (cluster.new.saved, cluster.filled) == ([], [])
 
