@@ -156,7 +156,7 @@ class Endpoint:
         except PageError as error:
             answer = self._console.error_page(visit, error)
         except DatabaseUnavailable as error:
-            log.warning("The console's database does not answer: %s", error, extra={"request_id": visit.request_id})
+            log.warning("A page cannot be made: %s", error, extra={"request_id": visit.request_id})
             message = N_("The database of the console does not answer. Try again in some seconds.")
             answer = self._console.error_page(visit, _away(message))
         except BadCursor:

@@ -31,7 +31,8 @@ LONGEST_S: Final = 4.0
 """Much longer than Python takes to start."""
 END_S: Final = 600
 SIGNALS: Final = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-ENDS: Final = {0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM}
+# By the signal itself while Python starts or ends.
+ENDS: Final = {0, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT, 128 + signal.SIGTERM}
 COMMANDS: Final = {
     "pack": ("store", "pack", "--bucket-s", str(BUCKET_S), "--row-postings-min", "1"),
     "unpack": ("store", "unpack"),
