@@ -21,8 +21,8 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
-from consumer.model.verdict import Part, SeenBefore, Verdict, decode_verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict, decode_verdict
+from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.common_hashes import common_hashes
@@ -67,6 +67,7 @@ class Check:
     ``truncated`` says that a limit cut the search short, ``pending`` that a near version is still being judged by
     another process, so that the answer may change. ``seen_before`` says when the same text came earlier than the
     window, where ``judge.seen_days`` is set; ``parts`` what it shares with others, where ``judge.parts`` is.
+    ``ended_before`` is a near article that was retracted or replaced, said only of a text that repeats nothing.
     """
 
     repeats: tuple[Repeated, ...]
@@ -74,6 +75,7 @@ class Check:
     pending: bool
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
+    ended_before: EndedBefore | None = None
 
     @property
     def outcome(self) -> str:
@@ -233,4 +235,5 @@ def _check_of(record: Record, found: QueryResult) -> Check:
         )
         for match in found.matches
     )
-    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts)
+    ended_before = None if repeats else found.ended_before
+    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts, ended_before)

@@ -18,7 +18,7 @@ from consumer.config.judging import completed
 from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
 from consumer.judge.detector import Detector
-from consumer.judge.events import rounded, version_name
+from consumer.judge.events import reference_in, rounded, version_name
 from consumer.judge.judge import QueryResult
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
@@ -111,8 +111,12 @@ class _Query:
         others = self.store.read([match.record.reference for match in found.matches])
         pairs = zip(found.matches, others, strict=True)
         matches = [match for match, other in pairs if other is None or not_released(stored, other)]
+        ended = found.ended_before
+        if ended is not None and reference_in(ended.id, ended.version) == stored.released_from:
+            ended = None
         body = self.store.bodies([stored.record.reference])[0]
-        return _answer(article_id, found._replace(matches=matches), shared_passages(self.store, body, found.parts))
+        found = found._replace(matches=matches, ended_before=ended)
+        return _answer(article_id, found, shared_passages(self.store, body, found.parts))
 
 
 @dataclass(slots=True)
@@ -182,6 +186,8 @@ def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -
     }
     if found.seen_before is not None:
         answer["seen_before"] = msgspec.to_builtins(found.seen_before)
+    if found.ended_before is not None and not found.matches:
+        answer["ended_before"] = msgspec.to_builtins(found.ended_before)
     if found.parts:
         answer["parts"] = [msgspec.to_builtins(each.part) | plain_passages(each) for each in shared]
     return answer

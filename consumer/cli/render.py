@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.judge.tally import Tally
-from consumer.model.verdict import Part, Released, SeenBefore, Verdict
+from consumer.model.verdict import EndedBefore, Part, Released, SeenBefore, Verdict
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
 from storage.records import Record
@@ -79,6 +79,13 @@ def parts(article_id: str, found: Sequence[Part]) -> RenderableType:
     return Group(head, *(Text(f"  {plain(part_text(part))}", "green") for part in found))
 
 
+def ended(article_id: str, found: EndedBefore) -> RenderableType:
+    """Return what a kept article repeats that has ended, on one line."""
+    return Text.assemble(
+        ("↺ ", "bold magenta"), (plain(article_id), "bold"), "  ", (plain(ended_before_text(found)), "magenta")
+    )
+
+
 def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngine) -> Table:
     """Return the summary of a run."""
     table = pairs("Summary")
@@ -137,6 +144,8 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
             rows["seen before"] = seen_before_text(verdict.seen_before)
         if isinstance(verdict.parts, tuple):
             rows["parts"] = "\n".join(map(part_text, verdict.parts))
+        if isinstance(verdict.ended_before, EndedBefore):
+            rows["ended before"] = ended_before_text(verdict.ended_before)
         if isinstance(verdict.released, Released):
             rows |= _release_rows(verdict.released)
     for name, value in rows.items():
@@ -159,6 +168,11 @@ def seen_before_text(seen: SeenBefore) -> str:
     if seen.times == 1:
         return f"once, {seen.first}"
     return f"at least {seen.times:,} times, first {seen.first}, last {seen.last}"
+
+
+def ended_before_text(ended: EndedBefore) -> str:
+    """Return which text an article repeats that was retracted or replaced, when that was, and how similar it is."""
+    return f"repeats the text of {ended.id}, which ended at {ended.ended_at}, {similarity_text(ended.similarity)}"
 
 
 def part_text(part: Part) -> str:

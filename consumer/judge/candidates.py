@@ -14,8 +14,23 @@ from numpy.typing import NDArray
 
 from consumer.fingerprint import LANE_MINHASH, LANE_SIMHASH
 from consumer.judge.first_look import Rows, has_others_near
+from consumer.judge.near_postings import (
+    DIGEST,
+    NOT_FOUND,
+    NOTHING,
+    OWNER,
+    REFERENCE,
+    SEQUENCE,
+    TIME,
+    Near,
+    Numbers,
+    Words,
+    alike,
+    distinct,
+    last_of_ids,
+)
 from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
-from storage.postings import TAIL_WORDS, WORD_SPREAD, KeyedCode, Row, code_of, lane_of, layout_of
+from storage.postings import KeyedCode, Row, code_of, lane_of, layout_of
 from storage.records import REFERENCE_BYTES, Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
@@ -25,22 +40,12 @@ Nearly every pair that the sketch accepts shares a key of lane 1, so that in a c
 """
 SOUGHT_POSTINGS_MAX: Final = 256
 """Limit on postings with an article's own code that are read from a row that was truncated."""
+REPLACED_MAX: Final = 4
+"""Limit on replaced versions that are read for an article; they are never matched, and count for no other limit."""
 
-_NOT_FOUND: Final = 255
-"""Stands for the distance in a lane that did not find a version; greater than every distance that a lane finds."""
-_OWNER: Final = (0, 1)
-_DIGEST: Final = (2, 3)
-_REFERENCE: Final = (0, 1, 2, 3)
-_TIME: Final = 4
-_SEQUENCE: Final = 5
-_ARRIVAL: Final = (_TIME, _SEQUENCE, 0, 1, 2, 3)
-"""The words of a posting's tail in the order in which arrivals compare."""
 _TIME_MAX: Final = (1 << 64) - 1
 _SHARED_MIN: Final = 256
 """A lane that finds at least this many versions keeps them for the other articles of the batch."""
-
-Words = NDArray[np.uint64]
-Numbers = NDArray[np.intp]
 
 
 class Candidates(NamedTuple):
@@ -48,12 +53,21 @@ class Candidates(NamedTuple):
 
     ``found`` is their number before the limit was applied. ``suspects`` is the number of these whose fingerprint is
     more than ``max_distance`` away, or that only lane 1 found. ``truncated`` says that a row or the list was cut short.
+
+    ``replaced`` are versions that were certainly replaced before the article arrived, but are nearer to it than their
+    id's later version: a text may have been replaced only to be sent again under another id.
     """
 
     references: tuple[bytes, ...]
     found: int
     truncated: bool
     suspects: int = 0
+    replaced: tuple[bytes, ...] = ()
+
+    @property
+    def read(self) -> tuple[bytes, ...]:
+        """All versions to read."""
+        return self.references + self.replaced
 
 
 class Probe(NamedTuple):
@@ -63,28 +77,8 @@ class Probe(NamedTuple):
     keys: Sequence[bytes]
 
 
-class _Near(NamedTuple):
-    """Versions near by code, as arrays of n: tails of postings, distances in both lanes, numbers of shared keys.
-
-    The distance in a lane that did not find a version is ``_NOT_FOUND``.
-    """
-
-    tails: Words
-    simhash: NDArray[np.uint8]
-    minhash: NDArray[np.uint8]
-    keys: Numbers
-
-    def take(self, chosen: NDArray[np.bool_] | Numbers) -> "_Near":
-        """Return the chosen versions, by a mask or by indexes."""
-        return _Near(self.tails[chosen], self.simhash[chosen], self.minhash[chosen], self.keys[chosen])
-
-
-_Shared = dict[tuple[bytes, tuple[int, ...]], _Near]
+_Shared = dict[tuple[bytes, tuple[int, ...]], Near]
 """What lane 0 found, by fingerprint and rows. The identity of a row is its key: rows outlive the call."""
-
-_NOTHING: Final = _Near(
-    np.zeros((0, TAIL_WORDS), np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.intp)
-)
 _NO_ROWS: Final[Mapping[KeyedCode, Row]] = MappingProxyType({})
 
 
@@ -162,54 +156,55 @@ def _find(
     own = np.frombuffer(record.reference, ">u8").astype(np.uint64)
     by_blocks = _by_blocks(record, own, packed[LANE_SIMHASH], settings, shared)
     by_bands = _by_bands(record, own, packed[LANE_MINHASH])
-    near = _worth_reading(record, own, _together(by_blocks, by_bands), settings.window_ms)
-    count = len(near.tails)
-    if not count:
+    near = _in_window(record, _together(by_blocks, by_bands), settings.window_ms)
+    if not len(near.tails):
         return Candidates((), 0, truncated)
+    near, replaced = _told_apart(record, own, near, settings)
+    count = len(near.tails)
     best = _best(own, near, _limit(record, own, near, settings, truncated=truncated), settings)
     suspects = int(np.count_nonzero(near.simhash > settings.max_distance))
-    return Candidates(_references(near.tails[best]), count, truncated or len(best) < count, suspects)
+    return Candidates(_references(near.tails[best]), count, truncated or len(best) < count, suspects, replaced)
 
 
-def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> _Near:
+def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> Near:
     """Return what lane 0 finds in these rows."""
     key = (record.fingerprint, tuple(map(id, rows)))
     if key in shared:
         return _others(shared[key], own)
     packed = b"".join(rows)
     if not packed:
-        return _NOTHING
+        return NOTHING
     tails, distances = layout_of(record).within(packed, record.fingerprint, settings.suspect_distance_max)
-    near = _Near(tails, distances, np.full(len(tails), _NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
+    near = Near(tails, distances, np.full(len(tails), NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
     if len(tails) < _SHARED_MIN:
-        return _distinct(_others(near, own))
-    shared[key] = near = _distinct(near)
+        return distinct(_others(near, own))
+    shared[key] = near = distinct(near)
     return _others(near, own)
 
 
-def _by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> _Near:
+def _by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> Near:
     """Return what lane 1 finds in these rows."""
     packed = b"".join(rows)
     if not packed:
-        return _NOTHING
+        return NOTHING
     tails, distances = layout_of(record).within(packed, code_of(record, LANE_MINHASH), ONE_BITS_DISTANCE_MAX)
-    near = _Near(tails, np.full(len(tails), _NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
-    return _distinct(_others(near, own))
+    near = Near(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
+    return distinct(_others(near, own))
 
 
-def _others(near: _Near, own: Words) -> _Near:
+def _others(near: Near, own: Words) -> Near:
     """Leave out versions of the same id: an article always finds itself, and may find its other versions."""
-    is_own = _alike(near.tails, own, _OWNER)
+    is_own = alike(near.tails, own, OWNER)
     return near.take(~is_own) if is_own.any() else near
 
 
-def _together(by_blocks: _Near, by_bands: _Near) -> _Near:
+def _together(by_blocks: Near, by_bands: Near) -> Near:
     if not len(by_bands.tails):
         return by_blocks
     if not len(by_blocks.tails):
         return by_bands
-    return _distinct(
-        _Near(
+    return distinct(
+        Near(
             np.concatenate((by_blocks.tails, by_bands.tails)),
             np.concatenate((by_blocks.simhash, by_bands.simhash)),
             np.concatenate((by_blocks.minhash, by_bands.minhash)),
@@ -218,99 +213,61 @@ def _together(by_blocks: _Near, by_bands: _Near) -> _Near:
     )
 
 
-def _distinct(near: _Near) -> _Near:
-    """Merge repeats to the nearest in each lane: a version that shares several keys is found under each of them."""
-    if len(near.tails) <= 1:
-        return near
-    # Both words are parts of digests. Should two versions have the same mixed word, all their words are compared.
-    mixed = near.tails[:, 0] * WORD_SPREAD ^ near.tails[:, 2]
-    order = np.argsort(mixed)
-    mixed, tails = mixed[order], near.tails[order]
-    repeats = mixed[1:] == mixed[:-1]
-    if (repeats & ~_alike(tails[1:], tails[:-1].T, _REFERENCE)).any():
-        order = np.lexsort(near.tails[:, _ARRIVAL[::-1]].T)
-        order = order[np.lexsort(near.tails[order][:, _REFERENCE].T)]
-        tails = near.tails[order]
-        repeats = _alike(tails[1:], tails[:-1].T, _REFERENCE)
-    starts = np.concatenate(([0], (~repeats).nonzero()[0] + 1))
-    if len(starts) == len(tails):
-        return near
-    return _Near(
-        tails[starts],
-        np.minimum.reduceat(near.simhash[order], starts),
-        np.minimum.reduceat(near.minhash[order], starts),
-        np.add.reduceat(near.keys[order], starts),
-    )
-
-
-def _alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
-    """Return a mask of the tails that have the given words in these columns; a word may be an array, one per tail."""
-    alike: NDArray[np.bool_] = tails[:, columns[0]] == words[columns[0]]
-    for column in columns[1:]:
-        alike &= tails[:, column] == words[column]
-    return alike
-
-
-def _worth_reading(record: Record, own: Words, near: _Near, window_ms: int) -> _Near:
-    """Leave out what is outside of the window, and what was certainly replaced before the article arrived."""
+def _in_window(record: Record, near: Near, window_ms: int) -> Near:
+    """Leave out what is outside of the window."""
     if not len(near.tails):
         return near
     first, last = max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
-    times = near.tails[:, _TIME]
+    times = near.tails[:, TIME]
     in_window = (times >= np.uint64(first)) & (times <= np.uint64(last))
-    if not in_window.all():
-        near = near.take(in_window)
-    replaced = _replaced(record, own, near.tails)
-    return near.take(~replaced) if replaced.any() else near
+    return near if in_window.all() else near.take(in_window)
 
 
-def _replaced(record: Record, own: Words, tails: Words) -> NDArray[np.bool_]:
-    """Return a mask of versions that were replaced: of an id's earlier versions only the last can be in force."""
-    replaced = np.zeros(len(tails), np.bool_)
-    owners = np.sort(tails[:, 0])
-    if not (owners[1:] == owners[:-1]).any():
-        return replaced
-    before = _arrived_before(tails, (record.time_ms, record.sequence, *own.tolist())).nonzero()[0]
-    order = before[np.lexsort(tails[before][:, (3, 2, _SEQUENCE, _TIME, 1, 0)].T)]
-    followed = _alike(tails[order[1:]], tails[order[:-1]].T, _OWNER)
-    replaced[order[:-1][followed]] = True
-    return replaced
+def _told_apart(record: Record, own: Words, near: Near, settings: JudgeSettings) -> tuple[Near, tuple[bytes, ...]]:
+    """Return the versions without those that were certainly replaced, and of the latter what is worth reading."""
+    last = last_of_ids(record, own, near.tails)
+    is_replaced = last != np.arange(len(last))
+    if not is_replaced.any():
+        return near, ()
+    rank = _rank(own, near, settings)
+    closer = near.take(is_replaced & (rank < rank[last]))
+    # Among equals the latest comes first: it is the one that ended last, or nearly so.
+    latest = [~closer.tails[:, column] for column in (TIME, SEQUENCE)]
+    best = _first(REPLACED_MAX, [_rank(own, closer, settings), *latest], closer.tails[:, REFERENCE])
+    return near.take(~is_replaced), _references(closer.tails[best])
 
 
-def _arrived_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
-    """Return a mask of the tails that arrived earlier than this; compared as ``Arrival`` compares."""
-    before = np.zeros(len(tails), np.bool_)
-    tied = np.ones(len(tails), np.bool_)
-    for column, value in zip(_ARRIVAL, arrival, strict=True):
-        words = tails[:, column]
-        before |= tied & (words < np.uint64(value))
-        tied &= words == np.uint64(value)
-    return before
-
-
-def _limit(record: Record, own: Words, near: _Near, settings: JudgeSettings, *, truncated: bool) -> int:
+def _limit(record: Record, own: Words, near: Near, settings: JudgeSettings, *, truncated: bool) -> int:
     """Return how many candidates to read: all, or fewer in a crowd, where the verdict says that it is truncated."""
     count = len(near.tails)
     if count <= settings.verifications_max and not truncated:
         return count
     if not settings.verify or not any(lane_of(key) == LANE_MINHASH for key in record.keys):
         return min(count, settings.verifications_max)
-    supported = int(np.count_nonzero((near.minhash != _NOT_FOUND) | _alike(near.tails, own, _DIGEST)))
+    supported = int(np.count_nonzero((near.minhash != NOT_FOUND) | alike(near.tails, own, DIGEST)))
     return min(count, supported + CROWDED_VERIFICATIONS_MAX, settings.verifications_max)
 
 
-def _best(own: Words, near: _Near, count: int, settings: JudgeSettings) -> Numbers:
+def _best(own: Words, near: Near, count: int, settings: JudgeSettings) -> Numbers:
     """Return the indexes of the ``count`` versions to read, best first.
 
+    Among equals the earliest comes first, which in a flood is the original.
+    """
+    rank = _rank(own, near, settings)
+    return _first(count, [rank, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
+
+
+def _rank(own: Words, near: Near, settings: JudgeSettings) -> Words:
+    """Return the rank of each version, the nearest with the lowest.
+
     With verification the sketch decides, and lane 1 estimates it; without, the fingerprint decides. Versions with the
-    same title and text, known by the digest in their reference, come first. Among equals the earliest comes first,
-    which in a flood is the original.
+    same title and text, known by the digest in their reference, come first.
     """
     lanes = (near.minhash, near.simhash) if settings.verify else (near.simhash, near.minhash)
-    rank = (~_alike(near.tails, own, _DIGEST)).astype(np.uint64)
-    for byte in (*lanes, _NOT_FOUND - np.minimum(near.keys, _NOT_FOUND)):
+    rank = (~alike(near.tails, own, DIGEST)).astype(np.uint64)
+    for byte in (*lanes, NOT_FOUND - np.minimum(near.keys, NOT_FOUND)):
         rank = rank << np.uint64(8) | byte.astype(np.uint64)
-    return _first(count, [rank, near.tails[:, _TIME], near.tails[:, _SEQUENCE]], near.tails[:, _REFERENCE])
+    return rank
 
 
 def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
@@ -333,7 +290,7 @@ def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
 
 
 def _references(tails: Words) -> tuple[bytes, ...]:
-    packed = tails[:, _REFERENCE].astype(">u8").tobytes()
+    packed = tails[:, REFERENCE].astype(">u8").tobytes()
     return tuple(_cut(packed, REFERENCE_BYTES))
 
 

@@ -76,11 +76,15 @@ class Comparison(msgspec.Struct, frozen=True):
     @property
     def near(self) -> bool:
         """All conditions at once."""
+        return self.alike and self.in_force
+
+    @property
+    def alike(self) -> bool:
+        """All conditions but one: the earlier version may have ended before the later one arrived."""
         return (
             self.other_ids
             and self.same_scheme
             and self.in_window
-            and self.in_force
             and self.allowed
             and self.not_released
             and self.found
@@ -102,11 +106,15 @@ def compare(version: Stored, others: Sequence[Stored], settings: JudgeSettings) 
 
 
 class Compared(NamedTuple):
-    """The result of comparing a version with others: their number, those that are near, and all known similarities."""
+    """The result of comparing a version with others: their number, those that are near, and all known similarities.
+
+    ``ended`` are earlier versions that would be near had they not ended before the version arrived.
+    """
 
     others: int
     near: list[tuple[Stored, Comparison]]
     similarities: list[float]
+    ended: list[tuple[Stored, Comparison]]
 
 
 class ComparisonBatch:
@@ -126,10 +134,17 @@ class ComparisonBatch:
             others = [self._versions[index] for index in indexes]
             comparisons = compare(version, others, settings)
             similarities = [pair.similarity for pair in comparisons if pair.similarity is not None]
-            return Compared(len(others), _near(others, comparisons), similarities)
-        possible, known = self._possible(version.record, np.array(indexes), settings)
-        others = [self._versions[index] for index in possible]
-        return Compared(len(indexes), _near(others, compare(version, others, settings)), known)
+        else:
+            possible, similarities = self._possible(version.record, np.array(indexes), settings)
+            others = [self._versions[index] for index in possible]
+            comparisons = compare(version, others, settings)
+        alike = [pair for pair in zip(others, comparisons, strict=True) if pair[1].alike]
+        return Compared(
+            others=len(indexes),
+            near=[pair for pair in alike if pair[1].in_force],
+            similarities=similarities,
+            ended=[pair for pair in alike if not pair[1].in_force and pair[0].record.arrival < version.record.arrival],
+        )
 
     def _possible(
         self, record: Record, indexes: NDArray[np.intp], settings: JudgeSettings
@@ -178,10 +193,6 @@ class _Arrays(NamedTuple):
 
 def _words(*values: bytes) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(values), np.uint64).reshape(len(values), -1)
-
-
-def _near(others: Sequence[Stored], comparisons: Sequence[Comparison]) -> list[tuple[Stored, Comparison]]:
-    return [(other, comparison) for other, comparison in zip(others, comparisons, strict=True) if comparison.near]
 
 
 def _known_similarities(

@@ -29,6 +29,7 @@ from typing_extensions import override
 from consumer.fingerprint import TextKind
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.decision import Duplicate, Neighbour, State, decide
+from consumer.judge.ended_texts import ended_before
 from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
@@ -175,6 +176,7 @@ class Detector(Judge):
                 any(found.state(other) is State.PENDING for other in found.neighbours[record.reference]),
                 said.get(record.reference),
                 parts.get(record.reference, ()),
+                ended_before(found.ended.get(record.reference, ())),
             )
             for record in records
         ]
@@ -241,6 +243,7 @@ class Detector(Judge):
         said = [event.verdict for event in verdicts.values()]
         self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in said)
         self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
+        self.tally.ended_before += sum(verdict.ended_before is not msgspec.UNSET for verdict in said)
         if self.near_misses is not None:
             said_too = near_miss_events(self.near_misses, self.search, stored, verdicts, near)
             self.tally.near_misses += len(said_too)
@@ -322,7 +325,7 @@ class Detector(Judge):
             self.store.remove(rest)
 
     def _never_flagged(self, record: Record) -> bool:
-        return self.settings.rule(record.source).flag == "never"
+        return self.settings.never_flags(record.source)
 
 
 def _is_duplicate(event: VerdictEvent | None) -> bool:

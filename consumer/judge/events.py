@@ -8,6 +8,7 @@ from consumer.judge.decision import Duplicate, Neighbour
 from consumer.model.verdict import (
     MATCHES_MAX,
     SHARED_KEYWORDS_MAX,
+    EndedBefore,
     Match,
     Part,
     Released,
@@ -27,6 +28,7 @@ class Remarks(NamedTuple):
 
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
+    ended_before: EndedBefore | None = None
 
 
 NO_REMARKS: Final = Remarks()
@@ -49,6 +51,7 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int, remarks: Rem
             extracted=_unless_none(record.extracted),
             seen_before=_unless_none(remarks.seen_before),
             parts=remarks.parts or msgspec.UNSET,
+            ended_before=_unless_none(remarks.ended_before),
         )
     )
 

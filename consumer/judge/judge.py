@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from consumer.judge.decision import Neighbour
 from consumer.judge.tally import Cost
 from consumer.judge.versions import ArrivedAt
-from consumer.model.verdict import Part, SeenBefore, VerdictEvent
+from consumer.model.verdict import EndedBefore, Part, SeenBefore, VerdictEvent
 from storage.records import Tombstone, Version
 
 
@@ -14,7 +14,8 @@ class QueryResult(NamedTuple):
     """The kept versions that an article would be flagged for, best first.
 
     ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
-    ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others.
+    ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others,
+    ``ended_before`` is what it repeats that has ended; verdicts say that only of articles without matches.
     """
 
     matches: list[Neighbour]
@@ -22,6 +23,7 @@ class QueryResult(NamedTuple):
     pending: bool
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
+    ended_before: EndedBefore | None = None
 
 
 class Judge(Protocol):

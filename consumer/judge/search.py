@@ -18,8 +18,9 @@ from consumer.judge.candidates import (
     find_candidates,
     probe_keys,
 )
-from consumer.judge.comparison import Compared, ComparisonBatch
+from consumer.judge.comparison import Comparison, ComparisonBatch
 from consumer.judge.decision import Neighbour, State, state_of
+from consumer.judge.ended_texts import EndedNeighbour
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.sketch_filter import without_unlike
@@ -62,13 +63,15 @@ class Neighbourhood(NamedTuple):
     """What is stored near the records of a batch; everything is by reference.
 
     ``stored`` has the versions that were read, ``neighbours`` the versions near each record, ``truncated`` the records
-    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that.
+    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that, ``ended`` what
+    would be near had it not ended before the record arrived.
     """
 
     stored: Mapping[bytes, Stored]
     neighbours: Mapping[bytes, list[Neighbour]]
     truncated: frozenset[bytes]
     missed: Mapping[bytes, list[Neighbour]] = MappingProxyType({})
+    ended: Mapping[bytes, list[EndedNeighbour]] = MappingProxyType({})
 
     def references(self) -> dict[bytes, frozenset[bytes]]:
         """Return the references of the versions near each record."""
@@ -106,10 +109,8 @@ class Search:
         ``StoreError`` where a record that is read is no longer stored.
         """
         candidates = self._worth_reading(records, self._all_candidates(records))
-        references = {reference for of_record in candidates for reference in of_record.references}
-        alone = {
-            record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.references
-        }
+        references = {reference for of_record in candidates for reference in of_record.read}
+        alone = {record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.read}
         taken = {reference: created[reference] for reference in alone & created.keys() - references}
         references |= {record.reference for record in records} - taken.keys()
         stored = self.cells.read(sorted(references)) | taken
@@ -118,7 +119,7 @@ class Search:
     def look_up_unstored(self, records: Sequence[Record]) -> Neighbourhood:
         """Find what is near each record as if it were not stored; it may be, and be near another one of them."""
         candidates = self._worth_reading(records, self._all_candidates(records))
-        references = {reference for of_record in candidates for reference in of_record.references}
+        references = {reference for of_record in candidates for reference in of_record.read}
         own = {record.reference: Stored(record, None, None) for record in records}
         return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
 
@@ -127,7 +128,7 @@ class Search:
         references = [other.record.reference for other in others]
         compared = ComparisonBatch(others).compare(version, references, self.settings)
         similarities += compared.similarities
-        return self._neighbours(compared)
+        return self._neighbours(compared.near)
 
     def _all_candidates(self, records: Sequence[Record]) -> list[Candidates]:
         """Return the candidates of each record, as many records at once as fit into ``look_up_bytes_max``."""
@@ -193,6 +194,7 @@ class Search:
         verifications: list[int] = []
         similarities: list[float] = []
         missed: dict[bytes, list[Neighbour]] = {}
+        ended: dict[bytes, list[EndedNeighbour]] = {}
         # A version may be a candidate of every article of the batch: its state is worked out once.
         matchable = ComparisonBatch(
             [version for version in stored.values() if state_of(version) is not State.DUPLICATE]
@@ -200,10 +202,12 @@ class Search:
         for record, of_record in zip(records, candidates, strict=True):
             if record.reference not in own:
                 raise swept(record)
-            compared = matchable.compare(own[record.reference], of_record.references, self.settings)
+            compared = matchable.compare(own[record.reference], of_record.read, self.settings)
             verifications.append(compared.others)
             similarities += compared.similarities
-            neighbours[record.reference] = self._neighbours(compared)
+            neighbours[record.reference] = self._neighbours(compared.near)
+            if compared.ended and not self.settings.never_flags(record.source):
+                ended[record.reference] = self._ended(compared.ended)
             if self.near_misses is not None:
                 found = self.near_misses.missed(own[record.reference], of_record.references, matchable)
                 if found:
@@ -214,10 +218,18 @@ class Search:
             record.reference for record, of_record in zip(records, candidates, strict=True) if of_record.truncated
         )
         self.tally.truncated += len(truncated)
-        return Neighbourhood(stored, neighbours, truncated, missed)
+        return Neighbourhood(stored, neighbours, truncated, missed, ended)
 
-    def _neighbours(self, compared: Compared) -> list[Neighbour]:
+    def _neighbours(self, pairs: Sequence[tuple[Stored, Comparison]]) -> list[Neighbour]:
         return [
             Neighbour(other.record, comparison.distance, comparison.similarity if self.settings.verify else None)
-            for other, comparison in compared.near
+            for other, comparison in pairs
+        ]
+
+    def _ended(self, pairs: Sequence[tuple[Stored, Comparison]]) -> list[EndedNeighbour]:
+        neighbours = self._neighbours(pairs)
+        return [
+            EndedNeighbour(neighbour, other.ends_at)
+            for neighbour, (other, _) in zip(neighbours, pairs, strict=True)
+            if other.ends_at is not None
         ]

@@ -138,6 +138,10 @@ class JudgeSettings:
         """Return the rule for articles of this source."""
         return self.sources.get(source, _DEFAULT_RULE)
 
+    def never_flags(self, source: str) -> bool:
+        """Return whether articles of this source are kept whatever they repeat."""
+        return self.rule(source).flag == "never"
+
     def compares(self, a: str, b: str) -> bool:
         """Return whether articles of these two sources, or of this one, can be near each other by the rules."""
         if a == b:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from consumer.judge import events
 from consumer.judge.comparison import not_released
 from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
+from consumer.judge.ended_texts import ended_before
 from consumer.judge.events import Remarks, reference_in
 from consumer.judge.search import Neighbourhood
 from consumer.judge.seen_texts import NOTHING_RECALLED, Recalled
@@ -41,7 +42,11 @@ class Situation(NamedTuple):
             record,
             truncated=record.reference in self.near.truncated,
             decided_ms=decided_ms,
-            remarks=Remarks(self.seen_before.get(record.reference), self.parts.get(record.reference, ())),
+            remarks=Remarks(
+                self.seen_before.get(record.reference),
+                self.parts.get(record.reference, ()),
+                ended_before(self.near.ended.get(record.reference, ())),
+            ),
         )
 
     def duplicate_event(self, duplicate: Duplicate, decided_ms: int) -> VerdictEvent:
@@ -55,15 +60,21 @@ class Situation(NamedTuple):
         )
 
     def without_repeats(self, decided: "Decided") -> "Situation":
-        """Leave out of the parts what becomes a duplicate with this batch."""
-        if not self.parts:
+        """Leave out of what verdicts say besides the versions that become duplicates with this batch."""
+        if not self.parts and not self.near.ended:
             return self
         repeats = {each.record.reference for each in (*decided.copies, *decided.duplicates, *decided.claims)}
         return self._replace(
             parts={
                 reference: tuple(part for part in parts if reference_in(part.id, part.version) not in repeats)
                 for reference, parts in self.parts.items()
-            }
+            },
+            near=self.near._replace(
+                ended={
+                    reference: [other for other in ended if other.neighbour.record.reference not in repeats]
+                    for reference, ended in self.near.ended.items()
+                }
+            ),
         )
 
 

@@ -47,6 +47,7 @@ class Tally:
     without_keywords: int = 0
     seen_before: int = 0
     with_parts: int = 0
+    ended_before: int = 0
     near_misses: int = 0
     part_row_reads: int = 0
     part_postings_read: int = 0

@@ -63,6 +63,18 @@ class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
     times: Annotated[int, msgspec.Meta(ge=1)]
 
 
+class EndedBefore(msgspec.Struct, frozen=True, kw_only=True):
+    """A near version under another id that was retracted or replaced before this one arrived, and when.
+
+    ``similarity`` is from 0 to 1, None with plain SimHash.
+    """
+
+    id: str
+    version: VersionName
+    ended_at: Timestamp
+    similarity: Similarity | None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
@@ -70,7 +82,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are
     ``stamped_at``, the time that the message claims, where the version arrived at that time, and ``extracted``, what
     was taken from a web page, where the body was none; ``seen_before``, where the text did not come back from beyond
-    the window; and ``parts``, where nothing is shared with articles that are not near.
+    the window; ``parts``, where nothing is shared with articles that are not near; and ``ended_before``, where nothing
+    near ended before the version arrived, or the version is not unique.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -94,6 +107,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     released: Released | msgspec.UnsetType = msgspec.UNSET
     seen_before: SeenBefore | msgspec.UnsetType = msgspec.UNSET
     parts: Annotated[tuple[Part, ...], msgspec.Meta(max_length=PARTS_MAX)] | msgspec.UnsetType = msgspec.UNSET
+    ended_before: EndedBefore | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Outcome(msgspec.Struct, frozen=True):

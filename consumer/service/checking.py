@@ -123,6 +123,7 @@ def _result(article_id: str | None, record: Record, found: QueryResult) -> Check
             pending=found.pending,
             seen_before=found.seen_before,
             parts=found.parts,
+            ended_before=found.ended_before,
         )
     return DuplicateCheck(
         id=article_id,

@@ -4,7 +4,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from consumer.model.verdict import MATCHES_MAX, REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Part, SeenBefore, Verdict
+from consumer.model.verdict import (
+    MATCHES_MAX,
+    REASON_CHARS_MAX,
+    RELEASED_BY_CHARS_MAX,
+    EndedBefore,
+    Part,
+    SeenBefore,
+    Verdict,
+)
 from consumer.service.problems import Fault
 
 ARTICLES_MAX = 1_000
@@ -70,7 +78,7 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """The article would repeat nothing.
 
     ``seen_before`` is there where the same text came earlier than the window, ``parts`` where it shares a long stretch
-    with articles that are not near.
+    with articles that are not near, ``ended_before`` where a near article was retracted or replaced.
     """
 
     id: str | None
@@ -78,6 +86,7 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     pending: _Pending
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
+    ended_before: EndedBefore | None = None
 
 
 class DuplicateCheck(

@@ -230,6 +230,16 @@ _DRIFT: Final = Row(
             width=12,
         ),
         Panel(
+            title="Retracted texts that return",
+            about="Articles kept though they repeat one under another id, which was retracted or replaced before.",
+            queries=(Query(_of_articles("dupwatch_ended_before_total"), "ended before"),),
+            unit="percentunit",
+            share=True,
+            steps=(Step(0.01, "orange"),),
+            width=12,
+            runbooks=("retracted-texts-return",),
+        ),
+        Panel(
             title="Near misses",
             about="Kept articles with a pair just under the threshold, which was sent. Needs kafka.near_miss_share.",
             queries=(Query(_of_articles("dupwatch_near_misses_total"), "near misses"),),

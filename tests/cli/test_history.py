@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import FAST, Command, text, write_lines
+from tests.cli.command import FAST, Command, json_lines, text, write_lines
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "first", "body": text(1)},
@@ -107,3 +107,24 @@ def test_a_release_shows_the_history_too(dupwatch: Command, store: tuple[str, st
     assert shown.count(", replaced by another version") == 2
     after = dupwatch("show", "a", *store).out.decode()
     assert "unique by a release" in after
+
+
+def test_a_text_that_was_retracted_and_sent_again_is_shown(dupwatch: Command, tmp_path: Path) -> None:
+    """As it is found, in the event, with the article, and for what would be the next copy; nothing is flagged."""
+    option, sink = ("--store", f"lmdb:{tmp_path / 'washed'}"), tmp_path / "out.jsonl"
+    bodies = [("first", text(1)), ("first", None), ("again", text(1)), ("again", text(2))]
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": body} for name, body in bodies])
+    ended = dupwatch("run", "--source", feed, "--sink", sink, "--emit", "all", "--show", *option, *FAST)
+    (first, _, again, other) = json_lines(sink.read_bytes())
+    said = again["ended_before"]
+    assert said == {
+        "id": "first", "version": first["version"], "ended_at": first["arrived_at"], "similarity": 1.0
+    }  # fmt: skip
+    assert "ended_before" not in other
+    line = f"repeats the text of first, which ended at {said['ended_at']}, similarity 1.00"
+    assert f"↺ again  {line}" in " ".join(ended.err.split("\n")).replace("\n", " ")
+    shown = dupwatch("show", "again", "--version", again["version"], *option)
+    assert line in " ".join(shown.out.decode().split())
+    new = write_lines(tmp_path / "new.jsonl", [{"id": "new", "body": text(1)}])
+    (query,) = json_lines(dupwatch("query", new, *option).out)
+    assert (query["outcome"], query["ended_before"]["id"]) == ("unique", "again")

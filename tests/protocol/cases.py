@@ -249,6 +249,11 @@ def tombstones() -> Iterator[Case]:
     yield Case("retracted, tombstone between|v1 after", (Process((gone, between)), Process((first, after))), 1)
     yield Case("retracted twice, between", alone(gone, gone, between), 1, (first,))
     yield Case("retracted, then new content", alone(gone, back, after), 1, (first,))
+    yield Case(
+        "retracted, then sent again by another id|again", (Process((gone, after)), Process((after,))), 1, (first,)
+    )
+    yield Case("retracted before, sent again|again", alone(after, after), 1, (first, gone))
+    yield Case("retracted before, sent again|near it", alone(after, make_article(5)), 0, (first, gone))
     yield Case("retracted, then new content, late", alone(first, back, make_article(5)), 0, (gone,))
 
 

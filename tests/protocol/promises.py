@@ -10,7 +10,7 @@ from itertools import combinations
 
 from consumer.judge.comparison import compare
 from consumer.judge.events import reference_in
-from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
+from consumer.model.verdict import EndedBefore, SeenBefore, Verdict, decode_verdict
 from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
@@ -42,6 +42,7 @@ def broken_promises(
         *_postings(content, verdicts),
         *(_remembered(processes, content, verdicts, mode) if processes[0].seen_ms else ()),
         *_parts(content, verdicts),
+        *_ended(processes, content, verdicts, mode),
     ]
 
 
@@ -72,6 +73,36 @@ def _parts(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
             ):
                 wrong.append(f"the verdict on {verdict.id} names {part.id} for a part")
     return wrong
+
+
+def _ended(processes: Sequence[Process], content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
+    """What a verdict says has ended would be near, and had ended; whatever had when the judges began is said."""
+    wrong = []
+    new = {_about(arrived).reference for process in processes for arrived in process.batch}
+    stored = {version.record.reference: version for version in content.versions}
+    for reference, verdict in verdicts.items():
+        version, said = stored[reference], verdict.ended_before
+        if isinstance(said, EndedBefore):
+            other = stored.get(reference_in(said.id, said.version))
+            if other is None or not _kept(verdict) or not _would_be_near(version, other, mode):
+                wrong.append(f"the verdict on {verdict.id} says that {said.id} ended before")
+        elif reference in new and _kept(verdict) and not _never(version, mode):
+            wrong += [
+                f"the verdict on {verdict.id} does not say that {other.record.id} ended before"
+                for other in content.versions
+                if other.record.reference not in new
+                and other.ends_at is not None
+                and other.ends_at.reference not in new
+                and _kept(verdicts[other.record.reference])
+                and _would_be_near(version, other, mode)
+            ]
+    return wrong
+
+
+def _would_be_near(version: Stored, other: Stored, mode: str) -> bool:
+    """Return whether the other ended before the version arrived, and would be near otherwise."""
+    ended = other.ends_at is not None and other.ends_at <= version.record.arrival
+    return ended and _near(version._replace(ends_at=None), other._replace(ends_at=None), mode)
 
 
 def _remembered(
@@ -125,7 +156,7 @@ def _alike(a: Stored, b: Stored, mode: str) -> bool:
 
 
 def _never(version: Stored, mode: str) -> bool:
-    return MODES[mode].rule(version.record.source).flag == "never"
+    return MODES[mode].never_flags(version.record.source)
 
 
 def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:

@@ -66,6 +66,12 @@ WITH_PARTS: Final = Measure(
     "Articles that share a long stretch with an earlier one; only with `judge.parts`.",
     "articles",
 )
+ENDED_BEFORE: Final = Measure(
+    "dupwatch_ended_before_total",
+    "counter",
+    "Articles kept though they repeat one under another id, because that was retracted or replaced before.",
+    "articles",
+)
 NEAR_MISSES: Final = Measure(
     "dupwatch_near_misses_total",
     "counter",
@@ -127,8 +133,8 @@ GROUP: Final = Group(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
-        WITH_PARTS, NEAR_MISSES, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED, TIMES_MOVED,
-        TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
+        WITH_PARTS, ENDED_BEFORE, NEAR_MISSES, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
@@ -137,6 +143,7 @@ TALLIED: Final[Mapping[str, Measure]] = {
     "without_keywords": WITHOUT_KEYWORDS,
     "seen_before": SEEN_BEFORE,
     "with_parts": WITH_PARTS,
+    "ended_before": ENDED_BEFORE,
     "near_misses": NEAR_MISSES,
     "common_anchors": COMMON_ANCHORS,
     "part_row_reads": PART_ROW_READS,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from consumer.fingerprint import TextKind
-from consumer.judge import candidates as candidates_module
+from consumer.judge import near_postings
 from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
     Candidates,
@@ -78,7 +78,20 @@ def test_a_row_that_was_cut_is_reported_even_where_nothing_was_found() -> None:
 def test_of_versions_that_came_before_only_the_last_is_read() -> None:
     """Earlier versions of the same id are no longer in force; all later ones may match."""
     those = [version_of("changing", off_by(n), 2 * n) for n in range(6)]
-    assert names(found(version_of("new", BASE, 5), those), those) == [4, 6, 8, 10]
+    candidates = found(version_of("new", BASE, 5), those)
+    assert names(candidates, those) == [4, 6, 8, 10]
+    assert (candidates.found, candidates.truncated) == (4, False)
+
+
+def test_what_was_replaced_by_something_farther_is_read_too() -> None:
+    """It may be the text that is sent again: at most four, the nearest, the latest of those; no limit counts them."""
+    articles = [(f"article {n // 2}", off_by(1 if n % 2 else 0), n) for n in range(10)]
+    those = [version_of(*each) for each in [*articles, ("edited", off_by(3), 10), ("edited", off_by(2), 11)]]
+    candidates = found(version_of("new", BASE, 20), those, replace(SETTINGS, verifications_max=6))
+    assert names(candidates, those) == [1, 3, 5, 7, 9, 11]
+    assert (candidates.found, candidates.truncated) == (6, False)
+    assert names(candidates._replace(references=candidates.replaced), those) == [8, 6, 4, 2]
+    assert candidates.read == candidates.references + candidates.replaced
 
 
 @pytest.mark.parametrize("tied_before", [True, False])
@@ -270,7 +283,7 @@ def test_it_chooses_as_if_everything_were_looked_at_one_by_one(seed: int, *, ver
 
 def test_versions_whose_digests_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions are sorted by a mark of 64 bits; where the marks are equal, whole references are compared."""
-    monkeypatch.setattr(candidates_module, "WORD_SPREAD", np.uint64(0))
+    monkeypatch.setattr(near_postings, "WORD_SPREAD", np.uint64(0))
     those = [version_of(f"article {n}", BASE, n) for n in range(5)]
     candidates = found(version_of("new", replace(BASE, sketch=bytes(256)), 9), those)
     assert (names(candidates, those), candidates.found) == ([0, 1, 2, 3, 4], 5)

@@ -75,10 +75,19 @@ def test_a_batch_rules_out_only_what_is_not_near(
     asked = [other.record.reference for other in others] + [b"of nobody"]
     by_each = compare(version, others, by)
     near = [(other, each) for other, each in zip(others, by_each, strict=True) if each.near]
+    ended = [
+        (other, each)
+        for other, each in zip(others, by_each, strict=True)
+        if compare(version._replace(ends_at=None), [other._replace(ends_at=None)], by)[0].near
+        and other.ends_at is not None
+        and other.ends_at <= version.record.arrival
+    ]
     similarities = [each.similarity for each in by_each if each.similarity is not None]
     for one_by_one_max in (0, 100):
         with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
-            assert ComparisonBatch(others).compare(version, asked, by) == Compared(len(others), near, similarities)
+            assert ComparisonBatch(others).compare(version, asked, by) == Compared(
+                len(others), near, similarities, ended
+            )
 
 
 @settings(max_examples=200)

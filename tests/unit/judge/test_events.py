@@ -20,7 +20,7 @@ from consumer.model.article import Extracted, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
-from consumer.model.verdict import Match, Part, Released, SeenBefore, Verdict, decode_verdict
+from consumer.model.verdict import EndedBefore, Match, Part, Released, SeenBefore, Verdict, decode_verdict
 from consumer.model.verdict import encode as encode_verdict
 from tests.builders import TIME_MS, make_record
 
@@ -71,8 +71,9 @@ RELEASES = st.builds(
     by=st.none() | TEXTS,
     reason=st.none() | TEXTS,
 )
+ENDED = st.builds(EndedBefore, id=TEXTS, version=VERSIONS, ended_at=TIMES, similarity=SIMILARITIES)
 VERDICTS = (
-    st.builds(Verdict, outcome=st.just("unique"), **JUDGED)
+    st.builds(Verdict, outcome=st.just("unique"), ended_before=st.just(msgspec.UNSET) | ENDED, **JUDGED)
     | st.builds(Verdict, outcome=st.just("unique"), released=RELEASES, **JUDGED)
     | st.builds(
         Verdict,

@@ -11,7 +11,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.events import version_name
 from consumer.judge.judge import QueryResult
 from consumer.judge.settings import SourceRule
-from consumer.model.verdict import decode_verdict
+from consumer.model.verdict import EndedBefore, decode_verdict
 from storage.memory import MemoryStore
 from storage.postings import Row
 from storage.records import Stored, Tombstone, Version
@@ -33,14 +33,16 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
     """Just before an article is judged, a query returns the same matches in the same order, and stores nothing."""
     store = MemoryStore()
     asked: dict[bytes, list[str]] = {}
+    ended: dict[bytes, EndedBefore | None] = {}
     for arrived in unseen(store):
         if isinstance(arrived, Version):
             before = store.stats()
-            ((matches, truncated, *_),) = Detector(store, SETTINGS, lambda: TIME_MS).query([arrived])
-            assert not truncated
+            (found,) = Detector(store, SETTINGS, lambda: TIME_MS).query([arrived])
+            assert not found.truncated
             assert store.stats() == before
             assert store.read([arrived.record.reference]) == [None]
-            asked[arrived.record.reference] = [version_name(match.record.reference) for match in matches]
+            asked[arrived.record.reference] = [version_name(match.record.reference) for match in found.matches]
+            ended[arrived.record.reference] = found.ended_before
     answered = 0
     for stored in store.scan():
         if isinstance(stored, Stored) and stored.verdict is not None:
@@ -49,8 +51,12 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
             assert bool(names) == (verdict.outcome == "duplicate")
             # A known copy is compared with the originals that this process knows, and names one of those.
             assert {match.version for match in verdict.matches} <= set(names)
+            if not names:
+                said = verdict.ended_before
+                assert (None if said is msgspec.UNSET else said) == ended[stored.record.reference]
             answered += bool(names)
     assert answered > 100
+    assert any(ended.values())
 
 
 def test_a_query_passes_over_what_is_pending() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import dupwatch
 from consumer.judge.detector import Detector
-from consumer.model.verdict import VerdictEvent, encode
+from consumer.model.verdict import EndedBefore, VerdictEvent, encode
 from consumer.wiring.stores import opened_store
 from storage.interface import Store
 from storage.records import Version
@@ -37,8 +37,13 @@ def window(url: str) -> Iterator[dupwatch.Window]:
 
 
 def without_times(verdict: dict[str, Any]) -> dict[str, Any]:
-    """All of an event but when it was decided."""
-    return {name: value for name, value in verdict.items() if name not in {"arrived_at", "decided_at"}}
+    """All of an event but when it arrived, when it was decided, and when another version ended."""
+    times = {"arrived_at", "decided_at", "ended_at"}
+    return {
+        name: without_times(value) if isinstance(value, dict) else value
+        for name, value in verdict.items()
+        if name not in times
+    }
 
 
 def test_a_feed_gets_the_verdicts_of_a_run(tmp_path: Path, url: str) -> None:
@@ -54,6 +59,7 @@ def test_a_feed_gets_the_verdicts_of_a_run(tmp_path: Path, url: str) -> None:
     ours = [without_times(json.loads(encode(verdict))) for verdict in verdicts]
     assert ours == [without_times(event) for event in json_lines(sink.read_bytes())]
     assert sum(verdict.outcome == "duplicate" for verdict in verdicts) > 120
+    assert sum(isinstance(verdict.ended_before, EndedBefore) for verdict in verdicts) > 20
 
 
 def test_what_was_judged_gets_the_same_verdict_for_ever(url: str) -> None:

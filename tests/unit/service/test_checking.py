@@ -43,6 +43,8 @@ def said(check: dupwatch.Check) -> dict[str, Any]:
         shown["seen_before"] = msgspec.to_builtins(check.seen_before)
     if check.parts:
         shown["parts"] = [msgspec.to_builtins(part) for part in check.parts]
+    if check.ended_before is not None:
+        shown["ended_before"] = msgspec.to_builtins(check.ended_before)
     return shown
 
 

@@ -228,6 +228,22 @@ def test_what_was_taken_is_answered_before_the_service_ends(
     assert len(sink.flushed) == 3
 
 
+def test_a_text_that_was_retracted_is_named_when_it_is_sent_again(storing: Client, window: dupwatch.Window) -> None:
+    """By a check, by the verdict, and by a check from Python."""
+    storing.store(article(1))
+    storing.retract("a1", "key")
+    (check,) = storing.check(article(1, "again")).json["results"]
+    (verdict,) = storing.store(article(1, "again")).json["results"]
+    assert check["outcome"] == verdict["outcome"] == "unique"
+    assert check["ended_before"] == verdict["ended_before"]
+    assert verdict["ended_before"]["id"] == "a1"
+    storing.retract("again", "key")
+    (found,) = window.check(text(1))
+    assert found.ended_before is not None
+    assert found.ended_before.id == "again"
+    assert storing.metric("dupwatch_ended_before_total") == 1
+
+
 def test_verdicts_are_counted_as_those_of_a_consumer(storing: Client) -> None:
     """On the same dashboards."""
     storing.store(article(1), article(1, "copy"), {"id": "bad"})
