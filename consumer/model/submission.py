@@ -30,10 +30,18 @@ Reply = VerdictEvent | Refusal
 """The verdict on a record, byte for byte as the store holds it, or why there is none."""
 
 
-class Submission:
-    """So many records, which are answered by one thread, and waited for by any."""
+def _nothing() -> None:
+    """Do nothing."""
 
-    def __init__(self, records: int) -> None:
+
+class Submission:
+    """So many records, which are answered by one thread, and waited for by any.
+
+    ``when_over`` is called once it is answered or given up, before anybody who waits for it learns of that.
+    """
+
+    def __init__(self, records: int, when_over: Callable[[], None] = _nothing) -> None:
+        self._when_over = when_over
         self._replies: list[Reply | None] = [None] * records
         self._left = records
         self._future: Future[Sequence[Reply]] = Future()
@@ -56,16 +64,14 @@ class Submission:
         self._replies[place] = reply
         self._left -= 1
         if not self._left and not self._future.done():
+            self._when_over()
             self._future.set_result([each for each in self._replies if each is not None])
 
     def give_up(self) -> None:
         """Answer nothing more: who waits gets ``Unanswered``, unless there is an answer already."""
         if not self._future.done():
+            self._when_over()
             self._future.set_exception(Unanswered("the run ended before all records were answered"))
-
-    def when_over(self, call: Callable[[], None]) -> None:
-        """Have this called once it is answered or given up."""
-        self._future.add_done_callback(lambda _: call())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,10 @@ _LOOK_S = 0.1
 """How often a wait for fingerprints checks whether the batch is to be abandoned."""
 
 
+def reply_to_nobody() -> None:
+    """Do nothing: nobody waits for the records of files and topics."""
+
+
 @dataclass(slots=True)
 class Pipeline:
     """One run over one source. It builds nothing: ``wiring`` hands it everything it works with.
@@ -56,7 +60,8 @@ class Pipeline:
 
     What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
     ``interruption`` is asked between any two pieces of work, and while the batch waits for its fingerprints; by default
-    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time.
+    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time. ``reply`` is
+    called once a batch is committed and reported.
     """
 
     source: Source
@@ -75,6 +80,7 @@ class Pipeline:
     patience: Patience = field(default_factory=NoPatience)
     interruption: Interruption = UNINTERRUPTED
     side_by_side: SideBySide | None = None
+    reply: Callable[[], None] = reply_to_nobody
 
     def run(self) -> None:
         """Judge until the source ends or the run is asked to stop. A batch that was begun is finished and committed."""
@@ -136,6 +142,7 @@ class Pipeline:
         if self.hooks.wants(BatchMeasured):
             self.hooks.report(_measured(prepared, fingerprints, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
+        self.reply()
         self.dead_letters.gate.after_commit()
         self._sweep(arrived)
         return cost

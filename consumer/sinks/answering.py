@@ -1,4 +1,4 @@
-"""Around a sink: whoever waits for a verdict is answered once the sink has it, and never before."""
+"""Around a sink: whoever waits for a verdict is answered once the sink has it and it is counted, and never before."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -9,21 +9,40 @@ from typing_extensions import override
 
 from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink
-from consumer.model.submission import Refusal, submitted
+from consumer.model.record import RawRecord
+from consumer.model.submission import Refusal, Reply, SubmittedRecord, submitted
 from consumer.model.verdict import VerdictEvent
 
 RELEASE_S: Final = 5.0
 """How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
 
 
+class Replies:
+    """What to answer to the records of a batch. Used by the thread of the run."""
+
+    def __init__(self) -> None:
+        self._replies: list[tuple[SubmittedRecord, Reply]] = []
+
+    def add(self, record: RawRecord, reply: Reply) -> None:
+        """Answer a record with the next ``send``."""
+        self._replies.append((submitted(record), reply))
+
+    def send(self) -> None:
+        """Answer. Called once the batch is committed and counted: metrics have what a client was told."""
+        replies, self._replies = self._replies, []
+        for record, reply in replies:
+            record.answer(reply)
+
+
 class AnsweringSink(ReleasingSink):
-    """Answers the records of a batch when ``flush`` of the sink inside has returned.
+    """Has the records of a batch answered with ``replies`` when ``flush`` of the sink inside has returned.
 
     Other threads may send releases meanwhile. After an error it is unknown what was written, so every later call
     raises that error again. A release raises ``SinkError`` if the sink is in use for ``RELEASE_S``, too.
     """
 
     def __init__(self, sink: ReleasingSink) -> None:
+        self.replies = Replies()
         self._sink = sink
         self._lock = threading.Lock()
         self._emitted: Sequence[Answer] = ()
@@ -41,7 +60,7 @@ class AnsweringSink(ReleasingSink):
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
-            submitted(answer.record).answer(VerdictEvent(answer.event, answer.verdict))
+            self.replies.add(answer.record, VerdictEvent(answer.event, answer.verdict))
 
     @override
     def release(self, answer: Answer) -> None:
@@ -75,13 +94,16 @@ class AnsweringSink(ReleasingSink):
 
 
 class Refusals(DeadLetterSink):
-    """Tells whoever has sent a record that it cannot be judged; nothing is written."""
+    """Has whoever has sent a record told that it cannot be judged; nothing is written."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None:
         for rejection in rejections:
             letter = rejection.letter
-            submitted(rejection.record).answer(Refusal(letter.reason, letter.detail, rejection.limit))
+            self._replies.add(rejection.record, Refusal(letter.reason, letter.detail, rejection.limit))
 
     @override
     def flush(self) -> None: ...

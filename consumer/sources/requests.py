@@ -96,7 +96,7 @@ class Inbox(Source):
             submission.give_up()
 
     def _put(self, contents: Sequence[tuple[bytes, Retraction | None]], size_bytes: int) -> Submission:
-        submission = Submission(len(contents))
+        submission = Submission(len(contents), lambda: self._leave(submission, len(contents), size_bytes))
         with self._changed:
             self._check_room(len(contents), size_bytes)
             if self._is_closed:
@@ -109,7 +109,6 @@ class Inbox(Source):
             self._waiting[submission] = None
             self._count(len(contents), size_bytes)
             self._changed.notify_all()
-        submission.when_over(lambda: self._leave(submission, len(contents), size_bytes))
         return submission
 
     def _check_room(self, records: int, size_bytes: int) -> None:
@@ -163,9 +162,10 @@ class Inbox(Source):
 
     def _leave(self, submission: Submission, records: int, size_bytes: int) -> None:
         with self._changed:
-            del self._waiting[submission]
-            self._count(-records, -size_bytes)
-            self._report(SubmissionAnswered(submission.seconds))
+            # None was taken by an inbox that was closed before.
+            if self._waiting.pop(submission, 0) is None:
+                self._count(-records, -size_bytes)
+                self._report(SubmissionAnswered(submission.seconds))
 
     def _count(self, records: int, size_bytes: int) -> None:
         self._records += records

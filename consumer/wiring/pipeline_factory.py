@@ -23,7 +23,7 @@ from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
-from consumer.pipeline.loop import Pipeline
+from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import version_builder
@@ -44,7 +44,10 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where records come from, when they arrived, and where verdicts and dead letters go."""
+    """Where records come from, when they arrived, and where verdicts and dead letters go.
+
+    ``reply`` tells those who wait for them.
+    """
 
     source: Source
     decode: Callable[[RawRecord], Article]
@@ -52,6 +55,7 @@ class Route:
     sink: Sink
     dead_letters: DeadLetterPolicy
     journal: Journal
+    reply: Callable[[], None] = reply_to_nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         sink=route.sink,
         dead_letters=route.dead_letters,
         journal=route.journal,
+        reply=route.reply,
         hooks=hooks,
         stopping=control.stopping,
         expiry=Expiry(judging.detector, now_ms, judging.settings.window_ms, config.lifetime_s * MS_PER_S),

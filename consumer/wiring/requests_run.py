@@ -62,8 +62,9 @@ def build_requests_pipeline(
             decode=lambda record: _decoded(record, decode),
             arrivals=SubmittedArrivals(now_ms),
             sink=sink,
-            dead_letters=DeadLetterPolicy(FEED, Refusals()),
+            dead_letters=DeadLetterPolicy(FEED, Refusals(sink.replies)),
             journal=NoJournal(),
+            reply=sink.replies.send,
         ),
         # Signals close the inbox: what it has got is finished.
         Control(Stopping(interrupts=False), interruption, UntilStoreReachable(interruption.while_judging, hooks)),

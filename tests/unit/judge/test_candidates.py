@@ -92,6 +92,7 @@ def test_what_was_replaced_by_something_farther_is_read_too() -> None:
     assert (candidates.found, candidates.truncated) == (6, False)
     assert names(candidates._replace(references=candidates.replaced), those) == [8, 6, 4, 2]
     assert candidates.read == candidates.references + candidates.replaced
+    assert not found(version_of("new", BASE, 20), those[-2:]).replaced
 
 
 @pytest.mark.parametrize("tied_before", [True, False])

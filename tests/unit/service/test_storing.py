@@ -8,7 +8,9 @@ import pytest
 
 import dupwatch
 from consumer.model.errors import SinkError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
+from consumer.pipeline.batches import BatchCommitted
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.kept_sink import KeptSink, answer_of
@@ -242,6 +244,30 @@ def test_a_text_that_was_retracted_is_named_when_it_is_sent_again(storing: Clien
     assert found.ended_before is not None
     assert found.ended_before.id == "again"
     assert storing.metric("dupwatch_ended_before_total") == 1
+
+
+@pytest.mark.parametrize(("given", "status"), [(article(1), 200), ({"id": "bad"}, 422)])
+def test_what_is_answered_was_counted_before(
+    window: dupwatch.Window, pool: ThreadPoolExecutor, given: dict[str, object], status: int
+) -> None:
+    """Verdicts and refusals: what counts them may take its time, and until then nobody is told."""
+    hooks, counting, counted = Hooks(), threading.Event(), threading.Event()
+
+    def count(_: BatchCommitted) -> None:
+        counting.set()
+        counted.wait(WAIT_S)
+
+    hooks.on(BatchCommitted, count)
+    with served(judging_of(window), None, hooks) as client:
+        wait_until_ready(client)
+        waiting = pool.submit(client.store, given)
+        assert counting.wait(WAIT_S)
+        try:
+            with pytest.raises(TimeoutError):
+                waiting.result(SOON_S / 2)
+        finally:
+            counted.set()
+        assert waiting.result(WAIT_S).status == status
 
 
 def test_verdicts_are_counted_as_those_of_a_consumer(storing: Client) -> None:

@@ -184,3 +184,20 @@ def test_other_records_are_refused() -> None:
     """Nobody waits for them."""
     with pytest.raises(TypeError, match="does not come from a request"):
         submitted(RawRecord(1, 0, b"{}", 2, None, None, Position()))
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_leaves_is_counted_before_anybody_learns_of_it(*, ends: bool) -> None:
+    """Answered, or given up where the run ends."""
+    done: list[bool] = []
+
+    def report(occurrence: object) -> None:
+        if isinstance(occurrence, SubmissionAnswered):
+            done.append(submission.replies.done())
+
+    inbox = Inbox(0.0, ROOM, ReadLimits(), report)
+    submission = inbox.put([b"1"])
+    batch = next(inbox.batches())
+    inbox.end() if ends else answer(batch)
+    assert done == [False]
+    assert submission.replies.done()
