@@ -36,6 +36,8 @@ _JUDGE: Final = Target(
             "consumer/judge/part_search.py",
             "consumer/judge/common_hashes.py",
             "consumer/judge/seen_texts.py",
+            "consumer/judge/ended_texts.py",
+            "consumer/judge/near_postings.py",
             "consumer/judge/situation.py",
             "consumer/judge/search.py",
             "consumer/judge/verdict_cells.py",

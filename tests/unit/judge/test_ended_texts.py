@@ -11,15 +11,17 @@ from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.judge import events
-from consumer.judge.decision import Neighbour
+from consumer.judge.comparison import compare
+from consumer.judge.decision import Neighbour, State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.ended_texts import EndedNeighbour, ended_before
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import EndedBefore, Verdict
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.records import Arrival, Record, Release, Tombstone, Version
+from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 from tests.builders import TIME_MS, make_record, make_tombstone
+from tests.chaos.mixed_feed import mixed_feed
 from tests.chaos.near_articles import SETTINGS, edited, flips, new_text, version_of
 
 TEXT = new_text(random.Random("ended"))
@@ -189,6 +191,42 @@ def _changed(sketch: bytes, start: int) -> bytes:
     """Return the sketch of a text that is a fifth less similar."""
     end = start + 50
     return sketch[:start] + bytes((byte + 1) % 256 for byte in sketch[start:end]) + sketch[end:]
+
+
+def test_it_is_what_a_comparison_with_everything_finds() -> None:
+    """Over a feed of copies, edits, new versions and retractions: for every unique verdict, and for no other."""
+    store = MemoryStore()
+    judge = Detector(store, SETTINGS, lambda: TIME_MS)
+    said = 0
+    for arrived in mixed_feed(500, "ended"):
+        if isinstance(arrived, Version) and store.read([arrived.record.reference]) == [None]:
+            expected = _by_brute_force(store, arrived)
+            verdict = judge.judge([arrived])[0].verdict
+            is_said = verdict.ended_before is not msgspec.UNSET
+            assert (verdict.ended_before if is_said else None) == (expected if verdict.outcome == "unique" else None)
+            said += is_said
+        else:
+            judge.judge([arrived])
+    assert said > 3
+
+
+def _by_brute_force(store: Store, version: Version) -> EndedBefore | None:
+    """Return what the verdict on a version should say if it is unique."""
+    ended = [
+        stored._replace(ends_at=None)
+        for stored in store.scan()
+        if isinstance(stored, Stored)
+        and stored.ends_at is not None
+        and stored.ends_at <= version.record.arrival
+        and state_of(stored) is not State.DUPLICATE
+    ]
+    ends = {stored.record.reference: stored.ends_at for stored in store.scan() if isinstance(stored, Stored)}
+    found = []
+    for other, pair in zip(ended, compare(Stored(version.record, None, None), ended, SETTINGS), strict=True):
+        ends_at = ends[other.record.reference]
+        if pair.near and ends_at is not None:
+            found.append(EndedNeighbour(Neighbour(other.record, pair.distance, pair.similarity), ends_at))
+    return ended_before(found)
 
 
 def test_ties_are_broken_by_similarity_then_by_the_latest_end_then_by_reference() -> None:
