@@ -8,6 +8,7 @@ import typer
 from typing_extensions import override
 
 from consumer.cli import render
+from consumer.cli.feed_report import show_blank_lines
 from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
@@ -96,6 +97,7 @@ def backfill(
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
         show_report(console, watcher)
+        show_blank_lines(console, ready.source)
     if watcher.undated:
         console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
     if watcher.dead_letters:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from consumer.cli import render
+from consumer.cli.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.evaluation.labelled_pairs import LabelledPair, Line
 from consumer.model.article import Article
@@ -28,27 +29,28 @@ def lines_of(path: Path) -> Iterator[Line]:
                 if record.fault is not None:
                     raise SourceError(f"line {record.line} of {path}: {record.fault.detail}")
                 yield Line(record.line, record.data)
+        show_blank_lines(render.console(stderr=True), source)
 
 
 def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
     """Yield the articles of a feed in batches, with a progress bar; count bad records by reason."""
     decode = file_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
-    with (
-        closing(FileSource(None if feed == STREAM else Path(feed), limits, Position())) as source,
-        render.progress(render.console(stderr=True)) as progress,
-    ):
-        task = progress.add_task("fingerprinting", total=None)
-        for batch in source.batches():
-            articles = []
-            for record in batch.records:
-                try:
-                    articles.append(decode(record))
-                except BadRecord as fault:
-                    bad_records[str(fault.reason)] += 1
-            yield articles
-            done, total = source.progress()
-            progress.update(task, completed=done, total=total)
+    console = render.console(stderr=True)
+    with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position())) as source:
+        with render.progress(console) as progress:
+            task = progress.add_task("fingerprinting", total=None)
+            for batch in source.batches():
+                articles = []
+                for record in batch.records:
+                    try:
+                        articles.append(decode(record))
+                    except BadRecord as fault:
+                        bad_records[str(fault.reason)] += 1
+                yield articles
+                done, total = source.progress()
+                progress.update(task, completed=done, total=total)
+        show_blank_lines(console, source)
 
 
 def check_known(pairs: Sequence[LabelledPair], articles: Container[str]) -> None:

@@ -3,9 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from rich.console import Console
+
+from consumer.cli.render import plain
 from consumer.model.article import TimeFault
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
+from consumer.sources.file import FileSource
 
 _HELP = {
     TimeFault.NO_ZONE: "set source.published_at_zone, for example to +08:00",
@@ -37,6 +41,13 @@ class FeedReport:
         if self.time_faults:
             yield f"Articles judged without their published_at: {_counts(self.time_faults)}"
             yield from (f"  {fault}: {_HELP[fault]}" for fault in _HELP if self.time_faults[fault])
+
+
+def show_blank_lines(console: Console, source: FileSource) -> None:
+    """Print how many blank lines of a file or stream were skipped, if any were."""
+    lines = source.blank_lines
+    if lines:
+        console.print(f"Skipped blank lines in {plain(source.name)}: {lines:,}.")
 
 
 def _counts(counts: Counter[str] | Counter[TimeFault]) -> str:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from consumer.cli import render
+from consumer.cli.feed_report import show_blank_lines
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
@@ -111,6 +112,7 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
                 progress.update(task, completed=done, total=total)
     finally:
         source.close()
+    show_blank_lines(console, source)
     return counts
 
 

@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from consumer.cli import render
 from consumer.cli.demo_feed import sample_feed
+from consumer.cli.feed_report import show_blank_lines
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
@@ -76,6 +77,7 @@ def produce(
     finally:
         source.close()
     console.print(f"Sent to {place.names[0]}: {sender.sent:,} records in {time.monotonic() - began_s:.1f} s")
+    show_blank_lines(console, source)
     if stopping.asked_by is not None:
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 

@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from consumer.cli import render
+from consumer.cli.feed_report import show_blank_lines
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.passages_view import plain_passages
 from consumer.cli.results import results, write_json
@@ -149,7 +150,8 @@ def _answer_lines(asking: _Query, config: Config, source: str) -> None:
 def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     decode = file_decoder(config)
-    for batch in FileSource(path, limits, Position()).batches():
+    source = FileSource(path, limits, Position())
+    for batch in source.batches():
         answers: list[dict[str, object] | None] = []
         articles: list[Article] = []
         for record in batch.records:
@@ -166,6 +168,7 @@ def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults)
                 answers.append(None)
         found = iter(asking.about(articles))
         yield from (next(found) if answer is None else answer for answer in answers)
+    show_blank_lines(render.console(stderr=True), source)
 
 
 def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:

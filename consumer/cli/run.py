@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 from typing_extensions import override
 
 from consumer.cli import render
-from consumer.cli.feed_report import FeedReport
+from consumer.cli.feed_report import FeedReport, show_blank_lines
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
@@ -123,6 +123,7 @@ def run(
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
         show_report(console, watcher)
+        show_blank_lines(console, ready.source)
     _show_paths(console, chosen, watcher.dead_letters, judged=bool(ready.tally.versions))
     if refusal is not None:
         raise refusal

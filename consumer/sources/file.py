@@ -92,6 +92,11 @@ class FileSource(Source):
         return self._name
 
     @property
+    def blank_lines(self) -> int:
+        """Return how many blank lines were skipped."""
+        return self._splitter.blank_lines
+
+    @property
     def streams(self) -> bool:
         """Return whether the input is a stream, which can only be read from its beginning."""
         return self._streams

@@ -1,26 +1,34 @@
 """Splits a stream of bytes into records, one per line, in bounded memory for any input."""
 
 import hashlib
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from typing import Final
 
 from consumer.model.article import record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
 from consumer.model.record import Position, RawRecord
 
+_REPEATS_MAX: Final = (1 << 32) - 2
+"""The largest number of repeats that a pattern can name."""
+
 
 class LineSplitter:
     """Splits a stream into records, the same ones however the stream is cut into chunks.
 
     A line ends with a line feed; a carriage return before it belongs to the line end. A line of white space is not a
-    record. Of a record over the limit, only the first bytes are kept; the rest is hashed as it passes.
+    record; ``blank_lines`` counts them. Of a record over the limit, only the first bytes are kept; the rest is hashed
+    as it passes.
     """
 
     def __init__(self, record_bytes_max: int, start: Position) -> None:
+        self.blank_lines = 0
         self._record_bytes_max = record_bytes_max
         self._done = start
         self._line = _Line(record_bytes_max)
+        self._blank = _blank_lines(_held_bytes_max(record_bytes_max))
 
     @property
     def position(self) -> Position:
@@ -34,17 +42,22 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
         """Yield the records that end in this chunk; to be exhausted before the next chunk is fed."""
-        *ended, begun = chunk.split(b"\n")
-        for piece in ended:
-            self._line.extend(piece)
-            record = self._end(lines=1, end_bytes=1, fault=None)
+        at = 0
+        while at < len(chunk):
+            if self.between_lines:
+                at = self._skip_blank(chunk, at)
+            end = chunk.find(b"\n", at)
+            self._line.extend(chunk[at:] if end < 0 else chunk[at:end])
+            if end < 0:
+                return
+            record = self._end(end_bytes=1)
             if record is not None:
                 yield record
-        self._line.extend(begun)
+            at = end + 1
 
     def finish(self) -> RawRecord | None:
         """Return the last line, if it has no line end."""
-        return None if self.between_lines else self._end(lines=1, end_bytes=0, fault=None)
+        return None if self.between_lines else self._end(end_bytes=0)
 
     def abandon(self, fault: BadRecord) -> RawRecord:
         """Return the record at which the input became unreadable, which stands for all that would have followed.
@@ -65,11 +78,36 @@ class LineSplitter:
         self._done = position
         self._line = _Line(self._record_bytes_max)
 
-    def _end(self, *, lines: int, end_bytes: int, fault: BadRecord | None) -> RawRecord | None:
+    def _skip_blank(self, chunk: bytes, at: int) -> int:
+        """Skip a run of blank lines in one step, and return where it ends: a few bytes of gzip hold millions of them."""
+        run = self._blank.match(chunk, at)
+        if run is None:
+            raise AssertionError("a run of blank lines may be empty")
+        lines = chunk.count(b"\n", at, run.end())
+        self.blank_lines += lines
+        self._done = Position(self._done.line + lines, self._done.offset + run.end() - at)
+        return run.end()
+
+    def _end(self, *, end_bytes: int) -> RawRecord | None:
         line, self._line = self._line, _Line(self._record_bytes_max)
         start = self._done
-        self._done = Position(start.line + lines, start.offset + line.size_bytes + end_bytes)
-        return line.record(start, self._done, fault)
+        self._done = Position(start.line + 1, start.offset + line.size_bytes + end_bytes)
+        record = line.record(start, self._done, fault=None)
+        self.blank_lines += record is None
+        return record
+
+
+def _held_bytes_max(record_bytes_max: int) -> int:
+    """Return how many bytes of a line are held before the rest is only hashed.
+
+    One more than a record or a dead letter may have: the last may be a carriage return, which does not belong to it.
+    """
+    return max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1
+
+
+def _blank_lines(line_bytes_max: int) -> "re.Pattern[bytes]":
+    """Return a pattern of any number of blank lines with their ends: what ``_Line.record`` returns None for."""
+    return re.compile(rb"(?:\s{0,%d}\n|%b\r?\n)*+" % (min(line_bytes_max, _REPEATS_MAX), BOM_UTF8))
 
 
 class _Line:
@@ -90,8 +128,7 @@ class _Line:
             self._hash(self._digest, piece)
             return
         self._head += piece
-        # One more byte may be a carriage return, which does not belong to the record.
-        if len(self._head) > max(self._record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1:
+        if len(self._head) > _held_bytes_max(self._record_bytes_max):
             self._digest = hashlib.sha256()
             self._hash(self._digest, bytes(self._head))
             del self._head[DEAD_LETTER_RAW_BYTES_MAX:]

@@ -197,3 +197,24 @@ def test_an_error_steers_no_terminal(dupwatch: Command, tmp_path: Path) -> None:
     assert ended.code == 4
     assert "\\x1b[31m\\u202e" in ended.err
     assert "\x1b" not in ended.err
+
+
+def test_blank_lines_are_counted(dupwatch: Command, tmp_path: Path) -> None:
+    """Every command that reads a feed says how many it skipped, and nothing where there were none."""
+    one, two = articles(range(2))
+    feed = write_lines(tmp_path / "feed.jsonl", [b"", one, b" ", b"\r", two, b"\xef\xbb\xbf"])
+    pairs = write_lines(tmp_path / "pairs.jsonl", [b"", [one["id"], two["id"], False]])
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    said = f"Skipped blank lines in {feed}: 4."
+    for command in (
+        ("run", "--source", feed, "--sink", tmp_path / "verdicts", *store, *FAST),
+        ("backfill", feed, "--store", f"lmdb:{tmp_path / 'archive'}", "--state", tmp_path / "state", *FAST),
+        ("query", feed, *store),
+        ("idf", "build", feed, "-o", tmp_path / "idf.txt"),
+        ("evaluate", feed, "--pairs", pairs),
+    ):
+        ended = dupwatch(*command)
+        assert ended.code == 0, ended.err
+        assert said in ended.err.splitlines()
+    assert f"Skipped blank lines in {pairs}: 1." in ended.err.splitlines()
+    assert "blank" not in dupwatch("query", write_lines(tmp_path / "other", [one]), *store).err
