@@ -17,10 +17,12 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from consumer.decode.memory_budget import ValueBudget
-from consumer.decode.protobuf_budget import Layout, check_budget, layout_of
+from consumer.decode.protobuf_budget import Kind, Layout, check_budget, layout_of
 from consumer.decode.published_at import Instant
 from consumer.decode.registry import StoredSchema, UnusableSchema
 from consumer.decode.schema_mismatch import mismatch
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord
 
 _KNOWN: Final = re.compile(r"(google/protobuf|google/type|confluent|confluent/type)/[a-z0-9_]+\.proto")
 """Files that are part of packages needed anyway, and are not requested from a registry."""
@@ -35,9 +37,18 @@ _WRAPPERS: Final = frozenset(
     f"{_GOOGLE}{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
+_WELL_KNOWN_FILES: Final = frozenset(f"google/protobuf/{name}.proto" for name in ("struct", "timestamp", "wrappers"))
+"""Where the well-known types are. A schema may use their names for types of its own in any other file."""
+_MAP_VALUE: Final = 2
+"""The number of the field with the value in the entry of a map, whatever its name is."""
 
 _Plain = Callable[[Any, ValueBudget, int], Any]
 """Converts a field's value to a plain one; the number is its depth in objects."""
+
+
+class _MessageType(NamedTuple):
+    message_class: Any
+    layout: Layout
 
 
 class _Field(NamedTuple):
@@ -47,7 +58,7 @@ class _Field(NamedTuple):
 
 
 def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
-    """Return a function that reads payloads of a schema and raises ``BadRecord``. Raises ``UnusableSchema``.
+    """Return a function that reads payloads of a schema. It raises ``BadRecord``, and ``UnusableSchema`` as this does.
 
     A payload begins with the position of its message in the schema.
     """
@@ -93,28 +104,44 @@ class _Types:
         self._descriptor: Any = import_module("google.protobuf.descriptor_pb2")
         self._class_of: Any = import_module("google.protobuf.message_factory").GetMessageClass
         self._fields: dict[str, list[_Field]] = {}
-        self._layouts: dict[tuple[int, ...], Layout] = {}
+        self._types: dict[tuple[int, ...], _MessageType | None] = {}
+        self._kinds: dict[str, Kind] = {}
         self._pool: Any = import_module("google.protobuf.descriptor_pool").DescriptorPool()
         self._added: set[str] = set()
         try:
             for name, text in schema.references.items():
-                self._add(name, text)
+                self._add_known(name)
+                if name not in self._added:
+                    self._add(name, text)
             self._file = self._add(_MAIN, schema.text)
             self._pool.FindFileByName(_MAIN)
         except (TypeError, KeyError) as error:
             raise UnusableSchema(f"its types are inconsistent: {error}") from error
 
     def read(self, indexes: tuple[int, ...], data: bytes, budget: ValueBudget) -> object:
-        """Parse the message at these positions. Raises ``BadRecord``."""
-        if indexes not in self._layouts:
-            self._layouts[indexes] = layout_of(self._at(indexes))
-        check_budget(data, self._layouts[indexes], budget)
-        message = self._class_of(self._at(indexes))()
+        """Parse the message at these positions. Raises ``BadRecord`` and ``UnusableSchema``."""
+        if indexes not in self._types:
+            self._types[indexes] = self._built(self._at(indexes))
+        message_type = self._types[indexes]
+        if message_type is None:
+            raise UnusableSchema("the chain of its messages that contain each other is too long")
+        check_budget(data, message_type.layout, budget)
         try:
-            message.ParseFromString(data)
+            return self._plain(message_type.message_class.FromString(data), budget, 0)
         except self._message.DecodeError as error:
             raise mismatch(str(error)) from error
-        return self._plain(message, budget, 0)
+        except UnicodeDecodeError as error:
+            # In proto2 only reading the string shows that.
+            raise BadRecord(
+                Reason.INVALID_UTF8, f"a string is not UTF-8: {error.reason} at its byte {error.start}"
+            ) from error
+
+    def _built(self, descriptor: Any) -> _MessageType | None:  # noqa: ANN401  # a descriptor
+        """Build the class of a message, None if that takes too many nested calls: each class builds those within it."""
+        try:
+            return _MessageType(self._class_of(descriptor), layout_of(descriptor, self._kinds))
+        except RecursionError:
+            return None
 
     def _at(self, indexes: tuple[int, ...]) -> Any:  # noqa: ANN401  # a descriptor
         inner, name = self._file.message_type, self._file.package
@@ -144,20 +171,25 @@ class _Types:
         """Add an installed file and its dependencies; a missing one is reported when the types are built."""
         if name in self._added or not _KNOWN.fullmatch(name):
             return
-        self._added.add(name)
         package, _, rest = name.removesuffix(".proto").partition("/")
         try:
             module: Any = import_module(f"{_KNOWN_MODULES[package]}.{rest.replace('/', '.')}_pb2")
         except ImportError:
             return
+        self._added.add(name)
         file = self._descriptor.FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
         for needed in file.dependency:
             self._add_known(needed)
         self._pool.Add(file)
 
     def _plain(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a message; plain values
-        """Convert a message to an object, or to the value of its well-known type."""
-        name = message.DESCRIPTOR.full_name
+        """Convert a message to an object, or to the value of its well-known type.
+
+        A field may have the name of any attribute of a message, and hides it there, but not in its class.
+        """
+        message_class = type(message)
+        descriptor = message_class.DESCRIPTOR
+        name = descriptor.full_name if descriptor.file.name in _WELL_KNOWN_FILES else ""
         if name == f"{_GOOGLE}Timestamp":
             return Instant((message.seconds * _NANOS_PER_S + message.nanos) / _NANOS_PER_S)
         if name in _WRAPPERS:
@@ -169,12 +201,12 @@ class _Types:
         if name == f"{_GOOGLE}ListValue":
             return []
         budget.enter(depth + 1)
-        fields = self._fields_of(message.DESCRIPTOR)
+        fields = self._fields_of(descriptor)
         budget.take(len(fields))
         return {
             field.name: field.plain(getattr(message, field.name), budget, depth + 1)
             for field in fields
-            if not field.optional or message.HasField(field.name)
+            if not field.optional or message_class.HasField(message, field.name)
         }
 
     def _any_value(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # as above
@@ -205,7 +237,9 @@ class _Types:
             if field.name not in repeated:
                 yield _Field(field.name, field.has_presence, self._single(field))
             elif inner is not None and inner.GetOptions().map_entry:
-                yield _Field(field.name, False, self._map(self._single(inner.fields_by_name["value"])))  # noqa: FBT003
+                if _MAP_VALUE not in inner.fields_by_number:
+                    raise UnusableSchema(f"the entries of its map {field.name} have no values")
+                yield _Field(field.name, False, self._map(self._single(inner.fields_by_number[_MAP_VALUE])))  # noqa: FBT003
             else:
                 yield _Field(field.name, False, _list)  # noqa: FBT003
 

@@ -40,8 +40,12 @@ class Layout(NamedTuple):
     fields_max: int
 
 
-def layout_of(descriptor: Any) -> Layout:  # noqa: ANN401  # a descriptor
-    """Return what ``check_budget`` needs to know about a type."""
+def layout_of(descriptor: Any, kinds: dict[str, Kind]) -> Layout:  # noqa: ANN401  # a descriptor
+    """Return what ``check_budget`` needs to know about a type.
+
+    ``kinds`` has the types of the schema that are known already, by name, and gets the others: each message of a schema
+    may contain all the others, and has its own layout.
+    """
     types: dict[str, Any] = {}
     waiting = [descriptor]
     while waiting:
@@ -49,9 +53,10 @@ def layout_of(descriptor: Any) -> Layout:  # noqa: ANN401  # a descriptor
         if message_type.full_name not in types:
             types[message_type.full_name] = message_type
             waiting += [field.message_type for field in message_type.fields if field.message_type is not None]
-    kinds = {name: Kind(len(message_type.fields)) for name, message_type in types.items()}
-    for name, message_type in types.items():
-        for field in message_type.fields:
+    new = types.keys() - kinds.keys()
+    kinds.update((name, Kind(len(types[name].fields))) for name in new)
+    for name in new:
+        for field in types[name].fields:
             if field.message_type is not None:
                 kinds[name].inner[field.number] = kinds[field.message_type.full_name]
     return Layout(kinds[descriptor.full_name], max(len(message_type.fields) for message_type in types.values()))

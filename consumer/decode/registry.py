@@ -24,8 +24,8 @@ URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
 FILES_MAX: Final = 100
 """How many files a schema may refer to, directly or indirectly."""
 _OURS: Final = frozenset({"url", "timeout", "max.retries"})
-_UNKNOWN: Final = frozenset({40401, 40402, 40403})
-"""The API's codes for an unknown subject, version or schema."""
+_UNKNOWN: Final = (40401, 40402, 40403)
+"""The API's codes for an unknown subject, version or schema. No set: an answer may have anything there, also a list."""
 _REFUSED: Final = frozenset({401, 403})
 _NOT_IMPLEMENTED: Final = 501
 _WORDS_MAX: Final = 300
@@ -114,7 +114,7 @@ class ConfluentRegistry(Registry):
                 found = client.get_schema(schema_id, fmt=self._form)
                 references: dict[str, str] = {}
                 self._collect(client, found, references, set())
-                return StoredSchema(found.schema_type, found.schema_str, references)
+                return StoredSchema(found.schema_type, _text(found), references)
         except (Fatal, UnusableSchema):
             raise
         except SchemaTooLong as error:
@@ -143,7 +143,7 @@ class ConfluentRegistry(Registry):
             begun.add(reference.name)
             found = client.get_version(reference.subject, reference.version, deleted=True, fmt=self._form).schema
             self._collect(client, found, into, begun)
-            into[reference.name] = found.schema_str
+            into[reference.name] = _text(found)
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -155,6 +155,16 @@ class ConfluentRegistry(Registry):
             # The client has no setting for the size of an answer, and its session is not public.
             bound(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)
             yield client
+
+
+def _text(schema: Any) -> str:  # noqa: ANN401  # the client's own type
+    """Return the text of a schema. Raises ``TypeError`` or ``ValueError`` if it is not text."""
+    text = schema.schema_str
+    if not isinstance(text, str):
+        raise TypeError(f"the schema is not a string, but of type {type(text).__name__}")
+    # A lone surrogate, which JSON can name, is not a character.
+    text.encode()
+    return text
 
 
 def _words(error: Exception) -> str:

@@ -1,18 +1,23 @@
 """Limits the size and duration of a schema registry's answers: its client would read any answer to the end.
 
 The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
-one that counts.
+one that counts. Its own time limits are of one read each, and a server that sends a byte now and then, or one interim
+answer after the other, never exceeds them: so a timer ends the connection.
 """
 
-import time
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
+from threading import Lock, Timer
 from typing import Any, Final, NamedTuple
 
 from consumer.model.errors import ConfigError
 
 _OK: Final = 200
 _PLAIN: Final = frozenset({"", "identity"})
+_DEADLINE: Final = "dupwatch.deadline"
+"""The name of a request's deadline among its extensions. The library ignores those that it does not know."""
 
 
 class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
@@ -20,7 +25,10 @@ class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
 
 
 class AnswerLimits(NamedTuple):
-    """The number of bytes that all answers to one client may have together, and the time that each may take."""
+    """The number of bytes that all answers to one client may have together, and the time that each may take.
+
+    The time begins with the connection, and ends with the last byte.
+    """
 
     bytes_max: int
     answer_s: float
@@ -29,7 +37,8 @@ class AnswerLimits(NamedTuple):
 def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx's or httpx2's
     """Limit what the session reads. Raises ``ConfigError`` if the installed client does not allow that."""
     try:
-        hooks: list[Any] = session.event_hooks["response"]
+        hooks: Mapping[str, list[Any]] = session.event_hooks
+        before, behind = hooks["request"], hooks["response"]
         library: Any = import_module(type(session).__module__.partition(".")[0])
         counting = _Counting(limits, library.SyncByteStream, library.ReadError)
     except (AttributeError, KeyError) as error:
@@ -39,11 +48,58 @@ def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx'
         ) from error
     # The size of a compressed answer would be unknown until it is decompressed.
     session.headers["Accept-Encoding"] = "identity"
-    session.event_hooks = {**session.event_hooks, "response": [*hooks, counting]}
+    # Each request has a connection of its own, which its deadline may end.
+    session.headers["Connection"] = "close"
+    session.event_hooks = {**hooks, "request": [*before, counting.begin], "response": [*behind, counting.answered]}
+
+
+class _Deadline:
+    """Ends the connection of a request once its time is over; raises an error of reading from then on."""
+
+    def __init__(self, limit_s: float, unread: Callable[[str], Exception]) -> None:
+        self._limit_s = limit_s
+        self._unread = unread
+        self._lock = Lock()
+        self._timer = Timer(limit_s, self._end)
+        self._timer.daemon = True
+        self._connection: socket.socket | None = None
+        self._over = False
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Follow the steps of the request, as the library reports them."""
+        if event == "connection.connect_tcp.complete":
+            # A copy, since TLS takes the original over.
+            self._connection = info["return_value"].get_extra_info("socket").dup()
+            self._timer.start()
+        elif event.endswith(".failed"):
+            self.check()
+
+    def check(self) -> None:
+        """Raise an error of reading if the time is over."""
+        if self._over:
+            raise self._unread(f"the answer took longer than {self._limit_s:g} s (registry.request_s)")
+
+    def close(self) -> None:
+        """Forget the connection."""
+        self._timer.cancel()
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._over = True
+                with suppress(OSError):
+                    self._connection.shutdown(socket.SHUT_RDWR)
+        self.close()
 
 
 class _Counting:
-    """A hook, called with each answer before its body is read. Raises ``SchemaTooLong``, or an error of reading.
+    """Hooks, called with each request and with each answer before its body is read.
+
+    They raise ``SchemaTooLong``, or an error of reading.
 
     After an error of reading the client tries the next address, if there is one.
     """
@@ -54,22 +110,34 @@ class _Counting:
         self._left = limits.bytes_max
         self._stream: type = type("_Counted", (stream_type,), {"__init__": _set, "__iter__": _run, "close": _close})
 
-    def __call__(self, response: Any) -> None:  # noqa: ANN401  # as above
+    def begin(self, request: Any) -> None:  # noqa: ANN401  # as above
+        """Give a request its deadline."""
+        deadline = _Deadline(self._limits.answer_s, self._unread)
+        request.extensions |= {_DEADLINE: deadline, "trace": deadline.trace}
+
+    def answered(self, response: Any) -> None:  # noqa: ANN401  # as above
+        """Count what is read of an answer."""
+        if response.is_redirect:
+            raise self._unread(
+                f"it redirects ({response.status_code}), which is not followed; name the registry's own address in "
+                "registry.url"
+            )
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _PLAIN:
             raise self._unread(f"the answer is compressed ({encoding}), although that was not requested")
-        response.stream = self._stream(response.stream, self._counted(response, response.stream))
+        deadline: _Deadline = response.request.extensions[_DEADLINE]
+        response.stream = self._stream(response.stream, self._counted(response, response.stream), deadline)
 
     def _counted(self, response: Any, chunks: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
-        until_s = time.monotonic() + self._limits.answer_s
+        deadline: _Deadline = response.request.extensions[_DEADLINE]
         left = self._left
         for chunk in chunks:
             left -= len(chunk)
             if left < 0:
                 raise self._too_long(response)
-            if time.monotonic() > until_s:
-                raise self._unread(f"the answer took longer than {self._limits.answer_s:g} s (registry.request_s)")
             yield chunk
+        # Without a length, an answer also ends with the connection.
+        deadline.check()
         # An answer that failed does not count: another address is asked for it.
         self._left = left
 
@@ -81,8 +149,8 @@ class _Counting:
         return self._unread(f"the answer has {sentence}")
 
 
-def _set(self: Any, stream: Any, counted: Iterator[bytes]) -> None:  # noqa: ANN401  # of a class made when it is known
-    self.stream, self.counted = stream, counted
+def _set(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class made when it is known
+    self.stream, self.counted, self.deadline = stream, counted, deadline
 
 
 def _run(self: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
@@ -91,4 +159,5 @@ def _run(self: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
 
 
 def _close(self: Any) -> None:  # noqa: ANN401  # as above
+    self.deadline.close()
     self.stream.close()

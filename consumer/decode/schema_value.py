@@ -73,7 +73,10 @@ class SchemaParser:
         if isinstance(read, BadRecord):
             raise BadRecord(read.reason, read.detail)
         payload = data[_HEAD_BYTES:]
-        return read(payload, ValueBudget(len(payload), self._limits.depth_max, self._limits.values_max))
+        try:
+            return read(payload, ValueBudget(len(payload), self._limits.depth_max, self._limits.values_max))
+        except UnusableSchema as why:
+            raise _unusable(schema_id, why) from why
 
     def _id(self, data: bytes) -> int:
         if len(data) < _HEAD_BYTES or data[0] != _MAGIC:
@@ -106,7 +109,7 @@ class SchemaParser:
             schema = self._registry.schema(schema_id)
             return None if schema is None else self._compiled(schema)
         except UnusableSchema as why:
-            return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
+            return _unusable(schema_id, why)
 
     def _compiled(self, schema: StoredSchema) -> Read:
         if schema.kind != self._format.upper():
@@ -118,6 +121,10 @@ def _unknown(schema_id: int) -> BadRecord:
     return BadRecord(
         Reason.UNKNOWN_SCHEMA, f"the registry does not have schema {schema_id}, or not everything that it refers to"
     )
+
+
+def _unusable(schema_id: int, why: UnusableSchema) -> BadRecord:
+    return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
 
 
 Kept = TypeVar("Kept")

@@ -128,7 +128,7 @@ def test_no_answer_is_an_outage(server: RegistryServer) -> None:
         client(f"http://127.0.0.1:{closed_port()}").schema(1)
     server.silent.set()
     began_s = time.monotonic()
-    with pytest.raises(RegistryUnavailable, match="Timeout"):
+    with pytest.raises(RegistryUnavailable, match=r"Timeout|took longer"):
         client(server.url, request_s=0.2).schema(1)
     assert time.monotonic() - began_s < 8
 
