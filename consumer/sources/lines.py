@@ -79,7 +79,7 @@ class LineSplitter:
         self._line = _Line(self._record_bytes_max)
 
     def _skip_blank(self, chunk: bytes, at: int) -> int:
-        """Skip a run of blank lines in one step, and return where it ends: a few bytes of gzip hold millions of them."""
+        """Skip a run of blank lines in one step, and return where it ends: a few bytes of gzip hold millions."""
         run = self._blank.match(chunk, at)
         if run is None:
             raise AssertionError("a run of blank lines may be empty")
