@@ -3,10 +3,13 @@
 import shlex
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from consumer.text.install_advice import Extra, install_command, requirements
 
@@ -27,7 +30,7 @@ def test_the_command_installs_the_packages_of_an_extra(extra: Extra) -> None:
 def test_each_extra_has_its_packages() -> None:
     """All of them, and no marker is left behind one."""
     assert requirements("plot") == ["matplotlib>=3.8"]
-    assert requirements("pages") == ["trafilatura<2.4,>=2.3.1"]
+    assert requirements("pages") == ["lxml-html-clean>=0.4.6", "trafilatura<2.4,>=2.3.1"]
     assert [requirement.partition(">")[0] for requirement in requirements("tracing")] == [
         "opentelemetry-exporter-otlp-proto-http",
         "opentelemetry-sdk",
@@ -35,6 +38,33 @@ def test_each_extra_has_its_packages() -> None:
     assert [requirement.partition(">")[0] for requirement in requirements("schemas")] == [
         "confluent-kafka[avro,protobuf,schemaregistry]"
     ]
+
+
+def needed(requirement: Requirement) -> list[Requirement]:
+    """What a requirement needs with its extras, as newer pips understand their names."""
+    extras = [canonicalize_name(extra) for extra in requirement.extras] or [""]
+    declared = map(Requirement, metadata.requires(requirement.name) or [])
+    return [each for each in declared if each.marker is None or any(each.marker.evaluate({"extra": e}) for e in extras)]
+
+
+@pytest.mark.parametrize("extra", get_args(Extra))
+def test_no_package_comes_by_an_extra_that_pip_may_not_know(extra: Extra) -> None:
+    """pip 23.2 compares names of extras letter by letter, and goes on without: such packages are named here."""
+    named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements(extra)}
+    waiting = [Requirement(requirement) for requirement in requirements(extra)]
+    known: set[str] = set()
+    while waiting:
+        requirement = waiting.pop()
+        if str(requirement) in known:
+            continue
+        known.add(str(requirement))
+        provided = metadata.metadata(requirement.name).get_all("Provides-Extra") or []
+        if not requirement.extras <= set(provided):
+            alone = needed(Requirement(requirement.name))
+            by_extra = [each for each in needed(requirement) if each not in alone]
+            assert {canonicalize_name(each.name) for each in by_extra} <= named, requirement
+        waiting += needed(requirement)
+    assert len(known) >= len(named)
 
 
 @pytest.mark.parametrize(
