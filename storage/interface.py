@@ -254,6 +254,13 @@ class StoreUpkeep(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Read all that the store's files hold, also what no other call leads to; raise ``StoreDamaged`` if it cannot.
+
+        Called by inspection; may take minutes. A store whose servers check their own files has nothing to do.
+        """
+        return
+
     def stats(self) -> Stats:
         """Count what is stored; may read all of it."""
         ...

@@ -33,7 +33,7 @@ Operation = Literal[
     "forget_seen",
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "stats"]
+StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "scan_seen", "check", "stats"]
 """All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 
 
@@ -145,6 +145,10 @@ class WrappedStore(Store):
     @override
     def scan(self) -> Iterator[Stored | Tombstone]:
         return self._around("scan", 1, self._store.scan)
+
+    @override
+    def check(self) -> None:
+        self._around("check", 1, self._store.check)
 
     @override
     def stats(self) -> Stats:

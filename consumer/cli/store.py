@@ -92,7 +92,7 @@ def verify(
 ) -> None:
     """Verify a store: kept versions can be found and are not near-duplicates, and each duplicate leads to a kept one.
 
-    It exits with 5 if something is wrong.
+    It exits with 5 if something is wrong, and with 4 if the store is damaged: all of it is read.
     """
     chosen = configured(config, settings, store__url=store)
     if dangling:
@@ -101,6 +101,7 @@ def verify(
     findings = Findings()
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
+        opened.check()
         judged_by = stored_settings(opened, lexicon_of(chosen))
         check_unchanged(chosen, judged_by)
         task = bar.add_task("checking", total=opened.stats().versions)

@@ -21,17 +21,17 @@ DATA_FILE: Final = "data.mdb"
 DAMAGED: Final = "The store {path} is damaged: {why}. Restore the directory from a backup, or name another store."
 _MAGIC: Final = 0xBEEFC0DE
 _VERSION: Final = 1
-_PAGE: Final = struct.Struct("=QHHHH")
+PAGE: Final = struct.Struct("=QHHHH")
 """Page number, padding, flags, and the bounds of the free space."""
 _META: Final = struct.Struct("=II16x I36xQ 40xQ QQ")
 """Magic, version; page size and root of the free list; root of the main database; last page, transaction."""
-_NODE: Final = struct.Struct("=HHHH")
+NODE: Final = struct.Struct("=HHHH")
 """Size of the data (or number of the page below), low and high; flags (or its third part), size of the key."""
-_WORD: Final = struct.Struct("=Q")
-_BRANCH: Final = 0x01
+WORD: Final = struct.Struct("=Q")
+BRANCH: Final = 0x01
 _META_PAGE: Final = 0x08
-_BIG_DATA: Final = 0x01
-_NO_PAGE: Final = (1 << 64) - 1
+BIG_DATA: Final = 0x01
+NO_PAGE: Final = (1 << 64) - 1
 _PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
 """Up to LMDB's ``MAX_PAGESIZE``."""
 _LOOKS_MAX: Final = 16
@@ -87,11 +87,11 @@ def _newest_meta(file: BinaryIO, path: Path) -> _Meta | None:
 
 
 def _meta_at(file: BinaryIO, offset: int) -> _Meta | None:
-    data = os.pread(file.fileno(), _PAGE.size + _META.size, offset)
-    if len(data) < _PAGE.size + _META.size:
+    data = os.pread(file.fileno(), PAGE.size + _META.size, offset)
+    if len(data) < PAGE.size + _META.size:
         return None
-    _, _, flags, _, _ = _PAGE.unpack_from(data)
-    magic, version, page_bytes, free_root, _, last_page, transaction = _META.unpack_from(data, _PAGE.size)
+    _, _, flags, _, _ = PAGE.unpack_from(data)
+    magic, version, page_bytes, free_root, _, last_page, transaction = _META.unpack_from(data, PAGE.size)
     if not flags & _META_PAGE or magic != _MAGIC or version != _VERSION:
         return None
     return _Meta(page_bytes, free_root, last_page, transaction)
@@ -110,7 +110,7 @@ def _has_all_pages(file: BinaryIO, meta: _Meta) -> bool:
 
 
 def _free_pages(file: BinaryIO, meta: _Meta) -> Iterator[int]:
-    waiting = [] if meta.free_root == _NO_PAGE else [meta.free_root]
+    waiting = [] if meta.free_root == NO_PAGE else [meta.free_root]
     seen = set()
     while waiting:
         number = waiting.pop()
@@ -118,20 +118,20 @@ def _free_pages(file: BinaryIO, meta: _Meta) -> Iterator[int]:
             raise _OutOfFileError
         seen.add(number)
         page = _read(file, number * meta.page_bytes, meta.page_bytes)
-        _, _, flags, lower, _ = _PAGE.unpack_from(page)
-        for (place,) in struct.iter_unpack("=H", page[_PAGE.size : lower]):
-            low, high, node_flags, key_bytes = _NODE.unpack_from(page, place)
-            if flags & _BRANCH:
+        _, _, flags, lower, _ = PAGE.unpack_from(page)
+        for (place,) in struct.iter_unpack("=H", page[PAGE.size : lower]):
+            low, high, node_flags, key_bytes = NODE.unpack_from(page, place)
+            if flags & BRANCH:
                 waiting.append(low | high << 16 | node_flags << 32)
                 continue
             data_bytes = low | high << 16
-            data = page[place + _NODE.size + key_bytes :]
-            if node_flags & _BIG_DATA:
-                (overflow,) = _WORD.unpack_from(data)
-                data = _read(file, overflow * meta.page_bytes + _PAGE.size, data_bytes)
+            data = page[place + NODE.size + key_bytes :]
+            if node_flags & BIG_DATA:
+                (overflow,) = WORD.unpack_from(data)
+                data = _read(file, overflow * meta.page_bytes + PAGE.size, data_bytes)
             # A list of page numbers, their count first.
-            (count,) = _WORD.unpack_from(data)
-            yield from struct.unpack_from(f"={count}Q", data, _WORD.size)
+            (count,) = WORD.unpack_from(data)
+            yield from struct.unpack_from(f"={count}Q", data, WORD.size)
 
 
 def _size(file: BinaryIO) -> int:

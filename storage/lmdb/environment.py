@@ -33,6 +33,7 @@ from storage.lmdb.layout import (
 )
 from storage.lmdb.opening import await_unlocked_readers, open_files, prepare, refuse_other_things
 from storage.lmdb.options import LmdbOptions
+from storage.lmdb.page_check import check_pages
 from storage.lmdb.unlocked import UnlockedReading, may_lock
 from storage.refusals import other_layout, read_only
 
@@ -151,6 +152,14 @@ class Environment:
     def in_batch(self) -> bool:
         """Whether this thread is in a batch."""
         return self._batch.transaction is not None
+
+    def check_pages(self) -> None:
+        """Check all pages of the data file that are in use. Raises ``StoreDamaged``."""
+        for _ in range(_ATTEMPTS_MAX):
+            # The transaction keeps its pages from being used again.
+            if self.read(lambda transaction: check_pages(self.path, transaction.id())):
+                return
+        raise StoreUnavailable(f"The store {self.path} changes faster than it can be checked; try again.")
 
     def size_bytes(self) -> int:
         """Return the size of the data file. It never shrinks: freed space is used again."""

@@ -42,7 +42,8 @@ _MEANINGS: Final = (
         "store, or restore the directory from a backup.",
     ),
     _Meaning(
-        (lmdb.CorruptedError, lmdb.PageNotFoundError),
+        # A page is full only where its bounds were wrong before.
+        (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PageFullError),
         frozenset(),
         StoreDamaged,
         DAMAGED,
@@ -81,7 +82,6 @@ _MEANINGS: Final = (
             lmdb.DbsFullError,
             lmdb.InvalidParameterError,
             lmdb.KeyExistsError,
-            lmdb.PageFullError,
             lmdb.TlsFullError,
             lmdb.TxnFullError,
         ),

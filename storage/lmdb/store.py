@@ -15,6 +15,7 @@ from storage.interface import Answer, Stats, Store
 from storage.lmdb import layout
 from storage.lmdb.articles import Articles, EncodedVersion
 from storage.lmdb.commits import CommitReports
+from storage.lmdb.contents import Contents
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
@@ -248,6 +249,18 @@ class LmdbStore(Store):
                 return
             for after, whole in page:  # noqa: B007  # the next page begins behind the last key of this one
                 yield whole
+
+    @override
+    def check(self) -> None:
+        """Check the pages first, since LMDB may crash at damaged ones; then read all entries, some at once."""
+        self._environment.check_pages()
+        contents = Contents(self._environment.databases, self._postings)
+        for name in contents.names:
+            after = None
+            while (
+                after := self._environment.read(partial(contents.check, name=name, after=after, count_max=_SCAN_PAGE))
+            ) is not None:
+                pass
 
     @override
     def stats(self) -> Stats:

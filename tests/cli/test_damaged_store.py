@@ -8,7 +8,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from tests.cli.command import FAST, SAMPLE, Command, run_process
+from tests.cli.command import FAST, SAMPLE, Command, articles, run_process, write_lines
 
 KNOWN = "zh-food-noodle"
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -142,3 +142,46 @@ def test_other_settings_that_are_none_are_damage(dupwatch: Command, store: Path,
     ended = dupwatch(*COMMANDS["run"][:3], "--sink", tmp_path / "out", "--store", f"lmdb:{store}")
     assert ended.code == 4, ended.err
     assert "the settings that it was created with cannot be read" in ended.err
+
+
+def expiry(store: Path) -> None:
+    """Shorten a key that only a sweep reads."""
+    with lmdb.open(str(store), max_dbs=10) as env, env.begin(write=True) as transaction:
+        database = env.open_db(b"expiry", transaction)
+        key, value = next(iter(transaction.cursor(database).iternext()))
+        transaction.delete(key, db=database)
+        transaction.put(key[:-3], value, db=database)
+
+
+def width(store: Path) -> None:
+    """Say that postings are wider than they are."""
+    with lmdb.open(str(store), max_dbs=10) as env, env.begin(write=True) as transaction:
+        transaction.put(b"code_bytes", b"16", db=env.open_db(b"meta", transaction))
+
+
+def page_of_texts(store: Path) -> None:
+    """Overwrite a page that only a command which shows texts would read, or a run that writes some."""
+    data = store / "data.mdb"
+    with lmdb.open(str(store), max_dbs=10, readonly=True) as env, env.begin() as transaction:
+        bodies = env.open_db(b"bodies", transaction, create=False)
+        # A longer one has pages of its own, without a key beside it.
+        text = max((value for _, value in transaction.cursor(bodies) if len(value) < 1_000), key=len)
+    content = bytearray(data.read_bytes())
+    while (at := content.find(text)) >= 0:
+        page = at // 4_096 * 4_096
+        content[page : page + 4_096] = bytes(4_096)
+    data.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [expiry, width, page_of_texts])
+def test_what_stops_a_run_is_found_by_verifying(
+    dupwatch: Command, store: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    """Also where the command that verifies has no need of it."""
+    harm(store)
+    ended = dupwatch("store", "verify", "--store", f"lmdb:{store}")
+    assert (ended.code, ended.err.count("\n")) == (4, 1), ended.err
+    assert "is damaged: " in ended.err
+    feed = write_lines(tmp_path / "feed.jsonl", articles(range(300)))
+    run = run_process("run", "--source", feed, "--sink", tmp_path / "out", "--store", f"lmdb:{store}", *FAST)
+    assert run.code == 4, run.err

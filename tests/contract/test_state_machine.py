@@ -63,8 +63,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.records = records_of(code_bytes)
 
     def teardown(self) -> None:
-        """Close the store."""
-        self.stack.close()
+        """Close the store, in which everything can be read."""
+        with self.stack:
+            self.store.check()
 
     @rule(ms=st.integers(1, 4))
     def wait(self, ms: int) -> None:

@@ -42,14 +42,14 @@ def test_each_extra_has_its_packages() -> None:
 
 def needed(requirement: Requirement) -> list[Requirement]:
     """What a requirement needs with its extras, as newer pips understand their names."""
-    extras = [canonicalize_name(extra) for extra in requirement.extras] or [""]
+    extras: list[str] = [*map(canonicalize_name, requirement.extras)] or [""]
     declared = map(Requirement, metadata.requires(requirement.name) or [])
     return [each for each in declared if each.marker is None or any(each.marker.evaluate({"extra": e}) for e in extras)]
 
 
 @pytest.mark.parametrize("extra", get_args(Extra))
 def test_no_package_comes_by_an_extra_that_pip_may_not_know(extra: Extra) -> None:
-    """pip 23.2 compares names of extras letter by letter, and goes on without: such packages are named here."""
+    """Pip 23.2 compares names of extras letter by letter, and goes on without: such packages are named here."""
     named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements(extra)}
     waiting = [Requirement(requirement) for requirement in requirements(extra)]
     known: set[str] = set()

@@ -1,0 +1,96 @@
+"""Reads everything that the databases hold, also what no other call leads to, to find what cannot be read."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from storage.lmdb import layout
+from storage.lmdb.environment import Transaction
+from storage.lmdb.layout import PLAN_KEY, TOMBSTONE_KIND, VERSION_KIND, DatabaseName, UnreadableError
+from storage.lmdb.posting_rows import PostingRows
+from storage.postings import DEFAULT_LAYOUT
+from storage.records import Record, Tombstone
+from storage.seen import TEXT_DIGEST_BYTES
+
+_Check = Callable[[Transaction, bytes, bytes], object]
+
+
+class Contents:
+    """Checks the entries of the databases, each with what must be there for it to be of use.
+
+    Every call works within the caller's transaction, and raises ``UnreadableError``.
+    """
+
+    def __init__(self, databases: Mapping[DatabaseName, Any], postings: PostingRows) -> None:
+        self._databases = databases
+        self._postings = postings
+        checks: dict[DatabaseName, _Check] = {
+            "postings": self._check_row,
+            "records": self._check_record,
+            "tombstones": self._check_tombstone,
+            "releases": lambda _, key, value: layout.decode_release(key, value),
+            "timeline": lambda transaction, key, kind: self._article(
+                transaction, layout.decode_arrival(key).reference, kind
+            ),
+            "expiry": lambda transaction, key, kind: self._article(transaction, layout.decode_expiry(key)[1], kind),
+            "bodies": lambda _, key, value: layout.decode_body(key, value),
+            "seen": lambda _, key, value: _check_seen(key, value),
+            "meta": lambda _, key, value: layout.read_planned(value) if key == PLAN_KEY else None,
+        }
+        self._checks: Final = {name: check for name, check in checks.items() if name in databases}
+
+    @property
+    def names(self) -> tuple[DatabaseName, ...]:
+        """Return the databases whose entries can be checked. Verdicts are known to those who write them."""
+        return tuple(self._checks)
+
+    def check(self, transaction: Transaction, name: DatabaseName, after: bytes | None, count_max: int) -> bytes | None:
+        """Check entries of a database behind this key; return the last key that was read, None at the end."""
+        cursor = transaction.cursor(self._databases[name])
+        if not (cursor.first() if after is None else cursor.set_range(after + b"\0")):
+            return None
+        last = None
+        for key, value in islice(_distinct(cursor, name), count_max):
+            self._checks[name](transaction, key, value)
+            last = key
+        return last
+
+    def _check_row(self, transaction: Transaction, key: bytes, posting: bytes) -> None:
+        found = self._postings.layout(transaction) or DEFAULT_LAYOUT
+        if len(posting) != found.posting_bytes:
+            raise UnreadableError(
+                f"the postings under {key.hex()} have {len(posting)} bytes instead of {found.posting_bytes}"
+            )
+
+    def _check_record(self, transaction: Transaction, reference: bytes, value: bytes) -> None:
+        self._check_arrival(transaction, layout.decode_record(reference, value), VERSION_KIND)
+
+    def _check_tombstone(self, transaction: Transaction, reference: bytes, value: bytes) -> None:
+        self._check_arrival(transaction, layout.decode_tombstone(reference, value), TOMBSTONE_KIND)
+
+    def _check_arrival(self, transaction: Transaction, article: Record | Tombstone, kind: bytes) -> None:
+        key = layout.timeline_key(article.arrival)
+        if transaction.get(key, db=self._databases["timeline"]) != kind:
+            raise UnreadableError(f"{article.reference.hex()} has no arrival")
+
+    def _article(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
+        """Raise ``UnreadableError`` unless a version or tombstone is stored, as this kind says."""
+        if kind not in (VERSION_KIND, TOMBSTONE_KIND):
+            raise UnreadableError(f"{reference.hex()} is neither a version nor a retraction")
+        name: DatabaseName = "records" if kind == VERSION_KIND else "tombstones"
+        if transaction.get(reference, db=self._databases[name]) is None:
+            raise UnreadableError(f"{reference.hex()} has no record")
+
+
+def _check_seen(digest: bytes, value: bytes) -> None:
+    if len(digest) != TEXT_DIGEST_BYTES:
+        raise UnreadableError(f"the digest of a text has {len(digest)} bytes instead of {TEXT_DIGEST_BYTES}")
+    layout.decode_seen_entry(digest, value)
+
+
+def _distinct(cursor: Any, name: DatabaseName) -> Iterator[tuple[bytes, bytes]]:  # noqa: ANN401  # a cursor
+    """Iterate over the entries, or over the rows with the first posting of each."""
+    entries: Iterator[tuple[bytes, bytes]] = (
+        cursor.iternext_nodup(values=True) if name == "postings" else cursor.iternext()
+    )
+    return entries
