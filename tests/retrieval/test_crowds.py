@@ -12,6 +12,7 @@ from itertools import count
 
 import pytest
 
+from consumer.fingerprint import TextKind
 from consumer.judge.candidates import CROWDED_VERIFICATIONS_MAX
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
@@ -19,7 +20,7 @@ from consumer.model.verdict import Verdict
 from storage.interface import Store
 from storage.postings import KeyedCode, Row, truncated_to
 from storage.records import Stored, Version
-from tests.builders import TIME_MS
+from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
 from tests.contract.conftest import MEMORY, Kind, SetClock
 
@@ -105,6 +106,43 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
         detector.judge([*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts)), last])
         verdict = judged(store, version_of("copy", text, 1_000))
         assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", last.record.id, True)
+
+
+def last_of(text: Text) -> Version:
+    """Return the article with this text that is ordered after all others with its code."""
+    return next(version for n in count() if (version := version_of(f"last {n}", text, 600)).record.reference > b"\xff")
+
+
+@pytest.mark.parametrize("kind_of_text", [TextKind.LONG, TextKind.SHORT])
+@pytest.mark.parametrize(("others", "outcome"), [(255, "duplicate"), (256, "unique")])
+def test_a_copy_hides_only_behind_256_others_with_its_code(
+    kind: Kind, clock: SetClock, kind_of_text: TextKind, others: int, outcome: str
+) -> None:
+    """None of which is near: other texts with the same minima, or short posts of the same keywords."""
+    chance = random.Random("minima")
+    texts = [replace(BASE, kind=kind_of_text, sketch=chance.randbytes(256)) for _ in range(others + 1)]
+    with kind.opened(clock, 20) as store:
+        detector = Detector(store, SETTINGS, lambda: TIME_MS)
+        original = last_of(texts[-1])
+        versions = [*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts[:-1])), original]
+        assert {event.verdict.outcome for event in detector.judge(versions)} == {"unique"}
+        # Its own posting takes no place, though it is ordered before that of the original.
+        verdict = judged(store, version_of("copy", texts[-1], 1_000), SETTINGS)
+        assert (verdict.outcome, verdict.truncated) == (outcome, True)
+        assert verdict.duplicate_of == (original.record.id if outcome == "duplicate" else None)
+
+
+@pytest.mark.parametrize(("others", "outcome"), [(99, "duplicate"), (100, "unique")])
+def test_a_copy_hides_behind_retracted_ones_beyond_the_limit(clock: SetClock, others: int, outcome: str) -> None:
+    """Their postings stay, and the earliest are read first: each was unique when it came."""
+    with MEMORY.opened(clock, 1_000) as store:
+        detector = Detector(store, LIMITED, lambda: TIME_MS)
+        for n in range(others):
+            assert detector.judge([version_of(f"washed {n}", BASE, 2 * n)])[0].verdict.outcome == "unique"
+            store.retract([make_tombstone(f"washed {n}", TIME_MS, 2 * n + 1)])
+        assert judged(store, version_of("original", BASE, 500)).outcome == "unique"
+        verdict = judged(store, version_of("copy", BASE, 1_000))
+        assert (verdict.outcome, verdict.truncated) == (outcome, outcome == "unique")
 
 
 @pytest.mark.parametrize("cap", [100, 1_000])
