@@ -22,7 +22,7 @@ from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
 from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict, decode_verdict
-from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
+from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.common_hashes import common_hashes

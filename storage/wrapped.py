@@ -33,7 +33,9 @@ Operation = Literal[
     "forget_seen",
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "scan_seen", "check", "stats"]
+StoreCall = Literal[
+    Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
+]
 """All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 
 

@@ -40,6 +40,8 @@ Nearly every pair that the sketch accepts shares a key of lane 1, so that in a c
 """
 SOUGHT_POSTINGS_MAX: Final = 257
 """Limit on postings with an article's own code that are read from a row that was truncated: its own one, and others."""
+REPLACED_MAX: Final = 4
+"""Limit on replaced versions that are read for an article; they are never matched, and count for no other limit."""
 
 _TIME_MAX: Final = (1 << 64) - 1
 _SHARED_MIN: Final = 256
