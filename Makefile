@@ -28,7 +28,7 @@ CARGO := $(shell command -v cargo >/dev/null && $(or $(wildcard $(BIN)/python),$
 WITH_CORE := $(if $(CARGO)$(CI),yes)
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
-    LICENSE NOTICE consumer/workers/traditional_chinese.tsv $(shell find core/src core/build -name '*.rs' 2>/dev/null)
+    LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)
 
 .PHONY: run test test-light test-load checks lint types contracts rust servers unit unit-light stack-up stack-down
 .PHONY: core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean

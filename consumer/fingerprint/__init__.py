@@ -9,6 +9,7 @@ How a text becomes a fingerprint and keys::
                       └──▶ numbers, names ──▶ facts, if the scheme has them
 """
 
+from consumer.fingerprint.decorations import DecorationLists
 from consumer.fingerprint.engine import (
     KEYWORDS_KEPT,
     Breakdown,
@@ -30,6 +31,7 @@ from consumer.fingerprint.keywords import (
     default_tokenizer,
 )
 from consumer.fingerprint.kinds import TextKind
+from consumer.fingerprint.letter_tables import LetterTables
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.parts import (
@@ -67,12 +69,14 @@ __all__ = [
     "BlockPlan",
     "Breakdown",
     "ChineseTables",
+    "DecorationLists",
     "Engine",
     "FactOverlap",
     "Fingerprinter",
     "Fingerprints",
     "IdfTable",
     "JiebaTokenizer",
+    "LetterTables",
     "Lexicon",
     "OwnWord",
     "RustTokenizer",

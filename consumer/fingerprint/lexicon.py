@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from consumer.fingerprint.decorations import NO_DECORATIONS, DecorationLists
+from consumer.fingerprint.letter_tables import NO_LETTERS, LetterTables
 from consumer.fingerprint.simplified import NO_TABLES, ChineseTables
 
 CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
@@ -32,8 +34,8 @@ class Lexicon:
     ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
     the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
     are added to jieba's dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source
-    files, including the tokenizer's dictionary, but not the tables of ``chinese``, which only some schemes use;
-    ``jieba_digest`` covers those of jieba alone.
+    files, including the tokenizer's dictionary, but not ``chinese``, ``letters`` and ``decorations``, which only some
+    schemes use; ``jieba_digest`` covers those of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
@@ -43,6 +45,8 @@ class Lexicon:
     own_table: bool = False
     jieba_digest: bytes = field(default=b"", repr=False)
     chinese: Callable[[], ChineseTables] = field(default=lambda: NO_TABLES, repr=False, compare=False)
+    letters: Callable[[], LetterTables] = field(default=lambda: NO_LETTERS, repr=False, compare=False)
+    decorations: Callable[[], DecorationLists] = field(default=lambda: NO_DECORATIONS, repr=False, compare=False)
 
     @property
     def idf(self) -> Mapping[str, float]:

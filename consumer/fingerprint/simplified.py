@@ -14,8 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from consumer.fingerprint.code_points import code_points, text_of
+
 _CODE_POINTS: Final = 0x110000
 _NO_PAIR: Final = (1 << 64) - 1
+_EAST_ASIAN_FROM: Final = "\u2e80"
 _KANA: Final = ((0x3041, 0x3100), (0x31F0, 0x3200))
 _HAN: Final = ((0x3400, 0xA000), (0x20000, 0x34000))
 JAPANESE_SHARE: Final = 8
@@ -37,7 +40,7 @@ class Step:
 
     def fold(self, text: str) -> str:
         """Return the text after this step."""
-        codes = _code_points(text)
+        codes = code_points(text)
         folded = self._one_by_one(codes)
         parts: list[str] = []
         end = 0
@@ -56,7 +59,7 @@ class Step:
         """Return the text with each character replaced, except those that become several."""
         known = codes < len(self._table)
         folded = np.where(known, self._table[np.where(known, codes, 0)], codes)
-        return folded.astype("<u4").tobytes().decode("utf-32-le")
+        return text_of(folded.astype(np.uint32))
 
     def _starts(self, codes: npt.NDArray[np.uint32]) -> list[int]:
         """Return the places where an entry of ``_forms`` may stand: its first two characters do."""
@@ -84,7 +87,7 @@ class Step:
     def _pairs(self) -> npt.NDArray[np.uint64]:
         # The last one is no pair of code points, so that there always is one.
         return np.array(
-            [*sorted(int(_pair_numbers(_code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64
+            [*sorted(int(_pair_numbers(code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64
         )
 
     @cached_property
@@ -99,10 +102,6 @@ class Step:
             if len(form) == 1:
                 table[ord(character)] = ord(form)
         return table
-
-
-def _code_points(text: str) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
 
 
 def _pair_numbers(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
@@ -126,9 +125,19 @@ class ChineseTables:
             self._folded(text) if has else text for text, has in zip(texts, self._has_traditional(texts), strict=True)
         ]
 
+    def fold_always(self, texts: Sequence[str]) -> list[str]:
+        """Fold each of these texts, whatever else it has: characters become the same in every text.
+
+        A text without a character from U+2E80 on, which no entry is without, is returned as it is.
+        """
+        if "".join(texts).isascii():
+            return list(texts)
+        return [text if max(text, default="") < _EAST_ASIAN_FROM else self._in_steps(text) for text in texts]
+
     def _folded(self, text: str) -> str:
-        if is_japanese(text):
-            return text
+        return text if is_japanese(text) else self._in_steps(text)
+
+    def _in_steps(self, text: str) -> str:
         for step in self.steps:
             text = step.fold(text)
         return text
@@ -136,7 +145,7 @@ class ChineseTables:
     def _has_traditional(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether it has a character that the last step replaces."""
         # With "clip" numpy checks no bounds, and the table has every code point.
-        places = np.flatnonzero(np.take(self._traditional, _code_points("".join(texts)), mode="clip"))
+        places = np.flatnonzero(np.take(self._traditional, code_points("".join(texts)), mode="clip"))
         has = np.zeros(len(texts), np.bool_)
         if len(places):
             ends = np.cumsum([len(text) for text in texts])
@@ -158,7 +167,7 @@ NO_TABLES: Final = ChineseTables((), b"")
 
 def is_japanese(text: str) -> bool:
     """Return whether a normalised text is Japanese, by its share of kana."""
-    codes = _code_points(text)
+    codes = code_points(text)
     kana, han = (
         sum(int(np.count_nonzero((codes >= first) & (codes < end))) for first, end in blocks)
         for blocks in (_KANA, _HAN)

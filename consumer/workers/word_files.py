@@ -13,7 +13,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.fingerprint import CUT_WHOLE, ChineseTables, IdfTable, Lexicon, OwnWord, Step, normalise
+from consumer.fingerprint import (
+    CUT_WHOLE,
+    ChineseTables,
+    DecorationLists,
+    IdfTable,
+    LetterTables,
+    Lexicon,
+    OwnWord,
+    Step,
+    normalise,
+)
 
 # The default of jieba.analyse.TFIDF, which is in its code, not in a file.
 STOP_WORDS: Final = frozenset(
@@ -25,6 +35,8 @@ STOP_WORDS: Final = frozenset(
 _IDF: Final = "analyse/idf.txt"
 _CHINESE: Final = Path(__file__).with_name("traditional_chinese.tsv")
 """OpenCC's tables for tw2sp, version 1.4.2, normalised (NOTICE)."""
+_LETTERS: Final = Path(__file__).with_name("letters.tsv")
+_DECORATIONS: Final = Path(__file__).with_name("decorations.tsv")
 # Everything that decides how jieba splits and weighs: dictionary, HMM, IDF.
 _FILES: Final = (
     "dict.txt",
@@ -75,6 +87,8 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
         own_table=weights is not None,
         jieba_digest=_jieba_hasher(folder).digest(),
         chinese=_chinese_tables,
+        letters=_letter_tables,
+        decorations=_decoration_lists,
     )
 
 
@@ -130,6 +144,16 @@ def _chinese_tables() -> ChineseTables:
         ),
         hashlib.blake2b(content, digest_size=16).digest(),
     )
+
+
+@cache
+def _letter_tables() -> LetterTables:
+    return LetterTables.of_file(_LETTERS.read_bytes())
+
+
+@cache
+def _decoration_lists() -> DecorationLists:
+    return DecorationLists.of_file(_DECORATIONS.read_bytes())
 
 
 def _stop_words(path: Path) -> frozenset[str]:

@@ -22,7 +22,7 @@ RUN bin/pip install --quiet --require-hashes --requirement requirements-core.loc
  && bin/pip install --quiet --no-index --find-links wheels jieba
 # core has links to these.
 COPY LICENSE NOTICE ./
-COPY consumer/workers/traditional_chinese.tsv consumer/workers/
+COPY consumer/workers/traditional_chinese.tsv consumer/workers/letters.tsv consumer/workers/decorations.tsv consumer/workers/
 COPY core core
 RUN PATH="/build/bin:$PATH" PYO3_PYTHON=/build/bin/python bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir built ./core
 
