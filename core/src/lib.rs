@@ -11,9 +11,11 @@
 
 pub mod counting;
 pub mod engine;
+pub mod equality;
 pub mod evidence;
 pub mod facts;
 pub mod hashes;
+pub mod letters;
 pub mod lexicon;
 pub mod normalise;
 pub mod parts;

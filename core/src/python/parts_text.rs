@@ -4,13 +4,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::strings::text_of;
-use crate::{normalise, simplified, unicode};
+use crate::{equality, letters, normalise, simplified, unicode};
 
 /// Add the functions of this part.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("UNICODE_VERSION", unicode::UNICODE_VERSION)?;
     module.add("CHINESE_DIGEST", PyBytes::new(module.py(), &simplified::digest()))?;
+    module.add("LETTERS_DIGEST", PyBytes::new(module.py(), &letters::digest()))?;
+    module.add(
+        "DECORATIONS_DIGEST",
+        PyBytes::new(module.py(), &letters::decorations_digest()),
+    )?;
     module.add_function(wrap_pyfunction!(normalise_text, module)?)?;
+    module.add_function(wrap_pyfunction!(equality_forms, module)?)?;
+    module.add_function(wrap_pyfunction!(letters_of, module)?)?;
     module.add_function(wrap_pyfunction!(without_surrogates, module)?)?;
     module.add_function(wrap_pyfunction!(fold, module)?)?;
     module.add_function(wrap_pyfunction!(classes, module)?)?;
@@ -36,6 +43,25 @@ fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
 fn fold(text: &str) -> String {
     let text: Vec<char> = text.chars().collect();
     simplified::fold(&text).unwrap_or(text).into_iter().collect()
+}
+
+/// The two forms of `consumer.fingerprint.equality.equality_forms`, of one text.
+#[pyfunction]
+fn equality_forms(text: &Bound<'_, PyString>) -> PyResult<(String, String)> {
+    let text = text_of(text)?;
+    let normalised = normalise::normalise(&text);
+    let forms = equality::forms(&text, &normalised);
+    Ok((forms.read.iter().collect(), forms.compared().iter().collect()))
+}
+
+/// `consumer.fingerprint.letters.letters_of`, of one text.
+#[pyfunction]
+fn letters_of(text: &Bound<'_, PyString>, without_decorations: bool) -> PyResult<String> {
+    let text = text_of(text)?;
+    let normalised = normalise::normalise(&text);
+    Ok(letters::letters(&text, &normalised, without_decorations)
+        .into_iter()
+        .collect())
 }
 
 /// The classes of a code point, as bits; a surrogate is in none.

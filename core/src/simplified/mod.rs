@@ -16,6 +16,8 @@ use step::Step;
 const TABLES: &str = include_str!("traditional_chinese.tsv");
 /// A text is Japanese where one of so many of its kana and Han characters is kana.
 const JAPANESE_SHARE: usize = 8;
+/// No entry is without a character from here on.
+const EAST_ASIAN_FROM: char = '\u{2e80}';
 const BITS: usize = u64::BITS as usize;
 
 struct ChineseTables {
@@ -35,6 +37,17 @@ pub fn fold(text: &[char]) -> Option<Vec<char>> {
         return None;
     }
     let [first, last] = &tables.steps;
+    Some(last.fold(&first.fold(text)))
+}
+
+/// Fold a text, whatever else it has: characters become the same in every text. None: it stays as
+/// it is.
+#[must_use]
+pub fn fold_always(text: &[char]) -> Option<Vec<char>> {
+    if text.iter().all(|&c| c < EAST_ASIAN_FROM) {
+        return None;
+    }
+    let [first, last] = &CHINESE.steps;
     Some(last.fold(&first.fold(text)))
 }
 
