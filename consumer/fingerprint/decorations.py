@@ -28,7 +28,7 @@ LETTERS_FREE: Final = 60
 SHARE_LEFT: Final = 4
 """Beyond the first letters of names, marks and emoji, there is at most one for so many of the letters that are left."""
 PLACES_FREE: Final = 4
-LETTERS_A_PLACE: Final = 40
+LETTERS_A_PLACE: Final = 100
 """Beyond the first places of decorations there is at most one for so many letters that are left."""
 DECORATIONS_DESCRIBED: Final = (
     f"links of at most {LINK_CHARS_MAX} characters; names of at most {NAME_CHARS_MAX} letters, digits, _ and - behind "
@@ -72,9 +72,17 @@ class DecorationLists:
         )
 
     @cached_property
-    def longest_first(self) -> dict[str, tuple[str, ...]]:
-        """The words of each list, the longest first."""
-        return {name: tuple(sorted(words, key=lambda word: (-len(word), word))) for name, words in self.words.items()}
+    def leads_by_end(self) -> dict[str, tuple[str, ...]]:
+        """What leads to a name by its last character, the longest first."""
+        leads: defaultdict[str, list[str]] = defaultdict(list)
+        for lead in sorted(self.words["lead"], key=lambda word: (-len(word), word)):
+            leads[lead[-1]].append(lead)
+        return {end: tuple(of_end) for end, of_end in leads.items()}
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """The repost marks, the longest first."""
+        return tuple(sorted(self.words["mark"], key=lambda word: (-len(word), word)))
 
 
 class _Span(NamedTuple):
@@ -150,7 +158,7 @@ def _name(text: str, place: int, least: int, letters: LetterTables, lists: Decor
     before = text[max(least, place - 3) : place]
     between = len(before) - len(before.rstrip(" :"))
     lead_stop = place - between
-    for lead in lists.longest_first.get("lead", ()):
+    for lead in lists.leads_by_end.get(text[lead_stop - 1 : lead_stop], ()):
         start = lead_stop - len(lead)
         if start >= least and text.startswith(lead, start) and not _continues(text, start):
             return _Span(start, stop)
@@ -184,7 +192,7 @@ def _is_emoji(inside: str, letters: LetterTables) -> bool:
 
 
 def _link_or_mark(text: str, place: int, lists: DecorationLists) -> _Span | None:
-    for mark in lists.longest_first.get("mark", ()):
+    for mark in lists.marks:
         if text.startswith(mark, place):
             return _Span(place, place + len(mark))
     link = _LINK.match(text, place)

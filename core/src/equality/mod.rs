@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::letters::{
-    BEFORE_SEPARATOR, BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, STRESS, Tables, VOWEL,
+    BEFORE_SEPARATOR, BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, SPACE, STRESS, STRESSED, Tables,
+    VOWEL,
 };
 use crate::normalise::normalise;
 use crate::simplified;
@@ -28,17 +29,17 @@ impl Forms<'_> {
 #[must_use]
 pub fn forms<'a>(text: &str, normalised: &'a [char]) -> Forms<'a> {
     let tables = Tables::get();
-    let plain = match set_off(text, tables) {
-        None => plain(normalised, tables),
-        Some(changed) => {
-            let changed = normalise(&changed);
-            Cow::Owned(plain(&changed, tables).into_owned())
-        }
+    let form = match set_off(text, tables) {
+        None => Cow::Borrowed(normalised),
+        Some(changed) => Cow::Owned(normalise(&changed)),
     };
-    // A phrase that separators stand in is folded as one, so separators go before folding.
-    let compact = compact(&plain, tables).map(|form| simplified::fold_always(&form).unwrap_or(form));
-    let read = simplified::fold_always(&plain).map_or(plain, Cow::Owned);
-    Forms { read, compact }
+    let read = compact(&form, tables);
+    let is_plain = read.seen & (POINT | STRESS | STRESSED) == 0 && (read.seen & EAST == 0 || read.seen & SPACE == 0);
+    if is_plain {
+        return read.in_simplified(form);
+    }
+    let form = plain(&form, tables);
+    compact(&form, tables).in_simplified(Cow::Owned(form))
 }
 
 /// The text as written with ^ between a digit and a raised one behind it. None: there are none.
@@ -69,17 +70,10 @@ fn set_off(text: &str, tables: &Tables) -> Option<String> {
 
 /// The text without points, overlays, stress, blanks, and the white space beside ideographs and
 /// kana.
-fn plain<'a>(text: &'a [char], tables: &Tables) -> Cow<'a, [char]> {
-    if text
-        .iter()
-        .all(|&c| tables.roles.get(c) & (EAST | POINT | STRESS) == 0 && unstressed(c) == c)
-    {
-        return Cow::Borrowed(text);
-    }
+fn plain(text: &[char], tables: &Tables) -> Vec<char> {
     let mut form = Vec::with_capacity(text.len());
     let (mut last, mut is_vowel, mut has_space) = (0, false, false);
-    for &written in text {
-        let character = unstressed(written);
+    for &character in text {
         let role = tables.roles.get(character);
         if role & POINT != 0 || role & STRESS != 0 && is_vowel {
             continue;
@@ -87,7 +81,7 @@ fn plain<'a>(text: &'a [char], tables: &Tables) -> Cow<'a, [char]> {
         if role & STRESS == 0 {
             is_vowel = role & VOWEL != 0;
         }
-        if character == ' ' {
+        if role & SPACE != 0 {
             has_space = true;
             continue;
         }
@@ -95,35 +89,56 @@ fn plain<'a>(text: &'a [char], tables: &Tables) -> Cow<'a, [char]> {
             form.push(' ');
         }
         has_space = false;
-        form.push(character);
+        form.push(if role & STRESSED == 0 {
+            character
+        } else {
+            tables.unstressed(character)
+        });
         last = role;
     }
-    Cow::Owned(form)
+    form
 }
 
 /// Whether a space between characters of these roles does not count.
-fn is_needless(before: u8, behind: u8) -> bool {
-    before & behind & EAST != 0
-        || before & EAST != 0 && behind & BESIDE_EAST != 0
-        || before & BESIDE_EAST != 0 && behind & EAST != 0
+fn is_needless(before: u16, behind: u16) -> bool {
+    let beside = EAST | BESIDE_EAST;
+    before & EAST != 0 && behind & beside != 0 || before & beside != 0 && behind & EAST != 0
 }
 
-/// A letter without the stress that is composed with it.
-fn unstressed(character: char) -> char {
-    match character {
-        'ѐ' => 'е',
-        'ѝ' => 'и',
-        _ => character,
+/// What one pass over a text finds.
+struct Compact {
+    /// The text without white space, hyphens, dots and low lines that stand between two letters.
+    /// None: there are none.
+    form: Option<Vec<char>>,
+    /// All roles of its characters.
+    seen: u16,
+    /// Whether it has what Chinese is folded of.
+    is_east_asian: bool,
+}
+
+impl Compact {
+    /// Fold both forms. A phrase that separators stand in is folded as one, so these went before.
+    fn in_simplified(self, text: Cow<'_, [char]>) -> Forms<'_> {
+        if !self.is_east_asian {
+            return Forms {
+                read: text,
+                compact: self.form,
+            };
+        }
+        Forms {
+            compact: self.form.map(|form| simplified::fold_always(&form).unwrap_or(form)),
+            read: simplified::fold_always(&text).map_or(text, Cow::Owned),
+        }
     }
 }
 
-/// The text without white space, hyphens, dots and low lines that stand between two letters. None:
-/// there are none.
-fn compact(text: &[char], tables: &Tables) -> Option<Vec<char>> {
+fn compact(text: &[char], tables: &Tables) -> Compact {
     let mut form: Option<Vec<char>> = None;
-    let (mut taken, mut run, mut last) = (0, 0, 0);
+    let (mut taken, mut run, mut last, mut seen, mut is_east_asian) = (0, 0, 0, 0, false);
     for (place, &character) in text.iter().enumerate() {
         let role = tables.roles.get(character);
+        seen |= role;
+        is_east_asian |= character >= simplified::EAST_ASIAN_FROM;
         if role & SEPARATING != 0 {
             continue;
         }
@@ -135,8 +150,12 @@ fn compact(text: &[char], tables: &Tables) -> Option<Vec<char>> {
         run = place + 1;
         last = role;
     }
-    form.map(|mut form| {
+    if let Some(form) = &mut form {
         form.extend_from_slice(&text[taken..]);
-        form
-    })
+    }
+    Compact {
+        form,
+        seen,
+        is_east_asian,
+    }
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use blake2::{Blake2b128, Digest};
-use rustc_hash::FxHashMap;
 
 use super::tables::{KIND, Tables};
 
@@ -19,31 +18,34 @@ const LETTERS_LEFT_MIN: usize = 24;
 const LETTERS_FREE: usize = 60;
 const SHARE_LEFT: usize = 4;
 const PLACES_FREE: usize = 4;
-const LETTERS_A_PLACE: usize = 40;
+const LETTERS_A_PLACE: usize = 100;
 /// How many spaces and colons may stand between a name and what leads to it.
 const BETWEEN_MAX: usize = 3;
 
 /// The words of decorations by what they are; those of which the longest counts, the longest first.
 struct Lists {
     leads: Vec<Vec<char>>,
-    /// Marks, then beginnings of links, by their first character.
-    beginnings: FxHashMap<char, Vec<Beginning>>,
+    marks: Vec<Vec<char>>,
+    links: Vec<Vec<char>>,
     boxed: HashSet<Vec<char>>,
     emoji: HashSet<Vec<char>>,
 }
 
-/// The first characters of a decoration.
-struct Beginning {
-    word: Vec<char>,
-    is_link: bool,
-}
-
 static LISTS: LazyLock<Lists> = LazyLock::new(|| Lists {
     leads: longest_first("lead"),
-    beginnings: beginnings(),
+    marks: longest_first("mark"),
+    links: longest_first("link"),
     boxed: words("boxed").collect(),
     emoji: words("emoji").collect(),
 });
+
+/// The characters at which a name, a mark, or something in brackets begins, or at which the
+/// beginning of a link ends.
+pub(super) fn signs() -> impl Iterator<Item = char> {
+    let marks = LISTS.marks.iter().map(|word| word[0]);
+    let links = LISTS.links.iter().filter_map(|word| word.last().copied());
+    "@[(【".chars().chain(marks).chain(links)
+}
 
 /// The digest of the lists that is part of the scheme's: `BLAKE2b` of 16 bytes.
 #[must_use]
@@ -64,29 +66,20 @@ fn longest_first(name: &str) -> Vec<Vec<char>> {
     found
 }
 
-fn beginnings() -> FxHashMap<char, Vec<Beginning>> {
-    let mut found: FxHashMap<char, Vec<Beginning>> = FxHashMap::default();
-    for (name, is_link) in [("mark", false), ("link", true)] {
-        for word in longest_first(name) {
-            found.entry(word[0]).or_default().push(Beginning { word, is_link });
-        }
-    }
-    found
-}
-
 struct Span {
     place: Range<usize>,
     is_link: bool,
 }
 
-/// The places of a normalised text's decorations; none if the text is to be compared whole.
-pub(super) fn decorations(text: &[char], tables: &Tables) -> Vec<Range<usize>> {
+/// The places of a normalised text's decorations, given where their [`signs`] are; none if the text
+/// is to be compared whole.
+pub(super) fn decorations(text: &[char], signs: &[usize], tables: &Tables) -> Vec<Range<usize>> {
     let spans = Finder {
         text,
         tables,
         lists: &LISTS,
     }
-    .spans();
+    .spans(signs);
     if spans.is_empty() || is_too_much(&spans, text, tables) {
         return Vec::new();
     }
@@ -118,24 +111,23 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// The decorations from the left; each is looked for within a few characters.
-    fn spans(&self) -> Vec<Span> {
+    fn spans(&self, signs: &[usize]) -> Vec<Span> {
         let mut spans = Vec::new();
-        let (mut place, mut end) = (0, 0);
-        while let Some(&character) = self.text.get(place) {
-            let span = match character {
+        let mut end = 0;
+        for &place in signs {
+            if place < end {
+                continue;
+            }
+            let span = match self.text[place] {
                 '@' => self.name(place, end),
                 '[' => self.boxed(place, ']'),
                 '(' => self.boxed(place, ')'),
                 '【' => self.boxed(place, '】'),
-                _ => self.link_or_mark(place),
+                _ => self.mark(place).or_else(|| self.link(place, end)),
             };
-            match span {
-                Some(span) => {
-                    end = span.place.end;
-                    place = end;
-                    spans.push(span);
-                }
-                None => place += 1,
+            if let Some(span) = span {
+                end = span.place.end;
+                spans.push(span);
             }
         }
         spans
@@ -191,23 +183,39 @@ impl Finder<'_> {
             && !inside.iter().all(char::is_ascii_digit)
     }
 
-    fn link_or_mark(&self, place: usize) -> Option<Span> {
-        let rest = &self.text[place..];
-        let beginnings = self.lists.beginnings.get(rest.first()?)?;
-        let Beginning { word, is_link } = beginnings.iter().find(|of| rest.starts_with(&of.word))?;
-        if !is_link {
-            return Some(Span {
-                place: place..place + word.len(),
-                is_link: false,
-            });
-        }
-        // A host without a scheme begins a word.
-        if !rest.starts_with(&['h', 't', 't', 'p']) && self.continues(place) {
-            return None;
-        }
-        let length = rest.iter().take(LINK_CHARS_MAX).take_while(|&&c| is_of_link(c)).count();
+    /// A repost mark that begins at a place.
+    fn mark(&self, place: usize) -> Option<Span> {
+        let mark = self
+            .lists
+            .marks
+            .iter()
+            .find(|mark| self.text[place..].starts_with(mark))?;
         Some(Span {
-            place: place..place + length,
+            place: place..place + mark.len(),
+            is_link: false,
+        })
+    }
+
+    /// A link whose beginning ends at a place, from `least` on.
+    fn link(&self, place: usize, least: usize) -> Option<Span> {
+        let before = &self.text[least..=place];
+        let starts = self
+            .lists
+            .links
+            .iter()
+            .filter(|word| before.ends_with(word))
+            .map(|word| place + 1 - word.len());
+        // A host without a scheme begins a word.
+        let start = starts
+            .into_iter()
+            .find(|&start| self.text[start..].starts_with(&['h', 't', 't', 'p']) || !self.continues(start))?;
+        let length = self.text[start..]
+            .iter()
+            .take(LINK_CHARS_MAX)
+            .take_while(|&&c| is_of_link(c))
+            .count();
+        Some(Span {
+            place: start..start + length,
             is_link: true,
         })
     }

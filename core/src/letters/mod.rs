@@ -32,7 +32,11 @@ pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Ve
     } else if without_decorations {
         letters.leave_out_decorations(normalised, tables);
     }
-    settled(letters.form, tables)
+    if letters.is_east_asian {
+        settled(letters.form, tables)
+    } else {
+        letters.form
+    }
 }
 
 /// The letters in simplified characters, those that look alike as one.
@@ -41,10 +45,7 @@ fn settled(form: Vec<char>, tables: &Tables) -> Vec<char> {
         return form;
     };
     for character in &mut form {
-        let difference = tables.settled.get(*character);
-        if difference != 0 {
-            *character = char::from_u32(u32::from(*character).wrapping_add(difference)).unwrap_or(*character);
-        }
+        *character = tables.settled(*character);
     }
     form
 }
@@ -56,8 +57,10 @@ struct Letters {
     seen: u32,
     /// Whether the last letter is one whose marks are letters.
     keeps_marks: bool,
-    /// Whether there is a dot behind a w.
-    has_w_dot: bool,
+    /// Whether there is what Chinese is folded of.
+    is_east_asian: bool,
+    /// Where decorations may be in the last piece.
+    signs: Vec<usize>,
 }
 
 impl Letters {
@@ -66,26 +69,26 @@ impl Letters {
             form: Vec::with_capacity(capacity),
             seen: 0,
             keeps_marks: false,
-            has_w_dot: false,
+            is_east_asian: false,
+            signs: Vec::new(),
         }
     }
 
     fn clear(&mut self) {
-        *self = Self {
-            form: std::mem::take(&mut self.form),
-            ..Self::with_capacity(0)
-        };
         self.form.clear();
+        (self.seen, self.keeps_marks, self.is_east_asian) = (0, false, false);
     }
 
     /// Read a piece of a normalised text.
     fn add(&mut self, text: &[char], tables: &Tables) {
-        let mut last = ' ';
-        for &character in text {
+        self.signs.clear();
+        for (place, &character) in text.iter().enumerate() {
             let entry = tables.letters.get(character);
             self.seen |= entry;
-            self.has_w_dot |= character == '.' && last == 'w';
-            last = character;
+            self.is_east_asian |= character >= simplified::EAST_ASIAN_FROM;
+            if entry & DECORATING != 0 {
+                self.signs.push(place);
+            }
             match entry & KIND {
                 0 => continue,
                 MARK if !self.keeps_marks => continue,
@@ -103,10 +106,7 @@ impl Letters {
 
     /// Read the text again without its decorations, if it has any.
     fn leave_out_decorations(&mut self, text: &[char], tables: &Tables) {
-        if self.seen & DECORATING == 0 && !self.has_w_dot {
-            return;
-        }
-        let places = decorations::decorations(text, tables);
+        let places = decorations::decorations(text, &self.signs, tables);
         if places.is_empty() {
             return;
         }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use blake2::{Blake2b128, Digest};
 
+use super::decorations;
 use crate::unicode::{self, CodePoints, INVISIBLES};
 
 /// On each line a name, then ranges of code points, which are a set, or a character and its form.
@@ -24,18 +25,20 @@ pub(crate) const FORM: u32 = (1 << 21) - 1;
 pub(crate) const FIRST_SCRIPT: u32 = 23;
 /// The bits of these scripts.
 pub(crate) const ANY_SCRIPT: u32 = 7 << FIRST_SCRIPT;
-/// Links, names, marks and emoji have one of these characters.
+/// A decoration begins here, or what it begins with ends here.
 pub(crate) const DECORATING: u32 = 1 << 26;
-const DECORATIVE: &str = "@/[(【转轉快";
 
-pub(crate) const EAST: u8 = 1;
-pub(crate) const BESIDE_EAST: u8 = 1 << 1;
-pub(crate) const SEPARATING: u8 = 1 << 2;
-pub(crate) const BEFORE_SEPARATOR: u8 = 1 << 3;
-pub(crate) const BEHIND_SEPARATOR: u8 = 1 << 4;
-pub(crate) const POINT: u8 = 1 << 5;
-pub(crate) const STRESS: u8 = 1 << 6;
-pub(crate) const VOWEL: u8 = 1 << 7;
+pub(crate) const EAST: u16 = 1;
+pub(crate) const BESIDE_EAST: u16 = 1 << 1;
+pub(crate) const SEPARATING: u16 = 1 << 2;
+pub(crate) const BEFORE_SEPARATOR: u16 = 1 << 3;
+pub(crate) const BEHIND_SEPARATOR: u16 = 1 << 4;
+pub(crate) const POINT: u16 = 1 << 5;
+pub(crate) const STRESS: u16 = 1 << 6;
+pub(crate) const VOWEL: u16 = 1 << 7;
+/// A letter with which stress is composed.
+pub(crate) const STRESSED: u16 = 1 << 8;
+pub(crate) const SPACE: u16 = 1 << 9;
 
 /// In the order in which ties are decided.
 pub(crate) const SCRIPTS: [&str; 3] = ["latin", "cyrillic", "greek"];
@@ -48,10 +51,12 @@ pub(crate) const FIRST_CLASS: u8 = 2;
 pub(crate) struct Tables {
     /// Of a character of a normalised text its form, its kind, its script, and whether it is [`DECORATING`].
     pub(crate) letters: CodePoints<u32>,
-    /// What a folded character counts as in the end.
-    pub(crate) settled: CodePoints<u32>,
+    /// What to add to the code point of a folded character.
+    settled: CodePoints<u32>,
+    /// What to add to the code point of a letter with which stress is composed.
+    unstressed: CodePoints<u32>,
     /// What a character does when texts are compared by equality, as bits.
-    pub(crate) roles: CodePoints<u8>,
+    pub(crate) roles: CodePoints<u16>,
     /// The class of a character of a text as written: 0 ends a word.
     pub(crate) scripts: CodePoints<u8>,
     /// Whether a character cannot be told apart from one of another script.
@@ -81,6 +86,17 @@ impl Tables {
     /// The tables, made at the first call.
     pub(crate) fn get() -> &'static Self {
         &TABLES
+    }
+
+    /// What a folded character counts as in the end.
+    #[inline]
+    pub(crate) fn settled(&self, character: char) -> char {
+        moved(character, self.settled.get(character))
+    }
+
+    /// A letter without the stress that is composed with it.
+    pub(crate) fn unstressed(&self, character: char) -> char {
+        moved(character, self.unstressed.get(character))
     }
 }
 
@@ -127,6 +143,7 @@ fn build() -> Tables {
     Tables {
         letters: letters(),
         settled: becoming("settle"),
+        unstressed: becoming("unstress"),
         roles: roles(),
         scripts: scripts(),
         same: {
@@ -150,10 +167,15 @@ fn letters() -> CodePoints<u32> {
     for (place, name) in SCRIPTS.into_iter().enumerate() {
         set(name).for_each(|character| letters.set(character, letters.get(character) | 1 << FIRST_SCRIPT << place));
     }
-    for character in DECORATIVE.chars() {
+    for character in decorations::signs() {
         letters.set(character, letters.get(character) | DECORATING);
     }
     letters.shared()
+}
+
+#[inline]
+fn moved(character: char, difference: u32) -> char {
+    char::from_u32(u32::from(character).wrapping_add(difference)).unwrap_or(character)
 }
 
 /// Every code point, or what it becomes, less itself.
@@ -165,7 +187,7 @@ fn becoming(name: &str) -> CodePoints<u32> {
     table.shared()
 }
 
-fn roles() -> CodePoints<u8> {
+fn roles() -> CodePoints<u16> {
     let mut roles = CodePoints::new(0);
     for (name, role) in [
         ("east", EAST),
@@ -191,6 +213,8 @@ fn roles() -> CodePoints<u8> {
         set(name).for_each(|character| roles.set(character, roles.get(character) | role));
     }
     ('0'..='9').for_each(|digit| roles.set(digit, roles.get(digit) | BESIDE_EAST));
+    forms("unstress").for_each(|(letter, _)| roles.set(letter, roles.get(letter) | STRESSED));
+    roles.set(' ', roles.get(' ') | SPACE);
     roles.shared()
 }
 

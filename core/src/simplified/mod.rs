@@ -17,7 +17,7 @@ const TABLES: &str = include_str!("traditional_chinese.tsv");
 /// A text is Japanese where one of so many of its kana and Han characters is kana.
 const JAPANESE_SHARE: usize = 8;
 /// No entry is without a character from here on.
-const EAST_ASIAN_FROM: char = '\u{2e80}';
+pub(crate) const EAST_ASIAN_FROM: char = '\u{2e80}';
 const BITS: usize = u64::BITS as usize;
 
 struct ChineseTables {

@@ -15,6 +15,8 @@ NEEDED = (
     "NOTICE",
     "THIRD_PARTY",
     "pyproject.toml",
+    "src/letters/decorations.tsv",
+    "src/letters/letters.tsv",
     "src/simplified/traditional_chinese.tsv",
 )
 
