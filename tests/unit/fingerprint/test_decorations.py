@@ -5,7 +5,7 @@ import time
 import pytest
 
 from consumer.fingerprint import DecorationLists
-from consumer.fingerprint.decorations import NAME_CHARS_MAX, PLACES_FREE
+from consumer.fingerprint.decorations import PLACES_FREE
 from consumer.workers.word_files import load_lexicon
 from tests.unit.fingerprint.forms import all_letters, letters
 
@@ -70,7 +70,7 @@ def test_decorations_do_not_count(decorated: str, text: str) -> None:
         "{} 请转发",
         "{} not.cn/abc",
         "{} @",
-        "{} @" + "a" * (NAME_CHARS_MAX + 1),
+        "{} @" + "a" * 31,
         "{} [哈 哈]",
     ],
 )
@@ -114,6 +114,16 @@ def test_a_text_of_decorations_is_compared_whole() -> None:
         "好的 [哈哈]",
     ):
         assert letters(text) == all_letters(text, without_decorations=False)[0] != ""
+
+
+def test_decorations_that_are_much_of_a_text_stay() -> None:
+    """More than half of its letters; or many letters of names, and more than a quarter of what is left."""
+    short, long = POST[:32], POST * 3
+    names = " ".join(["@" + "a" * 20] * 4)
+    assert letters(f"{short} @{'a' * 20}") == letters(short)
+    for text in (f"{short} @{'a' * 30} @b", f"{long} {names}"):
+        assert letters(text) == all_letters(text, without_decorations=False)[0]
+    assert letters(f"{long * 3} {names}") == letters(long * 3)
 
 
 def test_a_few_places_are_left_out_wherever_they_are() -> None:

@@ -85,6 +85,7 @@ def test_a_mark_counts_behind_its_own_letters_alone() -> None:
         ("привeт CОВЕTУЮ", "привет советую"),
         ("συμβoύλιo", "συμβούλιο"),
         ("кing", "king"),
+        ("саt", "cat"),
     ],
 )
 def test_a_word_of_two_scripts_is_brought_into_one(disguised: str, original: str) -> None:
