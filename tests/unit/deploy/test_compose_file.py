@@ -309,6 +309,6 @@ def test_the_consumer_has_the_compiled_engine_and_what_it_is_built_from() -> Non
     assert "dupwatch-core" in install.split()
     copied = [word for line in re.findall(r"^COPY (.+)$", core, re.MULTILINE) for word in line.split()[:-1]]
     links = [path for path in (ROOT / "core").rglob("*") if path.is_symlink() and "target" not in path.parts]
-    assert len(links) == 3
+    assert len(links) == 5
     for link in links:
         assert str(link.resolve(strict=True).relative_to(ROOT)) in copied, link
