@@ -46,6 +46,7 @@ from consumer.fingerprint.parts import (
 )
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
+from consumer.fingerprint.secret import PUBLISHED_SECRET, SECRET_BYTES, Secret
 from consumer.fingerprint.simplified import ChineseTables, Step
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
 from consumer.fingerprint.summing import (
@@ -64,8 +65,10 @@ __all__ = [
     "KEYWORDS_KEPT",
     "LANE_MINHASH",
     "LANE_SIMHASH",
+    "PUBLISHED_SECRET",
     "SAMPLED_ONE_IN",
     "SCHEME_NAMES",
+    "SECRET_BYTES",
     "BlockPlan",
     "Breakdown",
     "ChineseTables",
@@ -81,6 +84,7 @@ __all__ = [
     "OwnWord",
     "RustTokenizer",
     "Scheme",
+    "Secret",
     "Shares",
     "SketchLayout",
     "Step",

@@ -18,6 +18,7 @@ from consumer.fingerprint.keywords import with_frequencies
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.scheme import Scheme
+from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 
 REVISION: Final = 3
 """What this module and the core have agreed on; a core of another revision is not used."""
@@ -63,6 +64,7 @@ class CompiledFingerprinter(Engine):
         *,
         sketched: bool = True,
         parts: bool = False,
+        secret: Secret = PUBLISHED_SECRET,
     ) -> None:
         core = _core()
         reason = why_not(scheme, lexicon)
@@ -70,6 +72,7 @@ class CompiledFingerprinter(Engine):
             raise ValueError(reason)
         self._scheme = scheme
         self._sketched = sketched
+        self._secret = secret
         known = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
         layout = scheme.sketch
         wanted = _Wanted(

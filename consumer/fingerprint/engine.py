@@ -19,6 +19,7 @@ from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.parts import Parts, PartsFinder
 from consumer.fingerprint.scheme import Scheme
+from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.shingles import hashed_chunks
 from consumer.fingerprint.sketch import Minima, Sketches, filled_bins, no_sketches
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
@@ -144,12 +145,12 @@ class Fingerprinter(Engine):
     """Computes fingerprints with one scheme in Python, the reference of the compiled engine; not thread-safe.
 
     ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed, and
-    ``parts`` whether anchors and samples are. None of these changes a fingerprint. ``tokenizer`` is used instead of the
-    scheme's own. Each worker process builds its own from the same scheme and
-    ``consumer.workers.word_files.load_lexicon()``.
+    ``parts`` whether anchors and samples are. None of these changes a fingerprint. ``secret`` keys the hashes of
+    shingles in schemes that key them. ``tokenizer`` is used instead of the scheme's own. Each worker process builds its
+    own from the same scheme and ``consumer.workers.word_files.load_lexicon()``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what an engine is built from
         self,
         scheme: Scheme,
         lexicon: Lexicon,
@@ -158,8 +159,10 @@ class Fingerprinter(Engine):
         *,
         sketched: bool = True,
         parts: bool = False,
+        secret: Secret = PUBLISHED_SECRET,
     ) -> None:
         self._scheme = scheme
+        self._secret = secret
         self._lexicon = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
         self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from typing_extensions import override
 
-from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Lexicon, Scheme
+from consumer.fingerprint import PUBLISHED_SECRET, Engine, Fingerprinter, Fingerprints, Lexicon, Scheme, Secret
 from consumer.fingerprint.compiled import CompiledFingerprinter, core_version, why_not
 from consumer.model.errors import ConfigError
 
@@ -40,11 +40,19 @@ def chosen_engine(wanted: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> Cho
     return ChosenEngine(PYTHON, reason)
 
 
-def built_engine(name: EngineName, scheme: Scheme, lexicon: Lexicon, *, sketched: bool, parts: bool) -> Engine:
+def built_engine(
+    name: EngineName,
+    scheme: Scheme,
+    lexicon: Lexicon,
+    *,
+    sketched: bool,
+    parts: bool,
+    secret: Secret = PUBLISHED_SECRET,
+) -> Engine:
     """Build the engine with this name."""
     if name == COMPILED:
-        return CompiledFingerprinter(scheme, lexicon, sketched=sketched, parts=parts)
-    return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts)
+        return CompiledFingerprinter(scheme, lexicon, sketched=sketched, parts=parts, secret=secret)
+    return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts, secret=secret)
 
 
 class InTurns(Engine):

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from typing_extensions import override
 
-from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Scheme, chunks, joined
+from consumer.fingerprint import PUBLISHED_SECRET, Engine, Fingerprinter, Fingerprints, Scheme, Secret, chunks, joined
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Fatal
@@ -120,7 +120,7 @@ class OnWorkers(Fingerprinting):
     reported for each finished piece, from a thread of the pool.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what its workers are told
         self,
         scheme: Scheme,
         words: WordFiles,
@@ -128,6 +128,7 @@ class OnWorkers(Fingerprinting):
         *,
         sketched: bool,
         parts: bool = False,
+        secret: Secret = PUBLISHED_SECRET,
         hooks: Hooks | None = None,
     ) -> None:
         self._workers = workers
@@ -136,7 +137,7 @@ class OnWorkers(Fingerprinting):
             workers,
             multiprocessing.get_context("spawn"),
             initializer=_start_worker,
-            initargs=(scheme, words, sketched, parts),
+            initargs=(scheme, words, sketched, parts, secret),
         )
 
     @property
@@ -223,14 +224,20 @@ def _joined(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
 _worker: Fingerprinter | None = None
 
 
-def _start_worker(scheme: Scheme, words: WordFiles, sketched: bool, parts: bool) -> None:  # noqa: FBT001  # by place, from a pool
+def _start_worker(
+    scheme: Scheme,
+    words: WordFiles,
+    sketched: bool,  # noqa: FBT001  # by place, from a pool
+    parts: bool,  # noqa: FBT001
+    secret: Secret,
+) -> None:
     global _worker  # noqa: PLW0603  # a pool's initializer has no other way to pass its result to later calls
     # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end_later)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = Fingerprinter(scheme, load_lexicon(*words), sketched=sketched, parts=parts)
+    _worker = Fingerprinter(scheme, load_lexicon(*words), sketched=sketched, parts=parts, secret=secret)
 
 
 def _end_later(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,73 @@
+"""The secret of a store, with which the hashes of its shingles are keyed.
+
+Without it nobody can compute which letters of a text decide its sketch. Sketches of two secrets are never compared.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+from typing_extensions import override
+
+SECRET_BYTES: Final = 32
+_ID_BYTES: Final = 4
+_KEY_BYTES: Final = 8
+
+
+class HashKey(NamedTuple):
+    """The numbers that key the hash of a shingle, each of 64 bits.
+
+    ``base`` is odd: that of the polynomial of the shingle's characters. ``first`` and ``second`` are the key of
+    SipHash, which hashes the polynomial.
+    """
+
+    base: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret of 32 bytes; neither ``repr`` nor ``str`` shows them. Raises ``ValueError`` for another length."""
+
+    content: bytes
+
+    def __post_init__(self) -> None:
+        """Check the length."""
+        if len(self.content) != SECRET_BYTES:
+            raise ValueError(f"a secret has {SECRET_BYTES} bytes, not {len(self.content)}")
+
+    @override
+    def __repr__(self) -> str:
+        return f"Secret(id={self.id!r})"
+
+    @classmethod
+    def from_hex(cls, digits: str) -> Self:
+        """Return the secret with these 64 hexadecimal digits. Raises ``ValueError``, without them, for other text."""
+        try:
+            return cls(bytes.fromhex(digits))
+        except ValueError:
+            raise ValueError(f"a secret is written as {2 * SECRET_BYTES} hexadecimal digits") from None
+
+    def hex(self) -> str:
+        """Return the 64 hexadecimal digits, for files that nobody else may read."""
+        return self.content.hex()
+
+    @property
+    def id(self) -> str:
+        """The 8 hexadecimal digits that name this secret; they say nothing about it."""
+        return self._derived(b"secret-id", _ID_BYTES).hex()
+
+    @property
+    def hash_key(self) -> HashKey:
+        """The key of shingle hashes."""
+        base = int.from_bytes(self._derived(b"shingle-base", _KEY_BYTES), "little")
+        sip = self._derived(b"shingle-siphash", 2 * _KEY_BYTES)
+        return HashKey(base | 1, int.from_bytes(sip[:_KEY_BYTES], "little"), int.from_bytes(sip[_KEY_BYTES:], "little"))
+
+    def _derived(self, purpose: bytes, size: int) -> bytes:
+        return hashlib.blake2b(digest_size=size, key=self.content, person=purpose).digest()
+
+
+PUBLISHED_SECRET: Final = Secret(b"dupwatch: everybody knows this. ")
+"""Stands in where there is no store with a secret of its own. It protects nothing."""
