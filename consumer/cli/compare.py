@@ -18,7 +18,6 @@ from consumer.fingerprint import (
     cosine,
     fingerprint_number,
     hamming_distance,
-    sketch_similarity,
 )
 from consumer.wiring.parts import lexicon_of, scheme_of
 
@@ -68,11 +67,13 @@ def _measured(a: NamedText, b: NamedText, scheme: Scheme, lexicon: Lexicon) -> t
         for number, text in enumerate((a, b))
     )
     weights_a, weights_b = (dict(keywords) for keywords in batch.keywords)
+    equal_text = batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes()
+    similarity = float(scheme.definition.sketch_similarity(batch.sketches[0], batch.sketches[1]))
     measures = _Measures(
         distance=hamming_distance(side_a.fingerprint, side_b.fingerprint),
-        similarity=float(sketch_similarity(batch.sketches[0], batch.sketches[1])),
+        similarity=1.0 if equal_text and scheme.definition.compares_letters else similarity,
         cosine=cosine(weights_a, weights_b),
-        equal_text=batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes(),
+        equal_text=equal_text,
         shared=tuple(word for word in weights_a if word in weights_b),
     )
     return side_a, side_b, measures

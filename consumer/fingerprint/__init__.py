@@ -48,7 +48,13 @@ from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, SECRET_BYTES, Secret
 from consumer.fingerprint.simplified import ChineseTables, Step
-from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
+from consumer.fingerprint.sketch import (
+    SketchLayout,
+    SketchSimilarity,
+    marked_sketch_similarity,
+    sketch_batch,
+    sketch_similarity,
+)
 from consumer.fingerprint.summing import (
     bit_sums,
     fingerprint_batch,
@@ -87,6 +93,7 @@ __all__ = [
     "Secret",
     "Shares",
     "SketchLayout",
+    "SketchSimilarity",
     "Step",
     "TextKind",
     "Tokenizer",
@@ -103,6 +110,7 @@ __all__ = [
     "fnv1a_64",
     "hamming_distance",
     "joined",
+    "marked_sketch_similarity",
     "normalise",
     "shares",
     "shares_of_many",

@@ -20,7 +20,7 @@ from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 
-REVISION: Final = 3
+REVISION: Final = 4
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"
@@ -39,6 +39,7 @@ class _Wanted(NamedTuple):
     sketched: bool
     parts: bool
     keywords_kept: int | None
+    decorations: bool
 
 
 class _Words(NamedTuple):
@@ -72,8 +73,7 @@ class CompiledFingerprinter(Engine):
             raise ValueError(reason)
         self._scheme = scheme
         self._sketched = sketched
-        self._secret = secret
-        known = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
+        known = in_simplified(lexicon) if scheme.definition.every_script else lexicon
         layout = scheme.sketch
         wanted = _Wanted(
             scheme.keywords_max,
@@ -84,8 +84,9 @@ class CompiledFingerprinter(Engine):
             sketched,
             parts,
             keywords_kept,
+            scheme.decorations,
         )
-        self._engine = core.Engine(scheme.name, wanted, _words(known))
+        self._engine = core.Engine(scheme.name, wanted, _words(known), tuple(secret.hash_key))
 
     @property
     @override
@@ -111,6 +112,7 @@ class CompiledFingerprinter(Engine):
             written_digests=None if written is None else _rows(written, count, TEXT_DIGEST_BYTES),
             anchors=anchors,
             samples=samples,
+            marked=self._scheme.definition.compares_letters,
         )
 
 
@@ -128,7 +130,7 @@ def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
         return f"dupwatch-core has revision {core.REVISION}, and this dupwatch needs {REVISION}: build it again"
     if lexicon.jieba_digest != core.JIEBA_DIGEST:
         return "dupwatch-core was built with another version of jieba: build it again"
-    if scheme.definition.folds_chinese and lexicon.chinese().digest != core.CHINESE_DIGEST:
+    if scheme.definition.every_script and lexicon.chinese().digest != core.CHINESE_DIGEST:
         return "dupwatch-core was built with other tables of Chinese characters: build it again"
     return None
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -19,12 +20,15 @@ from consumer.fingerprint.multiply_xor import (
     multiply_xor_utf16_128,
 )
 from consumer.fingerprint.normalise import normalise, without_surrogates
+from consumer.fingerprint.secret import Secret
+from consumer.fingerprint.shingles import WORDS, Shingling, of_letters
+from consumer.fingerprint.sketch import SketchSimilarity, marked_sketch_similarity, sketch_similarity
 
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 
 
 class Reading(NamedTuple):
-    """The form of a text that is split into words; sketch and text digest are always of the normalised text."""
+    """The form of a text that is split into words; sketch and text digest are never of the text as written."""
 
     form: Callable[[str], str]
     described: str
@@ -67,12 +71,19 @@ class WordHash(NamedTuple):
     described: str
 
 
-class Definition(NamedTuple):
-    """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``.
+class Matching(IntEnum):
+    """What of texts is matched; each has what is said of those before it, unless it says otherwise."""
 
-    With ``folds_chinese`` texts are compared in simplified characters, whatever they are written in. With
-    ``every_script`` texts that have too few keywords are matched by their shingles, or by their digest.
-    """
+    KEYWORDS = 1
+    """Texts with keywords, normalised; those with few by their digest."""
+    EVERY_SCRIPT = 2
+    """Texts of every script, in simplified characters; those with few keywords by their shingles or their digest."""
+    LETTERS = 3
+    """Shingles are of letters and figures alone, and keyed; digests are of a form that folds less."""
+
+
+class Definition(NamedTuple):
+    """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``."""
 
     bits: int
     reading: Reading
@@ -81,8 +92,26 @@ class Definition(NamedTuple):
     weighting: Weighting
     hashing: WordHash
     tie: bool
-    folds_chinese: bool = False
-    every_script: bool = False
+    matching: Matching = Matching.KEYWORDS
+
+    @property
+    def every_script(self) -> bool:
+        """Whether texts of every script are matched, Chinese ones in simplified characters."""
+        return self.matching >= Matching.EVERY_SCRIPT
+
+    @property
+    def compares_letters(self) -> bool:
+        """Whether shingles are of letters alone and keyed, sketches are marked, and equal digests make texts near."""
+        return self.matching >= Matching.LETTERS
+
+    def shingling(self, secret: Secret) -> Shingling:
+        """Return how texts are cut into shingles and hashed; the secret counts where shingles are keyed."""
+        return of_letters(secret.hash_key) if self.compares_letters else WORDS
+
+    @property
+    def sketch_similarity(self) -> SketchSimilarity:
+        """What estimates the similarity of two texts from their sketches."""
+        return marked_sketch_similarity if self.compares_letters else sketch_similarity
 
     @property
     def tie_described(self) -> str:
@@ -151,7 +180,8 @@ _JIEBA_TF_IDF: Final = Definition(
 DEFINITIONS: Final = MappingProxyType(
     {
         "jieba-tfidf/1": _JIEBA_TF_IDF,
-        "jieba-tfidf/2": _JIEBA_TF_IDF._replace(folds_chinese=True, every_script=True),
+        "jieba-tfidf/2": _JIEBA_TF_IDF._replace(matching=Matching.EVERY_SCRIPT),
+        "jieba-tfidf/3": _JIEBA_TF_IDF._replace(matching=Matching.LETTERS),
         "multiply-xor-64/1": _multiply_xor(64, "code points", multiply_xor_64),
         "multiply-xor-128/1": _multiply_xor(128, "code points", multiply_xor_128),
         "multiply-xor-utf16-64/1": _multiply_xor(64, "UTF-16 units", multiply_xor_utf16_64),

@@ -12,17 +12,17 @@ from typing_extensions import override
 
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
+from consumer.fingerprint.forms import Forms, forms_of
 from consumer.fingerprint.keywords import Tokenizer
-from consumer.fingerprint.kinds import TextKind, kinds_by_keywords, kinds_in_every_script, runs
+from consumer.fingerprint.kinds import LETTERS_BINS_MIN, TextKind, kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.parts import Parts, PartsFinder
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.shingles import hashed_chunks
 from consumer.fingerprint.sketch import Minima, Sketches, filled_bins, no_sketches
-from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
+from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights
 
 TEXT_DIGEST_BYTES: Final = 16
 WORDS_REMEMBERED_MAX: Final = 1 << 17
@@ -50,7 +50,8 @@ class Fingerprints:
     compared. ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]:
     the number of distinct keywords, including those beyond ``keywords_max``. ``written_digests`` uint8[n, 16]: BLAKE2b
     of the normalised text, None in schemes that compare that. ``anchors`` and ``samples``: see
-    ``consumer.fingerprint.parts``; empty unless they are asked for.
+    ``consumer.fingerprint.parts``; empty unless they are asked for. ``marked``: whether the bytes of empty bins are 0,
+    as where letters are compared.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -65,6 +66,7 @@ class Fingerprints:
     written_digests: npt.NDArray[np.uint8] | None = None
     anchors: tuple[bytes, ...] = ()
     samples: tuple[bytes, ...] = ()
+    marked: bool = False
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -100,6 +102,7 @@ def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
         written_digests=np.concatenate(written) if written else None,
         anchors=tuple(chain.from_iterable(part.anchors for part in parts)),
         samples=tuple(chain.from_iterable(part.samples for part in parts)),
+        marked=parts[0].marked,
     )
 
 
@@ -162,8 +165,8 @@ class Fingerprinter(Engine):
         secret: Secret = PUBLISHED_SECRET,
     ) -> None:
         self._scheme = scheme
-        self._secret = secret
-        self._lexicon = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
+        self._shingling = scheme.definition.shingling(secret)
+        self._lexicon = in_simplified(lexicon) if scheme.definition.every_script else lexicon
         self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
@@ -181,117 +184,120 @@ class Fingerprinter(Engine):
         return joined([self._fingerprint(texts[chunk], declared[chunk]) for chunk in chunks(texts, CHUNK_CHARACTERS)])
 
     def _fingerprint(self, texts: Sequence[str], languages: Sequence[str]) -> Fingerprints:
-        normalised = [normalise(text) for text in texts]
-        compared = self._folded(normalised)
-        features = self._features(self._read(texts, compared))
+        forms = self._forms(texts)
+        features = self._features(forms.words)
         distinct = np.diff(features.offsets)
-        facts = pack_facts(self._facts(texts, compared, features)) if self._scheme.facts else ()
+        facts = pack_facts(self._facts(texts, forms, features)) if self._scheme.facts else ()
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
-        sketched, parts = self._by_shingles(compared, languages)
-        digests = _digests(compared)
+        sketched, parts = self._by_shingles(forms.shingled, languages)
+        digests = _digests(forms.compared)
+        kinds = self._kinds(distinct, sketched.filled_bins, forms)
         return Fingerprints(
-            codes=self._codes(features, digests, compared),
+            codes=self._codes(features, digests, kinds),
             sketches=sketched.sketches,
             one_bits=sketched.one_bits,
             bands=sketched.bands,
-            keywords=self._evidence(features, compared),
-            kinds=self._kinds(distinct, sketched.filled_bins, compared),
+            keywords=self._evidence(features, forms.text),
+            kinds=kinds,
             text_digests=digests,
             keyword_counts=distinct,
             facts=facts,
-            written_digests=None if compared is normalised else _written_digests(normalised, compared, digests),
+            written_digests=_written_digests(forms, digests) if self._scheme.definition.every_script else None,
             anchors=parts.anchors,
             samples=parts.samples,
+            marked=self._scheme.definition.compares_letters,
         )
 
-    def _by_shingles(self, compared: Sequence[str], languages: Sequence[str]) -> tuple[Sketches, Parts]:
+    def _by_shingles(self, texts: Sequence[str], languages: Sequence[str]) -> tuple[Sketches, Parts]:
         """Compute what is asked for of all that shingles are for; they are hashed once."""
-        layout = self._scheme.sketch
-        minima = Minima(len(compared), layout) if self._sketched else None
+        layout, marked = self._scheme.sketch, self._scheme.definition.compares_letters
+        minima = Minima(len(texts), layout, marked=marked) if self._sketched else None
         finder = PartsFinder() if self._parts else None
         if minima or finder:
-            for chunk in hashed_chunks(compared, languages):
+            for chunk in hashed_chunks(texts, languages, self._shingling):
                 if minima:
                     minima.lower(chunk)
                 if finder:
                     finder.add(chunk)
-        sketches = minima.sketches() if minima else no_sketches(len(compared), layout)
+        sketches = minima.sketches() if minima else no_sketches(len(texts), layout)
         return sketches, finder.parts() if finder else Parts((), ())
 
     def breakdown(self, text: str) -> "Breakdown":
         """Fingerprint one raw text, with the intermediate results for a person."""
         definition = self._scheme.definition
-        compared = self._folded([normalise(text)])
-        features = self._features(self._read([text], compared))
-        distinct = np.diff(features.offsets)
-        places = features.heaviest(0, self._scheme.keywords_max)
+        forms = self._forms([text])
+        features = self._features(forms.words)
+        bins = filled_bins(forms.shingled, self._scheme.sketch, self._shingling)
+        kinds = self._kinds(np.diff(features.offsets), bins, forms)
+        if self._scheme.keywords_max is not None:
+            features = features.only_heaviest(self._scheme.keywords_max)
+        places = features.heaviest(0, None)
         hashes = [fingerprint_number(features.hashes[place]) for place in places]
         rounded = round_weights(features.weights[places]).tolist()
-        pairs = list(zip(hashes, rounded, strict=True))
         return Breakdown(
-            kind=TextKind(int(self._kinds(distinct, filled_bins(compared, self._scheme.sketch), compared)[0])),
+            kind=TextKind(int(kinds[0])),
             words=tuple(
                 WeighedWord(word, weight, value)
                 for (word, weight), value in zip(features.keywords(places), hashes, strict=True)
             ),
-            sums=tuple(bit_sums(pairs, definition.bits)),
-            fingerprint=fingerprint_number(self._codes(features, _digests(compared), compared)[0])
-            if definition.every_script and not pairs
-            else simhash(pairs, definition.bits, tie=definition.tie),
+            sums=tuple(bit_sums(zip(hashes, rounded, strict=True), definition.bits)),
+            fingerprint=fingerprint_number(self._codes(features, _digests(forms.compared), kinds)[0]),
         )
 
     def words(self, text: str) -> set[str]:
         """Return the words of one raw text that count in this scheme, including those beyond ``keywords_max``."""
         definition = self._scheme.definition
-        counted = self._tokenizer.count(self._read([text], self._folded([normalise(text)]))[0])
+        counted = self._tokenizer.count(self._forms([text]).words[0])
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
 
     def facts(self, text: str) -> set[str]:
         """Return the facts of one raw text, also if the scheme does without."""
-        compared = self._folded([normalise(text)])
-        return self._facts([text], compared, self._features(self._read([text], compared)))[0]
+        forms = self._forms([text])
+        return self._facts([text], forms, self._features(forms.words))[0]
 
-    def _folded(self, normalised: list[str]) -> list[str]:
-        """Return the forms in which texts are compared; the same list in schemes that fold no script."""
-        return self._lexicon.chinese().fold(normalised) if self._scheme.definition.folds_chinese else normalised
-
-    def _read(self, texts: Sequence[str], compared: list[str]) -> list[str]:
-        """Return the forms that are split into words."""
-        reading = self._scheme.definition.reading.form
-        return compared if reading is normalise else [reading(text) for text in texts]
+    def _forms(self, texts: Sequence[str]) -> Forms:
+        return forms_of(texts, self._scheme, self._lexicon)
 
     def _kinds(
-        self, distinct: npt.NDArray[np.int64], bins: npt.NDArray[np.int64], compared: list[str]
+        self, distinct: npt.NDArray[np.int64], bins: npt.NDArray[np.int64], forms: Forms
     ) -> npt.NDArray[np.uint8]:
-        short_keywords_max = self._scheme.short_keywords_max
-        if self._scheme.definition.every_script:
-            return kinds_in_every_script(distinct, short_keywords_max, bins, compared)
+        definition, short_keywords_max = self._scheme.definition, self._scheme.short_keywords_max
+        if definition.compares_letters:
+            # What has words of symbols, and no letter, is compared by equality alone.
+            counting = np.where([bool(letters) for letters in forms.shingled], distinct, 0)
+            return kinds_in_every_script(counting, short_keywords_max, bins, forms.text, LETTERS_BINS_MIN)
+        if definition.every_script:
+            return kinds_in_every_script(distinct, short_keywords_max, bins, forms.text)
         return kinds_by_keywords(distinct, short_keywords_max)
 
     def _codes(
-        self, features: Features, digests: npt.NDArray[np.uint8], compared: Sequence[str]
+        self, features: Features, digests: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.uint64]:
-        """Return the fingerprints; in schemes for every script, that of a text without keywords is from its digest."""
-        codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=self._scheme.definition.tie)
-        if self._scheme.definition.every_script:
-            without = (np.diff(features.offsets) == 0) & np.array([bool(text) for text in compared], np.bool_)
-            codes[without] = np.ascontiguousarray(digests).view(">u8")[without, : codes.shape[1]]
+        """Return the fingerprints; in schemes for every script, those of texts without keywords are from their digests.
+
+        Where letters are compared, so are those of all short texts.
+        """
+        definition = self._scheme.definition
+        codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=definition.tie)
+        if definition.every_script:
+            by_digest = (np.diff(features.offsets) == 0) & (kinds != TextKind.EMPTY)
+            if definition.compares_letters:
+                by_digest |= kinds == TextKind.SHORT
+            codes[by_digest] = np.ascontiguousarray(digests).view(">u8")[by_digest, : codes.shape[1]]
         return codes
 
-    def _evidence(self, features: Features, compared: list[str]) -> tuple[tuple[tuple[str, float], ...], ...]:
-        found = (features.evidence(text, self._keywords_kept) for text in range(len(compared)))
+    def _evidence(self, features: Features, texts: list[str]) -> tuple[tuple[tuple[str, float], ...], ...]:
+        found = (features.evidence(text, self._keywords_kept) for text in range(len(texts)))
         if not self._scheme.definition.every_script:
             return tuple(found)
-        return tuple(
-            keywords or runs(text, self._keywords_kept) for keywords, text in zip(found, compared, strict=True)
-        )
+        return tuple(keywords or runs(text, self._keywords_kept) for keywords, text in zip(found, texts, strict=True))
 
-    def _facts(self, texts: Sequence[str], normalised: Sequence[str], features: Features) -> list[set[str]]:
+    def _facts(self, texts: Sequence[str], forms: Forms, features: Features) -> list[set[str]]:
         known = self._lexicon.idf
         return [
             facts_of(text, form, words, known)
-            for text, form, words in zip(texts, normalised, features.words_of_texts(), strict=True)
+            for text, form, words in zip(texts, forms.text, features.words_of_texts(), strict=True)
         ]
 
     def _features(self, texts: list[str]) -> Features:
@@ -309,15 +315,14 @@ class Fingerprinter(Engine):
         return self._word_table.features(words, counts, stops)
 
 
-def _written_digests(
-    written: Sequence[str], compared: Sequence[str], digests: npt.NDArray[np.uint8]
-) -> npt.NDArray[np.uint8]:
+def _written_digests(forms: Forms, digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return the digests of the texts as written; only those that are compared in another form have another one."""
-    folded = [place for place, (text, form) in enumerate(zip(written, compared, strict=True)) if text is not form]
+    pairs = zip(forms.written, forms.compared, strict=True)
+    folded = [place for place, (written, compared) in enumerate(pairs) if written != compared]
     if not folded:
         return digests
     found = digests.copy()
-    found[folded] = _digests([written[place] for place in folded])
+    found[folded] = _digests([forms.written[place] for place in folded])
     return found
 
 

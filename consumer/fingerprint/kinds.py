@@ -14,6 +14,8 @@ SHINGLED_BINS_MIN: Final = 96
 
 Of these, replacing one word of six characters changes one in eight or fewer, so that an edited copy stays similar.
 """
+LETTERS_BINS_MIN: Final = 64
+"""The same where letters are compared: about 74 different shingles. A marked sketch errs less where texts are short."""
 _MARKS: Final = "\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0900-\u0dff\u0e31-\u0e4e\u1780-\u17d3"
 _RUN: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _RUN_CHARS_MAX: Final = 64
@@ -45,12 +47,13 @@ def kinds_in_every_script(
     short_keywords_max: int,
     filled_bins: npt.NDArray[np.int64],
     texts: Sequence[str],
+    bins_min: int = SHINGLED_BINS_MIN,
 ) -> npt.NDArray[np.uint8]:
     """Return the kind of each text, which may have no keywords: by its shingles, and whether it has any character."""
     kinds = kinds_by_keywords(distinct, short_keywords_max)
     few = kinds != TextKind.LONG
     kinds[few] = TextKind.SHORT
-    kinds[few & (filled_bins >= SHINGLED_BINS_MIN)] = TextKind.SHINGLED
+    kinds[few & (filled_bins >= bins_min)] = TextKind.SHINGLED
     kinds[[not text for text in texts]] = TextKind.EMPTY
     return kinds
 

@@ -1,8 +1,9 @@
 """What tells which texts share a long stretch: anchors to find them by, samples of shingles to measure what is shared.
 
-**Anchors** are hashes of stretches of 36 characters, of 20 where the stretch begins with a CJK character. Each stretch
-decides on its own length, so that a paragraph has the same ones wherever it stands, whatever the rest of the text is
-and whichever language it declares. Which stretches are anchors is decided by the text around them alone:
+**Anchors** are hashes of stretches of 36 characters (28 where only letters count), of 20 where the stretch begins with
+a CJK character. Each stretch decides on its own length, so that a paragraph has the same ones wherever it stands,
+whatever the rest of the text is and whichever language it declares. Which stretches are anchors is decided by the text
+around them alone:
 
 1. Candidates are the stretches whose hash is the smallest among its eight neighbours on either side.
 2. The reach of a candidate is the distance to the next candidate with a smaller hash, on the side where that is nearer;
@@ -28,17 +29,15 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint.hashing import mix_64
-from consumer.fingerprint.shingles import POLYNOMIAL_BASE, HashedChunk, hashed_chunks
+from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 ANCHORS_POSTED: Final = 16
 """Of a text with fewer than 1,000 stretches it is one for each ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
 ANCHORS_LOOKED_UP: Final = 8
 ANCHOR_SPACING: Final = 62
-STRETCH_CJK: Final = 20
-STRETCH_OTHER: Final = 36
 NEIGHBOURS: Final = 8
-"""How many stretches on either side a candidate is smaller than; below ``STRETCH_CJK``, so that none is of another text
-of the batch."""
+"""How many stretches on either side a candidate is smaller than; fewer than a stretch has characters, so that none
+is of another text of the batch."""
 SAMPLED_ONE_IN: Final = 8
 SAMPLE_MAX: Final = 1_024
 """Hashes in a sample; of a text with more the smallest stay. Usually those of 8,000 characters, in 4 KiB."""
@@ -98,14 +97,14 @@ class PartsFinder:
         return Parts(tuple(self._anchors), tuple(self._samples))
 
 
-def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None) -> Parts:
+def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS) -> Parts:
     """Find the anchors and samples of normalised texts; the result of each is independent of the others in the batch.
 
     ``languages`` are those that the texts declare (BCP 47, "" for none). They have a say in samples, which are of the
     shingles of sketches, and none in anchors.
     """
     finder = PartsFinder()
-    for chunk in hashed_chunks(texts, languages):
+    for chunk in hashed_chunks(texts, languages, shingling):
         finder.add(chunk)
     return finder.parts()
 
@@ -198,26 +197,39 @@ def _samples(sampled: npt.NDArray[np.uint64], texts: int) -> list[bytes]:
 def _stretch_hashes(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
     """Return the hash of the stretch that begins at each code point, the greatest number where none fits."""
     codes, rows, _, ends, is_cjk = chunk.characters
-    four = _doubled(_doubled(codes, 1), 2)
-    sixteen = _doubled(_doubled(four, 4), 8)
-    short = _followed(sixteen, four, 16, 4) + np.uint64(STRETCH_CJK)
-    long = _followed(_doubled(sixteen, 16), four, 32, 4) + np.uint64(STRETCH_OTHER)
-    hashes = mix_64(np.where(is_cjk, short, long))
-    lengths = np.where(is_cjk, STRETCH_CJK, STRETCH_OTHER)
+    shingling = chunk.shingling
+    lengths = np.where(is_cjk, shingling.stretch_cjk, shingling.stretch_other)
+    short, long = _polynomials(codes, shingling.base, (shingling.stretch_cjk, shingling.stretch_other))
+    hashes = shingling.finish(np.where(is_cjk, short, long) + lengths.astype(np.uint64))
     hashes[np.arange(len(codes)) + lengths > ends[rows]] = _NONE
     return hashes
 
 
-def _doubled(hashes: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return polynomial hashes of twice as many characters, given those of ``length`` that begin at each."""
-    return _followed(hashes, hashes, length, length)
+def _polynomials(codes: npt.NDArray[np.uint64], base: int, lengths: tuple[int, int]) -> list[npt.NDArray[np.uint64]]:
+    """Return for each length the hash of so many characters from each on; wrong where these are not all there.
+
+    A length is put together from powers of two, the greatest first.
+    """
+    powers = [codes]
+    while 2 << len(powers) - 1 <= max(lengths):
+        size = 1 << len(powers) - 1
+        powers.append(_followed(powers[-1], powers[-1], size, size, base))
+    found = []
+    for length in lengths:
+        joined, done = powers[length.bit_length() - 1], 1 << length.bit_length() - 1
+        for power in reversed(range(length.bit_length() - 1)):
+            if length >> power & 1:
+                joined = _followed(joined, powers[power], done, 1 << power, base)
+                done += 1 << power
+        found.append(joined)
+    return found
 
 
 def _followed(
-    heads: npt.NDArray[np.uint64], tails: npt.NDArray[np.uint64], head: int, tail: int
+    heads: npt.NDArray[np.uint64], tails: npt.NDArray[np.uint64], head: int, tail: int, base: int
 ) -> npt.NDArray[np.uint64]:
     """Return the hashes of ``head`` characters with the ``tail`` after them; wrong where these are not all there."""
-    joined = heads * np.uint64(pow(POLYNOMIAL_BASE, tail, 1 << 64))
+    joined = heads * np.uint64(pow(base, tail, 1 << 64))
     joined[:-head] += tails[head:]
     return joined
 
@@ -243,7 +255,7 @@ def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     begins, stop = chunk.offset - starts, int(ends[-1]) + chunk.offset
     places = chosen + begins[rows[chosen]]
     if not chunk.is_last:
-        stop -= NEIGHBOURS + STRETCH_OTHER - 1
+        stop -= NEIGHBOURS + chunk.shingling.stretch_other - 1
     due = (places >= decided) & ((places < stop) | chunk.is_last)
     return _Candidates(rows[chosen][due], places[due], hashes[chosen][due], stops + begins), stop
 

@@ -3,19 +3,32 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
+from consumer.fingerprint.decorations import DECORATIONS_DESCRIBED
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
+from consumer.fingerprint.equality import EQUALITY_DESCRIBED
 from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT
-from consumer.fingerprint.kinds import SHINGLED_BINS_MIN
+from consumer.fingerprint.kinds import LETTERS_BINS_MIN, SHINGLED_BINS_MIN
+from consumer.fingerprint.letters import LETTERS_DESCRIBED
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
-from consumer.fingerprint.shingles import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER
+from consumer.fingerprint.shingles import (
+    CJK_FROM,
+    EAST_ASIAN,
+    LETTERS_SHINGLE_CJK,
+    LETTERS_SHINGLE_OTHER,
+    LETTERS_STRETCH_CJK,
+    LETTERS_STRETCH_OTHER,
+    SHINGLE_CJK,
+    SHINGLE_OTHER,
+)
 from consumer.fingerprint.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.sketch import SketchLayout
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
 SCHEME_NAMES: Final = tuple(DEFINITIONS)
+_OWN_WORDS_DESCRIBED: Final = "dictionary, stop words and IDF table of the user: as they are, and folded word by word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +39,7 @@ class Scheme:
     ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. Of Chinese excerpts
     with 6 or 7 keywords 22 % stay at a similarity of 0.7 after one word of two characters is replaced, with 10 or 11
     keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed for rules that compare them.
+    With ``decorations`` links, @names and the like do not count; a parameter of schemes that compare letters.
     """
 
     name: str = "jieba-tfidf/2"
@@ -33,6 +47,7 @@ class Scheme:
     short_keywords_max: int = 7
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared
     facts: bool = False
+    decorations: bool = True
 
     def __post_init__(self) -> None:
         """Refuse schemes that no engine computes."""
@@ -45,6 +60,10 @@ class Scheme:
             raise ValueError("keywords_max must be at least 1, or None for all keywords")
         if self.short_keywords_max < 0:
             raise ValueError("short_keywords_max must be at least 0")
+        if not self.decorations and not self.definition.compares_letters:
+            raise ValueError(
+                f"decorations = false has no effect with {self.name}, which always compares them; leave it out"
+            )
 
     @property
     def definition(self) -> Definition:
@@ -56,6 +75,13 @@ class Scheme:
         """The number of bits of a fingerprint."""
         return self.definition.bits
 
+    def parameters(self) -> dict[str, Any]:
+        """Return the name and the parameters that the scheme has, by name, in JSON types."""
+        parameters = asdict(self)
+        if not self.definition.compares_letters:
+            del parameters["decorations"]
+        return parameters
+
     def describe(self) -> dict[str, object]:
         """Describe everything that the digest covers apart from the lexicon's files. Changing a byte changes it."""
         definition = self.definition
@@ -64,7 +90,7 @@ class Scheme:
         facts: dict[str, object] = {
             "facts": {"are": FACTS_DESCRIBED, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
         }
-        newer = (facts if self.facts else {}) | _described_scripts(definition)
+        newer = (facts if self.facts else {}) | _described_scripts(self)
         return newer | {
             "scheme": self.name,
             "normalisation": {
@@ -88,44 +114,81 @@ class Scheme:
                 "bit_order": "most significant first",
                 "tie": definition.tie_described,
             },
-            "sketch": {
-                **asdict(self.sketch),
-                "shingle_cjk": SHINGLE_CJK,
-                "shingle_other": SHINGLE_OTHER,
-                "shingle_length": "by the declared language, else by the script of its first character",
-                "east_asian": sorted(EAST_ASIAN),
-                "cjk_from": f"U+{CJK_FROM:04X}",
-                "words": "str.isalnum or _, every other run is one space",
-                "hash": "polynomial base 0x9e3779b97f4a7c15 plus length, SplitMix64 finalizer",
-                "minima": "bin by the top 8 bits, minimum of the other 56, optimal densification",
-                "bits": "bands from the first minima, bit 8 of the next 64, bits 0-7 of all",
-            },
+            "sketch": _described_sketch(self),
         }
 
     def digest(self, lexicon: Lexicon) -> str:
         """Digest everything that defines the scheme, its lexicon included: 32 hexadecimal digits."""
         described: dict[str, object] = {"definition": self.describe(), "lexicon": lexicon.digest.hex()}
-        if self.definition.folds_chinese:
+        if self.definition.every_script:
             described["chinese"] = lexicon.chinese().digest.hex()
+        if self.definition.compares_letters:
+            described["letters"] = lexicon.letters().digest.hex()
+            described |= {"decorations": lexicon.decorations().digest.hex()} if self.decorations else {}
         canonical = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
-def _described_scripts(definition: Definition) -> dict[str, object]:
+def _described_scripts(scheme: Scheme) -> dict[str, object]:
     """Describe what only newer schemes do: the others keep the digests from before."""
+    if scheme.definition.compares_letters:
+        return _described_letters(scheme)
     chinese: dict[str, object] = {
         "chinese": {
             "folded": "after normalisation, for words, sketch and text digest; references have the digest from before",
             "steps": "longest phrase from the left, other characters one by one; only texts with a character that the "
             "last step replaces",
             "japanese": JAPANESE_DESCRIBED,
-            "own_words": "dictionary, stop words and IDF table of the user: as they are, and folded word by word",
-        }
-    }
-    every_script: dict[str, object] = {
+            "own_words": _OWN_WORDS_DESCRIBED,
+        },
         "every_script": {
             "shingled": f"few keywords, and shingles in at least {SHINGLED_BINS_MIN} bins: keys of lane 1 alone",
             "short": "other texts with few keywords; without any the fingerprint is the start of the text digest",
-        }
+        },
     }
-    return (chinese if definition.folds_chinese else {}) | (every_script if definition.every_script else {})
+    return chinese if scheme.definition.every_script else {}
+
+
+def _described_letters(scheme: Scheme) -> dict[str, object]:
+    return {
+        "forms": {
+            "words, facts, text digest": EQUALITY_DESCRIBED,
+            "shingles": LETTERS_DESCRIBED,
+            "decorations": DECORATIONS_DESCRIBED if scheme.decorations else "count",
+            "references": "the normalised text",
+            "own_words": _OWN_WORDS_DESCRIBED,
+        },
+        "kinds": {
+            "long": "more keywords than short_max, and a letter",
+            "shingled": f"fewer, and shingles in at least {LETTERS_BINS_MIN} bins: keys of lane 1 alone",
+            "short": "all others; the fingerprint is the start of the text digest, and there are keys of both lanes",
+        },
+    }
+
+
+def _described_sketch(scheme: Scheme) -> dict[str, object]:
+    if not scheme.definition.compares_letters:
+        return {
+            **asdict(scheme.sketch),
+            "shingle_cjk": SHINGLE_CJK,
+            "shingle_other": SHINGLE_OTHER,
+            "shingle_length": "by the declared language, else by the script of its first character",
+            "east_asian": sorted(EAST_ASIAN),
+            "cjk_from": f"U+{CJK_FROM:04X}",
+            "words": "str.isalnum or _, every other run is one space",
+            "hash": "polynomial base 0x9e3779b97f4a7c15 plus length, SplitMix64 finalizer",
+            "minima": "bin by the top 8 bits, minimum of the other 56, optimal densification",
+            "bits": "bands from the first minima, bit 8 of the next 64, bits 0-7 of all",
+        }
+    return {
+        **asdict(scheme.sketch),
+        "shingle_cjk": LETTERS_SHINGLE_CJK,
+        "shingle_other": LETTERS_SHINGLE_OTHER,
+        "shingle_length": "by the script of its first character",
+        "stretch_cjk": LETTERS_STRETCH_CJK,
+        "stretch_other": LETTERS_STRETCH_OTHER,
+        "cjk_from": f"U+{CJK_FROM:04X}",
+        "hash": "polynomial with a secret odd base plus length, SipHash-1-3 with a secret key",
+        "minima": "bin by the top 8 bits, minimum of the other 56, optimal densification for bands and one-bit minima",
+        "bits": "bands from the first minima, bit 8 of the next 64; of all 1 + bits 9-55 modulo 255, 0 where empty",
+    }

@@ -1,21 +1,31 @@
 """Texts as code points, and the hashes of their character shingles, in numpy, for a batch of texts.
 
 What is computed from shingles (sketches, samples) or from the same characters (anchors) takes the chunks of
-``hashed_chunks``, so that a text is read once for all of them.
+``hashed_chunks``, so that a text is read once for all of them. A ``Shingling`` says which characters count, how long a
+shingle is and how it is hashed: ``WORDS`` is that of the schemes that compare words, ``of_letters`` that of those that
+compare letters, with a secret.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from consumer.fingerprint.hashing import mix_64
+from consumer.fingerprint.hashing import mix_64, siphash_13
+from consumer.fingerprint.secret import HashKey
 
 SHINGLE_CJK: Final = 5
 SHINGLE_OTHER: Final = 9
+STRETCH_CJK: Final = 20
+STRETCH_OTHER: Final = 36
+LETTERS_SHINGLE_CJK: Final = 4
+LETTERS_SHINGLE_OTHER: Final = 7
+"""Seven letters mean what nine characters of words with spaces between them mean."""
+LETTERS_STRETCH_CJK: Final = 20
+LETTERS_STRETCH_OTHER: Final = 28
 # Primary subtags (BCP 47) of the languages whose texts have the shorter shingles.
 EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"})
 # From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
@@ -33,8 +43,44 @@ _CHUNK_TEXTS: Final = 128
 _OTHER_THAN_WORD: Final = re.compile(r"\W+")
 
 
+class Shingling(NamedTuple):
+    """How texts are cut into shingles and into the longer stretches of anchors, and how both are hashed.
+
+    Lengths are in characters: ``cjk`` and ``stretch_cjk`` of what begins with a CJK character, ``other`` and
+    ``stretch_other`` of all else. In ``spaced`` texts word characters count, with one space for each run of others.
+    Other texts are sequences of letters, which all count, and their languages do not matter. The hash of characters is
+    the polynomial with this ``base``, plus their number, through ``finish``.
+    """
+
+    cjk: int
+    other: int
+    stretch_cjk: int
+    stretch_other: int
+    spaced: bool
+    base: int
+    finish: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
+
+
+WORDS: Final = Shingling(
+    SHINGLE_CJK, SHINGLE_OTHER, STRETCH_CJK, STRETCH_OTHER, spaced=True, base=POLYNOMIAL_BASE, finish=mix_64
+)
+
+
+def of_letters(key: HashKey) -> Shingling:
+    """Return the shingling of texts of which letters are compared, hashed with this key."""
+    return Shingling(
+        LETTERS_SHINGLE_CJK,
+        LETTERS_SHINGLE_OTHER,
+        LETTERS_STRETCH_CJK,
+        LETTERS_STRETCH_OTHER,
+        spaced=False,
+        base=key.base,
+        finish=partial(siphash_13, first=key.first, second=key.second),
+    )
+
+
 class Characters(NamedTuple):
-    """Texts as code points, uint64, one after the other; runs of other than word characters are one space.
+    """Texts as code points, uint64, one after the other; in spaced ones runs of other than word characters are a space.
 
     Text t is at ``starts[t]:ends[t]``; ``rows`` has the number of the text of every code point, and ``is_cjk`` whether
     what begins there counts as Chinese, Japanese or Korean: a space counts as what follows it, so that punctuation in
@@ -52,10 +98,11 @@ class HashedChunk(NamedTuple):
     """Some texts of a batch, or a piece of one that is long, with the hashes of their shingles.
 
     ``texts`` says which of the batch; the rows of ``characters`` count from the first of them. The shingle at
-    ``positions[i]`` has the hash ``hashes[i]``. A piece begins at the ``offset``-th character of its text; the next one
-    overlaps with it by ``PIECES_OVERLAP``, and ``is_last`` if there is none.
+    ``positions[i]`` has the hash ``hashes[i]``, by ``shingling``. A piece begins at the ``offset``-th character of its
+    text; the next one overlaps with it by ``PIECES_OVERLAP``, and ``is_last`` if there is none.
     """
 
+    shingling: Shingling
     texts: slice
     characters: Characters
     positions: npt.NDArray[np.int64]
@@ -70,21 +117,24 @@ class _Piece(NamedTuple):
     is_last: bool
 
 
-def hashed_chunks(texts: Sequence[str], languages: Sequence[str] | None = None) -> Iterator[HashedChunk]:
+def hashed_chunks(
+    texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS
+) -> Iterator[HashedChunk]:
     """Hash the shingles of normalised texts in chunks that stay in the cache; those of a text do not depend on others.
 
     ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one. Pieces of a text
     have all its shingles, those in which they overlap twice.
     """
-    declared = np.array([declared_shingle(language) for language in languages or [""] * len(texts)], dtype=np.int64)
+    asked = languages if languages is not None and shingling.spaced else [""] * len(texts)
+    declared = np.array([declared_shingle(language) for language in asked], dtype=np.int64)
     start = 0
     while start < len(texts):
         chunk = slice(start, _chunk_end(texts, start))
         if len(texts[start]) > _CHUNK_CHARACTERS:
-            for piece in _pieces(texts[start]):
-                yield _hashed([piece.text], declared[chunk], chunk, piece)
+            for piece in _pieces(texts[start]) if shingling.spaced else _pieces_of_letters(texts[start]):
+                yield _hashed([piece.text], declared[chunk], chunk, piece, shingling)
         else:
-            yield _hashed(texts[chunk], declared[chunk], chunk, _Piece("", 0, is_last=True))
+            yield _hashed(texts[chunk], declared[chunk], chunk, _Piece("", 0, is_last=True), shingling)
         start = chunk.stop
 
 
@@ -100,10 +150,13 @@ def declared_shingle(language: str) -> int:
     return SHINGLE_CJK if primary in EAST_ASIAN else SHINGLE_OTHER
 
 
-def _hashed(texts: Sequence[str], declared: npt.NDArray[np.int64], chunk: slice, piece: _Piece) -> HashedChunk:
-    characters = _characters(texts)
-    positions, hashes = _shingle_hashes(characters.codes, _shingle_lengths(characters, declared))
-    return HashedChunk(chunk, characters, positions, hashes, piece.offset, piece.is_last)
+def _hashed(
+    texts: Sequence[str], declared: npt.NDArray[np.int64], chunk: slice, piece: _Piece, shingling: Shingling
+) -> HashedChunk:
+    characters = _characters(texts) if shingling.spaced else _letters(texts)
+    lengths = _shingle_lengths(characters, declared, shingling)
+    positions, hashes = _shingle_hashes(characters.codes, lengths, shingling)
+    return HashedChunk(shingling, chunk, characters, positions, hashes, piece.offset, piece.is_last)
 
 
 def _chunk_end(texts: Sequence[str], start: int) -> int:
@@ -130,6 +183,21 @@ def _pieces(text: str) -> Iterator[_Piece]:
             yield _Piece(piece, begins_at + dropped, is_last)
             begins_at += max(len(piece) - PIECES_OVERLAP, 0)
             piece, is_first = piece[-PIECES_OVERLAP:], False
+
+
+def _pieces_of_letters(text: str) -> Iterator[_Piece]:
+    for start in range(0, len(text), _CHUNK_CHARACTERS):
+        stop = start + _CHUNK_CHARACTERS
+        begin = max(start - PIECES_OVERLAP, 0)
+        yield _Piece(text[begin:stop], begin, is_last=stop >= len(text))
+
+
+def _letters(texts: Sequence[str]) -> Characters:
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    ends = np.cumsum(lengths)
+    rows = np.repeat(np.arange(len(texts)), lengths)
+    return Characters(codes, rows, ends - lengths, ends, codes >= np.uint64(CJK_FROM))
 
 
 def _characters(texts: Sequence[str]) -> Characters:
@@ -159,10 +227,12 @@ def _word_table() -> npt.NDArray[np.bool_]:
     return table
 
 
-def _shingle_lengths(characters: Characters, declared: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _shingle_lengths(
+    characters: Characters, declared: npt.NDArray[np.int64], shingling: Shingling
+) -> npt.NDArray[np.int64]:
     """Return the length of the shingle that begins at each code point, 0 for none."""
     codes, rows, starts, ends, is_cjk = characters
-    by_script = np.where(is_cjk, SHINGLE_CJK, SHINGLE_OTHER)
+    by_script = np.where(is_cjk, shingling.cjk, shingling.other)
     by_language = declared[rows]
     lengths = np.where(by_language > 0, by_language, by_script)
     lengths[np.arange(len(codes)) + lengths > ends[rows]] = 0
@@ -173,14 +243,14 @@ def _shingle_lengths(characters: Characters, declared: npt.NDArray[np.int64]) ->
 
 
 def _shingle_hashes(
-    codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64], shingling: Shingling
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Hash all shingles; return their positions, in no particular order, and the hashes."""
-    padded = np.concatenate((codes, np.zeros(SHINGLE_OTHER, dtype=np.uint64)))
-    base = np.uint64(POLYNOMIAL_BASE)
+    padded = np.concatenate((codes, np.zeros(shingling.other, dtype=np.uint64)))
+    base = np.uint64(shingling.base)
     rolling = np.zeros(len(codes), dtype=np.uint64)
     positions, hashes = [], []
-    for length in range(1, SHINGLE_OTHER + 1):
+    for length in range(1, shingling.other + 1):
         rolling *= base
         rolling += padded[length - 1 : length - 1 + len(codes)]
         chosen = np.flatnonzero(lengths == length)
@@ -189,4 +259,4 @@ def _shingle_hashes(
             hashes.append(rolling[chosen] + np.uint64(length))
     if not positions:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return np.concatenate(positions), mix_64(np.concatenate(hashes))
+    return np.concatenate(positions), shingling.finish(np.concatenate(hashes))

@@ -13,9 +13,13 @@ the minimum of another one before any use. The uses, by bin:
 The top bits of a minimum are nearly always 0, its low bits are uniform: so all uses take low bits, and the one-bit
 minima a bit that is not in the sketch. Bands and one-bit minima share no bin, so agreement in a band says nothing more
 about the one-bit minima than similarity does.
+
+A *marked* sketch says which bins were empty: their byte is 0, and that of a filled one 1 plus the bits from 9 on,
+modulo 255. Only bins that either text fills count, and none counts twice, so that the estimate errs less for short
+texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -24,13 +28,17 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint.hashing import mix_64
-from consumer.fingerprint.shingles import HashedChunk, hashed_chunks
+from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
+SketchSimilarity = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], npt.NDArray[np.float64]]
+"""Estimates the similarity of the shingle sets of sketches, uint8[..., 256], broadcast."""
 _BAND_SEED: Final = 0xD1B54A32D192ED03
 _DONOR_SEED: Final = 0x9E3779B97F4A7C15
 _BIN_SHIFT: Final = 56
 _ACCIDENTAL: Final = 2.0**-8
 _BANDS_MAX: Final = 16
+_MARKED_SHIFT: Final = 9
+_MARKED_VALUES: Final = 255
 _EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 # In a text of some hundred shingles an empty bin finds a filled one within a few probes.
 _PROBES_FIRST: Final = 8
@@ -71,10 +79,11 @@ class Sketches(NamedTuple):
 class Minima:
     """The minima of a batch's texts, lowered by one chunk of hashes after the other."""
 
-    def __init__(self, texts: int, layout: SketchLayout) -> None:
+    def __init__(self, texts: int, layout: SketchLayout, *, marked: bool = False) -> None:
         self._layout = layout
+        self._marked = marked
         self._minima = np.full((texts, layout.bins), _EMPTY, dtype=np.uint64)
-        self._filled = np.zeros(texts, dtype=np.int64)
+        self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
     def lower(self, chunk: HashedChunk) -> None:
         """Lower every text's minima to those of its shingles; chunks come in order."""
@@ -83,29 +92,41 @@ class Minima:
         cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
         np.minimum.at(minima.reshape(-1), cells, chunk.hashes & np.uint64((1 << _BIN_SHIFT) - 1))
         if chunk.is_last:
-            self._filled[chunk.texts] = np.count_nonzero(minima != _EMPTY, axis=1)
+            self._filled[chunk.texts] = minima != _EMPTY
             _densify(minima)
 
     def sketches(self) -> Sketches:
         """Return the sketches, once all chunks have been here."""
-        return _use(self._minima, self._filled, self._layout)
+        return Sketches(
+            _marked(self._minima, self._filled) if self._marked else (self._minima & np.uint64(0xFF)).astype(np.uint8),
+            _one_bits(self._minima, self._layout),
+            _bands(self._minima, self._layout),
+            np.count_nonzero(self._filled, axis=1),
+        )
 
 
-def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence[str] | None = None) -> Sketches:
+def sketch_batch(
+    texts: Sequence[str],
+    layout: SketchLayout,
+    languages: Sequence[str] | None = None,
+    shingling: Shingling = WORDS,
+    *,
+    marked: bool = False,
+) -> Sketches:
     """Sketch normalised texts; the result of each is independent of the others in the batch.
 
     ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one.
     A text without a word character has no shingle; all its minima are 0.
     """
-    minima = Minima(len(texts), layout)
-    for chunk in hashed_chunks(texts, languages):
+    minima = Minima(len(texts), layout, marked=marked)
+    for chunk in hashed_chunks(texts, languages, shingling):
         minima.lower(chunk)
     return minima.sketches()
 
 
-def filled_bins(texts: Sequence[str], layout: SketchLayout) -> npt.NDArray[np.int64]:
+def filled_bins(texts: Sequence[str], layout: SketchLayout, shingling: Shingling = WORDS) -> npt.NDArray[np.int64]:
     """Return only this of the sketches of normalised texts that declare no language."""
-    return sketch_batch(texts, layout).filled_bins
+    return sketch_batch(texts, layout, None, shingling).filled_bins
 
 
 def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
@@ -124,11 +145,34 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
     Unrelated minima agree by chance in 1 of 256 cases; this is corrected, and the result clipped to [0, 1]. Equal
     sketches give exactly 1.0.
     """
-    # Eight comparisons are counted with one word: the sum of bytes that are 0 or 1 is a count of bits.
-    equal = np.ascontiguousarray(a == b).view(np.uint64)
-    agreement = np.bitwise_count(equal).sum(axis=-1, dtype=np.uint16) / np.float64(a.shape[-1])
+    agreement = _counts(a == b) / np.float64(a.shape[-1])
     similarity: npt.NDArray[np.float64] = np.clip((agreement - _ACCIDENTAL) / (1.0 - _ACCIDENTAL), 0.0, 1.0)
     return similarity
+
+
+def marked_sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """Estimate the same from marked sketches, uint8[..., 256], broadcast.
+
+    Of the bins that either text fills those count as equal that have equal bytes; filled ones agree by chance in 1 of
+    255 cases. Equal sketches give exactly 1.0; where both texts have no shingle it is 0.
+    """
+    filled_a, filled_b, either = (_counts(filled != 0).astype(np.float64) for filled in (a, b, a | b))
+    both = filled_a + filled_b - either
+    equal = _counts(a == b) - (a.shape[-1] - either)
+    values = np.float64(_MARKED_VALUES)
+    similarity: npt.NDArray[np.float64] = np.clip(
+        (values * equal - both) / ((values - 1.0) * np.maximum(either, 1.0)), 0.0, 1.0
+    )
+    return similarity
+
+
+def _counts(found: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
+    """Count what is true along the last axis, whose length is a multiple of 8."""
+    # Eight are counted with one word: the sum of bytes that are 0 or 1 is a count of bits.
+    counts: npt.NDArray[np.uint16] = np.bitwise_count(np.ascontiguousarray(found).view(np.uint64)).sum(
+        axis=-1, dtype=np.uint16
+    )
+    return counts
 
 
 @cache
@@ -155,12 +199,20 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
         rows, bins = rows[~found], bins[~found]
 
 
-def _use(minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.int64], layout: SketchLayout) -> Sketches:
-    band_bins = layout.bands * layout.band_minima
+def _bands(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> npt.NDArray[np.uint64]:
     folded = np.full((len(minima), layout.bands), _BAND_SEED, dtype=np.uint64)
-    grouped = minima[:, :band_bins].reshape(len(minima), layout.bands, layout.band_minima)
+    grouped = minima[:, : layout.bands * layout.band_minima].reshape(len(minima), layout.bands, layout.band_minima)
     for member in range(layout.band_minima):
         folded = mix_64(folded + grouped[:, :, member])
-    one_bits = minima[:, band_bins : band_bins + layout.one_bits] >> np.uint64(layout.sketch_bits) & np.uint64(1)
-    packed = np.packbits(one_bits.astype(np.uint8), axis=1).view(">u8").astype(np.uint64).reshape(-1)
-    return Sketches((minima & np.uint64(0xFF)).astype(np.uint8), packed, folded, filled)
+    return folded
+
+
+def _one_bits(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> npt.NDArray[np.uint64]:
+    first = layout.bands * layout.band_minima
+    one_bits = minima[:, first : first + layout.one_bits] >> np.uint64(layout.sketch_bits) & np.uint64(1)
+    return np.packbits(one_bits.astype(np.uint8), axis=1).view(">u8").astype(np.uint64).reshape(-1)
+
+
+def _marked(minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    values = (minima >> np.uint64(_MARKED_SHIFT)) % np.uint64(_MARKED_VALUES) + np.uint64(1)
+    return np.where(filled, values, 0).astype(np.uint8)

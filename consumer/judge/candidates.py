@@ -53,21 +53,14 @@ class Candidates(NamedTuple):
 
     ``found`` is their number before the limit was applied. ``suspects`` is the number of these whose fingerprint is
     more than ``max_distance`` away, or that only lane 1 found. ``truncated`` says that a row or the list was cut short.
-
-    ``replaced`` are versions that were certainly replaced before the article arrived, but are nearer to it than their
-    id's later version: a text may have been replaced only to be sent again under another id.
+    ``same_code`` are those with the article's own fingerprint, where equal texts are near whatever their sketches.
     """
 
     references: tuple[bytes, ...]
     found: int
     truncated: bool
     suspects: int = 0
-    replaced: tuple[bytes, ...] = ()
-
-    @property
-    def read(self) -> tuple[bytes, ...]:
-        """All versions to read."""
-        return self.references + self.replaced
+    same_code: frozenset[bytes] = frozenset()
 
 
 class Probe(NamedTuple):
@@ -163,7 +156,14 @@ def _find(
     count = len(near.tails)
     best = _best(own, near, _limit(record, own, near, settings, truncated=truncated), settings)
     suspects = int(np.count_nonzero(near.simhash > settings.max_distance))
-    return Candidates(_references(near.tails[best]), count, truncated or len(best) < count, suspects, replaced)
+    same_code = best[near.simhash[best] == 0] if settings.scheme.definition.compares_letters else best[:0]
+    return Candidates(
+        _references(near.tails[best]),
+        count,
+        truncated or len(best) < count,
+        suspects,
+        frozenset(_references(near.tails[same_code])),
+    )
 
 
 def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> Near:

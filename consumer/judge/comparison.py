@@ -19,7 +19,6 @@ from consumer.fingerprint import (
     TextKind,
     fact_overlap,
     hamming_distance,
-    sketch_similarity,
 )
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
@@ -41,7 +40,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """Every condition of *near* for one pair, with the values that decided it.
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
-    for equal short texts, None where a text has no keywords or there is no sketch. ``facts_shared`` is the share of
+    for equal short texts (all equal texts where letters are compared), None where a text has no keywords or there is no
+    sketch. ``facts_shared`` is the share of
     facts that both texts have, of the text with fewer facts; None without a fact guard, or where a text has no facts.
     ``facts_shared_of_more`` is their share of the text with more; None without a guard, or where neither has facts. Its
     minimum is 0 in revision 1 of the guard.
@@ -97,7 +97,7 @@ def compare(version: Stored, others: Sequence[Stored], settings: JudgeSettings) 
     """Compare one version with several; all similarities are estimated at once."""
     if not others:
         return []
-    similarities = _similarities(version.record, [other.record for other in others])
+    similarities = _similarities(version.record, [other.record for other in others], settings)
     bands = _bands(version.record)
     return [
         _compare(version, other, bands, similarity, settings)
@@ -155,7 +155,8 @@ class ComparisonBatch:
         kinds = arrays.kinds[indexes]
         similarities: NDArray[np.float64] | None = None
         if record.sketch:
-            similarities = sketch_similarity(np.frombuffer(record.sketch, np.uint8), arrays.sketches[indexes])
+            estimate = settings.scheme.definition.sketch_similarity
+            similarities = estimate(np.frombuffer(record.sketch, np.uint8), arrays.sketches[indexes])
         alike = kinds == record.kind
         if record.kind == TextKind.SHORT:
             passes = same_text
@@ -168,8 +169,11 @@ class ComparisonBatch:
             # Rules of sources can only raise the threshold.
             passes = similarities >= settings.similarity_min
             alike = np.isin(kinds, SKETCHED)
-        possible = passes & alike & (record.kind != TextKind.EMPTY)
-        return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
+        possible = passes & alike
+        if settings.scheme.definition.compares_letters:
+            possible |= same_text & (kinds != TextKind.EMPTY)
+        possible &= record.kind != TextKind.EMPTY
+        return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text, settings)
 
     @cached_property
     def _arrays(self) -> "_Arrays":
@@ -196,13 +200,20 @@ def _words(*values: bytes) -> NDArray[np.uint64]:
 
 
 def _known_similarities(
-    record: Record, kinds: NDArray[np.uint8], estimates: NDArray[np.float64] | None, same_text: NDArray[np.bool_]
+    record: Record,
+    kinds: NDArray[np.uint8],
+    estimates: NDArray[np.float64] | None,
+    same_text: NDArray[np.bool_],
+    settings: JudgeSettings,
 ) -> list[float]:
     """Return what ``_similarity`` returns for each pair, without the pairs that have no similarity."""
     if record.kind == TextKind.EMPTY:
         return []
-    is_short = (kinds == TextKind.SHORT) | (record.kind == TextKind.SHORT)
-    equal = is_short & same_text & (kinds != TextKind.EMPTY)
+    if settings.scheme.definition.compares_letters:
+        by_text = kinds != TextKind.EMPTY
+    else:
+        by_text = (kinds == TextKind.SHORT) | ((record.kind == TextKind.SHORT) & (kinds != TextKind.EMPTY))
+    equal = by_text & same_text
     if estimates is None:
         return [1.0] * int(np.count_nonzero(equal))
     known: list[float] = np.where(equal, 1.0, estimates)[kinds != TextKind.EMPTY].tolist()
@@ -214,12 +225,13 @@ def not_released(a: Stored, b: Stored) -> bool:
     return a.released_from != b.record.reference and b.released_from != a.record.reference
 
 
-def _similarities(record: Record, others: Sequence[Record]) -> Sequence[float | None]:
+def _similarities(record: Record, others: Sequence[Record], settings: JudgeSettings) -> Sequence[float | None]:
     width = len(record.sketch)
     if not width:
         return [None] * len(others)
     sketches = np.frombuffer(b"".join(other.sketch for other in others), np.uint8).reshape(-1, width)
-    estimates: list[float] = sketch_similarity(np.frombuffer(record.sketch, np.uint8), sketches).tolist()
+    estimate = settings.scheme.definition.sketch_similarity
+    estimates: list[float] = estimate(np.frombuffer(record.sketch, np.uint8), sketches).tolist()
     return estimates
 
 
@@ -228,7 +240,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
     distance = hamming_distance(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint))
     one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
     shared_bands = len(bands.intersection(y.keys))
-    similarity = _similarity(x, y, estimate)
+    equal = _equal(x, y, settings)
+    similarity = _similarity(x, y, estimate, equal=equal)
     thresholds = settings.thresholds_for(x.source, y.source)
     overlap = fact_overlap(x.facts, y.facts) if thresholds.facts_shared_min else None
     return Comparison(
@@ -243,8 +256,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and distance <= settings.suspect_distance_max
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
-        verified=_verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
-        facts_agree=overlap is None or x.text_digest == y.text_digest or _facts_agree(overlap, thresholds),
+        verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
+        facts_agree=_same_facts(x, y, settings) or _facts_agree(overlap, thresholds.facts_shared_min),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
@@ -267,21 +280,41 @@ def _bands(record: Record) -> set[bytes]:
     return {key for key in record.keys if lane_of(key) == LANE_MINHASH}
 
 
-def _similarity(x: Record, y: Record, estimate: float | None) -> float | None:
+def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
+    """Return whether two texts are near because they are equal, apart from all else.
+
+    Those with many keywords are only where letters are compared. Equal texts may then be of two kinds: one with a space
+    after each letter has no words.
+    """
+    if x.text_digest != y.text_digest or TextKind.EMPTY in (x.kind, y.kind):
+        return False
+    return settings.scheme.definition.compares_letters or (x.kind == y.kind == TextKind.SHORT)
+
+
+def _same_facts(x: Record, y: Record, settings: JudgeSettings) -> bool:
+    """Return whether the texts are so much alike that the fact guard need not ask for what they share.
+
+    Where letters are compared, equality folds the text that facts are taken from, so these are compared as well.
+    """
+    if settings.scheme.definition.compares_letters:
+        return x.text_digest == y.text_digest and x.facts == y.facts
+    return x.text_digest == y.text_digest
+
+
+def _similarity(x: Record, y: Record, estimate: float | None, *, equal: bool) -> float | None:
     if TextKind.EMPTY in (x.kind, y.kind):
         return None
-    if TextKind.SHORT in (x.kind, y.kind):
-        return 1.0 if x.text_digest == y.text_digest else estimate
+    if equal or (TextKind.SHORT in (x.kind, y.kind) and x.text_digest == y.text_digest):
+        return 1.0
     return estimate
 
 
 def _verified(
     x: Record, y: Record, similarity: float | None, distance: int, thresholds: Thresholds, *, by_sketch: bool
 ) -> bool:
-    if TextKind.EMPTY in (x.kind, y.kind):
+    """Return whether two texts that are not near as equal short ones are near by what their kinds are compared by."""
+    if TextKind.EMPTY in (x.kind, y.kind) or TextKind.SHORT in (x.kind, y.kind):
         return False
-    if TextKind.SHORT in (x.kind, y.kind):
-        return x.kind == y.kind and x.text_digest == y.text_digest
     if by_sketch:
         return similarity is not None and similarity >= thresholds.similarity_min
     if TextKind.SHINGLED in (x.kind, y.kind):

@@ -177,7 +177,9 @@ class Search:
             return candidates
         # Rules of sources can only raise the threshold.
         least = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
-        filtered = without_unlike(self.store, records, candidates, least)
+        filtered = without_unlike(
+            self.store, records, candidates, least, self.settings.scheme.definition.sketch_similarity
+        )
         self.tally.sketch_reads += filtered.sketches_read
         self.tally.similarities.add(filtered.similarities)
         return filtered.candidates

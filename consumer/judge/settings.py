@@ -176,7 +176,7 @@ class JudgeSettings:
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
         described = {setting.name: getattr(self, setting.name) for setting in fields(self)} | {
             "plan": self.plan.name,
-            "scheme": _without_off(asdict(self.scheme)),
+            "scheme": _without_off(self.scheme.parameters()),
             "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,
             "sources": {name: rule for name, rule in rules.items() if rule != _without_off(asdict(_DEFAULT_RULE))},
             # Stores from before there were revisions have the first, and do not name it.

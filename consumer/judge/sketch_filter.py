@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.fingerprint import sketch_similarity
+from consumer.fingerprint import SketchSimilarity
 from consumer.judge.candidates import Candidates
 from consumer.judge.comparison import SKETCHED
 from storage.interface import Store
@@ -31,11 +31,16 @@ class Filtered(NamedTuple):
 
 
 def without_unlike(
-    store: Store, records: Sequence[Record], candidates: Sequence[Candidates], similarity_min: float
+    store: Store,
+    records: Sequence[Record],
+    candidates: Sequence[Candidates],
+    similarity_min: float,
+    estimate: SketchSimilarity,
 ) -> Filtered:
     """Leave out candidates whose sketch is less similar than ``similarity_min``, as verification would.
 
-    An article that is not verified by its sketch keeps all, and so does one with few. Raises the store's errors.
+    An article that is not verified by its sketch keeps all, and so does one with few; those that may be equal texts by
+    their fingerprint stay. Raises the store's errors.
     """
     crowded = [
         place
@@ -50,18 +55,23 @@ def without_unlike(
     for place in crowded:
         of_record = candidates[place]
         unlike = _unlike(
-            records[place].sketch, {each: by_reference[each] for each in of_record.references}, similarity_min
+            records[place].sketch,
+            {each: by_reference[each] for each in of_record.references if each not in of_record.same_code},
+            similarity_min,
+            estimate,
         )
         kept[place] = of_record._replace(references=tuple(each for each in of_record.references if each not in unlike))
         similarities += unlike.values()
     return Filtered(kept, sum(map(bool, by_reference.values())), similarities)
 
 
-def _unlike(sketch: bytes, others: dict[bytes, bytes], similarity_min: float) -> dict[bytes, float]:
+def _unlike(
+    sketch: bytes, others: dict[bytes, bytes], similarity_min: float, estimate: SketchSimilarity
+) -> dict[bytes, float]:
     """Return which of the others are less similar, and how similar they are; those without a sketch are not."""
     comparable = {reference: other for reference, other in others.items() if len(other) == len(sketch)}
     stacked = np.frombuffer(b"".join(comparable.values()), np.uint8).reshape(-1, len(sketch))
-    similarities = sketch_similarity(np.frombuffer(sketch, np.uint8), stacked).tolist()
+    similarities = estimate(np.frombuffer(sketch, np.uint8), stacked).tolist()
     return {
         reference: similarity
         for reference, similarity in zip(comparable, similarities, strict=True)

@@ -47,7 +47,7 @@ class VersionBuilder:
         versions = []
         for index, (article, arrived_at) in enumerate(zip(articles, arrivals, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
-            by_bands = self.lane1 and kind in {TextKind.LONG, TextKind.SHINGLED}
+            by_bands = self.lane1 and _has_bands(kind, fingerprints, index)
             by_blocks = kind in {TextKind.LONG, TextKind.SHORT} or (kind is TextKind.SHINGLED and not self.lane1)
             keys = [key.tobytes() for key in block_keys[index]] if by_blocks else []
             if by_bands:
@@ -81,9 +81,15 @@ class VersionBuilder:
         return versions
 
 
-def retraction_reference(article_id: str, origin: bytes) -> bytes:
-    """Return the reference of the tombstone of a retraction."""
-    return reference_of(article_id, b"retraction\0" + origin)
+def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
+    """Return whether a text has keys of lane 1.
+
+    Where letters are compared, so has a short one with a shingle: an equal text that is spaced otherwise may be a long
+    one, and the fingerprints of the two have nothing in common.
+    """
+    if kind is TextKind.SHORT:
+        return fingerprints.marked and bool(fingerprints.sketches[index].any())
+    return kind in {TextKind.LONG, TextKind.SHINGLED}
 
 
 def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms: int) -> Tombstone:

@@ -28,10 +28,10 @@ def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search:
     ``uncompared`` are the references of those that the store in force kept without keys; others keep theirs. Raises
     the store's errors.
     """
-    equal: defaultdict[tuple[bytes, bytes], list[Record]] = defaultdict(list)
+    equal: defaultdict[tuple[object, ...], list[Record]] = defaultdict(list)
     for version in versions:
         if version.reference in uncompared and version.record.keys:
-            equal[version.record.text_digest, version.record.sketch].append(version.record)
+            equal[_matched_by(version.record)].append(version.record)
     if not equal:
         return list(versions)
     groups = [sorted(group, key=lambda record: record.arrival) for group in equal.values()]
@@ -60,12 +60,12 @@ def _with_stand_ins(group: Sequence[Record], stored: Sequence[Stored], settings:
 
 def _is_equal(other: Stored, record: Record) -> bool:
     """Return whether a stored version is kept, still in force, and matched by the same texts as the record."""
-    return (
-        other.record.text_digest == record.text_digest
-        and other.record.sketch == record.sketch
-        and other.ends_at is None
-        and state_of(other) is State.KEPT
-    )
+    return _matched_by(other.record) == _matched_by(record) and other.ends_at is None and state_of(other) is State.KEPT
+
+
+def _matched_by(record: Record) -> tuple[object, ...]:
+    """Return what decides which texts match a record; equal texts may be of two kinds, and have other words."""
+    return record.text_digest, record.sketch, record.kind, record.fingerprint
 
 
 def _stands_in(other: Record, record: Record, settings: JudgeSettings) -> bool:

@@ -4,15 +4,14 @@ use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest};
 
 use crate::counting::{Counted, Counter};
-use crate::evidence::{self, Kind, Weighed};
+use crate::evidence::{self, Kind, LETTERS_BINS_MIN, SHINGLED_BINS_MIN, Weighed};
 use crate::facts;
 use crate::hashes::encode;
 use crate::lexicon::Lexicon;
-use crate::normalise::normalise;
+use crate::forms::Forms;
 use crate::parts::{Finder, Parts};
-use crate::scheme::{Definition, Parameters, Reading};
-use crate::simplified;
-use crate::sketch::{self, Sketch};
+use crate::scheme::{Definition, Parameters};
+use crate::sketch::{self, OfLetters, Shingled, Sketch, TextOfLetters, TextOfWords};
 use crate::summing::{self, WeightsTooLarge};
 
 /// The bytes of a text digest, which is of `BLAKE2b`.
@@ -49,6 +48,7 @@ pub struct Engine {
     definition: Definition,
     parameters: Parameters,
     lexicon: Lexicon,
+    shingling: OfLetters,
 }
 
 /// Memory that one text after the other uses.
@@ -78,13 +78,14 @@ struct Keyword {
 }
 
 impl Engine {
-    /// Put an engine together.
+    /// Put an engine together. `shingling` counts where letters are compared.
     #[must_use]
-    pub const fn new(definition: Definition, parameters: Parameters, lexicon: Lexicon) -> Self {
+    pub const fn new(definition: Definition, parameters: Parameters, lexicon: Lexicon, shingling: OfLetters) -> Self {
         Self {
             definition,
             parameters,
             lexicon,
+            shingling,
         }
     }
 
@@ -117,44 +118,28 @@ impl Engine {
             utf8,
             keywords,
         } = scratch;
-        let normalised = normalise(written);
-        let written_digest = digest(&normalised, utf8);
-        let folded = if self.definition.folds_chinese {
-            simplified::fold(&normalised)
-        } else {
-            None
-        };
-        let (compared, text_digest) = match folded {
-            Some(form) => {
-                let of_form = digest(&form, utf8);
-                (form, of_form)
-            }
-            None => (normalised, written_digest),
-        };
-        let as_written: Vec<char>;
-        let read: &[char] = match self.definition.reading {
-            Reading::Normalised => &compared,
-            Reading::AsWritten => {
-                as_written = written.chars().collect();
-                &as_written
-            }
-        };
+        let forms = Forms::of(written, &self.definition, &self.parameters);
+        let written_digest = digest(forms.written(), utf8);
+        let text_digest = forms.compared().map_or(written_digest, |form| digest(form, utf8));
+        let text = forms.text();
+        let read = forms.words();
         let counted = counter.count(read, &self.lexicon.cutter, self.definition.characters_min);
         self.weigh(read, counted, keywords, utf8);
         let keyword_count = keywords.len();
         let facts = if self.parameters.facts {
-            self.facts(written, &compared, read, counted)
+            self.facts(written, text, read, counted)
         } else {
             Vec::new()
         };
         if let Some(most) = self.parameters.keywords_max {
             keep_heaviest(keywords, most, read, counted);
         }
-        let (sketch, parts) = self.by_shingles(&compared, language);
+        let (sketch, parts) = self.by_shingles(forms.shingled(), language);
+        let kind = self.kind(keyword_count, sketch.filled_bins, &forms);
         Ok(Fingerprint {
-            code: self.code(keywords, &compared, &text_digest)?,
-            keywords: self.evidence(keywords, counted, read, &compared),
-            kind: self.kind(keyword_count, sketch.filled_bins, &compared),
+            code: self.code(keywords, kind, &text_digest)?,
+            keywords: self.evidence(keywords, counted, read, text),
+            kind,
             sketch,
             keyword_count,
             text_digest,
@@ -164,26 +149,38 @@ impl Engine {
         })
     }
 
-    /// Compute what is wanted of all that shingles are for; the text is read once.
-    fn by_shingles(&self, compared: &[char], language: &str) -> (Sketch, Parts) {
+    /// Compute what is wanted of all that shingles are for.
+    fn by_shingles(&self, text: &[char], language: &str) -> (Sketch, Parts) {
+        if self.definition.compares_letters() {
+            return self.of_shingles(&TextOfLetters {
+                letters: text,
+                shingling: self.shingling,
+            });
+        }
+        self.of_shingles(&TextOfWords {
+            text,
+            declared: sketch::declared_shingle(language),
+        })
+    }
+
+    /// The same; the text is read once.
+    fn of_shingles(&self, text: &impl Shingled) -> (Sketch, Parts) {
         let Parameters {
             layout,
             sketched,
             parts,
             ..
         } = &self.parameters;
-        let declared = sketch::declared_shingle(language);
+        let mut finder = Finder::new(text.shingling());
         match (sketched, parts) {
             (false, false) => (Sketch::none(layout), Parts::default()),
-            (true, false) => (sketch::sketch(compared, declared, layout, &mut ()), Parts::default()),
+            (true, false) => (sketch::sketch(text, layout, &mut ()), Parts::default()),
             (true, true) => {
-                let mut finder = Finder::default();
-                let sketch = sketch::sketch(compared, declared, layout, &mut finder);
+                let sketch = sketch::sketch(text, layout, &mut finder);
                 (sketch, finder.parts())
             }
             (false, true) => {
-                let mut finder = Finder::default();
-                sketch::read(compared, declared, &mut finder);
+                text.read(&mut finder);
                 (Sketch::none(layout), finder.parts())
             }
         }
@@ -213,13 +210,17 @@ impl Engine {
         facts::packed(written, compared, unknown)
     }
 
+    /// The fingerprint; in schemes for every script, that of a text without keywords is from its digest.
+    ///
+    /// Where letters are compared, so is that of any short text.
     fn code(
         &self,
         keywords: &[Keyword],
-        compared: &[char],
+        kind: Kind,
         text_digest: &[u8; DIGEST_BYTES],
     ) -> Result<[u64; 2], WeightsTooLarge> {
-        if self.definition.every_script && keywords.is_empty() && !compared.is_empty() {
+        let is_short = self.definition.compares_letters() && kind == Kind::Short;
+        if self.definition.every_script() && kind != Kind::Empty && (keywords.is_empty() || is_short) {
             let (first, second) = text_digest.split_at(8);
             return Ok([first, second].map(|half| half.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
         }
@@ -227,10 +228,14 @@ impl Engine {
         summing::fingerprint(weighed, self.definition.hashing.bits(), self.definition.tie)
     }
 
-    fn kind(&self, keyword_count: usize, filled_bins: usize, compared: &[char]) -> Kind {
+    fn kind(&self, keyword_count: usize, filled_bins: usize, forms: &Forms) -> Kind {
         let short_max = self.parameters.short_keywords_max;
-        if self.definition.every_script {
-            Kind::in_every_script(keyword_count, short_max, filled_bins, compared)
+        if self.definition.compares_letters() {
+            // What has words of symbols, and no letter, is compared by equality alone.
+            let counting = if forms.shingled().is_empty() { 0 } else { keyword_count };
+            Kind::in_every_script(counting, short_max, filled_bins, forms.text(), LETTERS_BINS_MIN)
+        } else if self.definition.every_script() {
+            Kind::in_every_script(keyword_count, short_max, filled_bins, forms.text(), SHINGLED_BINS_MIN)
         } else {
             Kind::by_keywords(keyword_count, short_max)
         }
@@ -247,7 +252,7 @@ impl Engine {
         let weighed = as_weighed(keywords, counted, read);
         let chosen = evidence::evidence(&weighed, kept);
         // Also where all keywords are too long.
-        if chosen.is_empty() && self.definition.every_script {
+        if chosen.is_empty() && self.definition.every_script() {
             return evidence::runs(compared, kept);
         }
         chosen

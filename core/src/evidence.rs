@@ -8,7 +8,9 @@ use crate::unicode::{is_decimal, is_word};
 /// Longer keywords are no evidence, which goes into every record: a word can be as long as its text.
 const EVIDENCE_CHARS_MAX: usize = 64;
 /// A text has enough shingles where they fall into so many of the 256 bins: it has about 120 different ones.
-const SHINGLED_BINS_MIN: usize = 96;
+pub const SHINGLED_BINS_MIN: usize = 96;
+/// The same where letters are compared: about 74 different ones.
+pub const LETTERS_BINS_MIN: usize = 64;
 /// Marks that are no word characters, but belong to the letters before them.
 const MARKS: [RangeInclusive<char>; 6] = [
     '\u{300}'..='\u{36f}',
@@ -48,12 +50,18 @@ impl Kind {
 
     /// The kind of a text that may have no keywords: by its shingles, and whether it has any character.
     #[must_use]
-    pub const fn in_every_script(keywords: usize, short_max: usize, filled_bins: usize, text: &[char]) -> Self {
+    pub const fn in_every_script(
+        keywords: usize,
+        short_max: usize,
+        filled_bins: usize,
+        text: &[char],
+        bins_min: usize,
+    ) -> Self {
         if text.is_empty() {
             Self::Empty
         } else if matches!(Self::by_keywords(keywords, short_max), Self::Long) {
             Self::Long
-        } else if filled_bins >= SHINGLED_BINS_MIN {
+        } else if filled_bins >= bins_min {
             Self::Shingled
         } else {
             Self::Short
@@ -163,7 +171,7 @@ mod tests {
             (8, 5, "a", Kind::Long, Kind::Long),
         ] {
             assert_eq!(Kind::by_keywords(keywords, 7), before);
-            assert_eq!(Kind::in_every_script(keywords, 7, bins, &letters(text)), now);
+            assert_eq!(Kind::in_every_script(keywords, 7, bins, &letters(text), SHINGLED_BINS_MIN), now);
         }
     }
 

@@ -1,10 +1,10 @@
 //! From text to fingerprint, sketch and index keys: what `consumer/fingerprint` defines, compiled.
 //!
 //! ```text
-//! text ──▶ normalise ──▶ simplified ──▶ words ──▶ features ──▶ summing ──▶ fingerprint
-//!                                  ├──▶ sketch ──▶ sketch, one-bit minima, band keys
-//!                                  ├──▶ parts ──▶ anchors, sample
-//!                                  └──▶ facts
+//! text ──▶ normalise ──▶ forms ──▶ words ──▶ features ──▶ summing ──▶ fingerprint
+//!                             ├──▶ sketch ──▶ sketch, one-bit minima, band keys
+//!                             ├──▶ parts ──▶ anchors, sample
+//!                             └──▶ facts
 //! ```
 //!
 //! The Python engine is the reference: both give the same bytes.
@@ -14,6 +14,7 @@ pub mod engine;
 pub mod equality;
 pub mod evidence;
 pub mod facts;
+pub mod forms;
 pub mod hashes;
 pub mod letters;
 pub mod lexicon;

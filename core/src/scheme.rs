@@ -3,7 +3,7 @@
 use crate::hashes::WordHash;
 use crate::sketch::Layout;
 
-/// The form of a text that is split into words; sketch and text digest are always of the normalised text.
+/// The form of a text that is split into words; sketch and text digest are never of the text as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The text that is compared.
@@ -23,9 +23,19 @@ pub enum Weighting {
     Count,
 }
 
+/// What of texts is matched; each has what is said of those before it, unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Matching {
+    /// Texts with keywords, normalised; those with few by their digest.
+    Keywords,
+    /// Texts of every script, in simplified characters; those with few keywords by their shingles, or by their digest.
+    EveryScript,
+    /// Shingles are of letters and figures alone, and keyed; digests are of a form that folds less.
+    Letters,
+}
+
 /// A scheme without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // each is a choice of its own
 pub struct Definition {
     /// What is split into words.
     pub reading: Reading,
@@ -39,10 +49,22 @@ pub struct Definition {
     pub hashing: WordHash,
     /// The bit of a sum of exactly 0.
     pub tie: bool,
-    /// Texts are compared in simplified characters.
-    pub folds_chinese: bool,
-    /// Texts with few keywords are matched by their shingles, or by their digest.
-    pub every_script: bool,
+    /// What of texts is matched.
+    pub matching: Matching,
+}
+
+impl Definition {
+    /// Whether texts of every script are matched, Chinese ones in simplified characters.
+    #[must_use]
+    pub fn every_script(&self) -> bool {
+        self.matching >= Matching::EveryScript
+    }
+
+    /// Whether shingles are of letters alone and keyed, and sketches are marked.
+    #[must_use]
+    pub fn compares_letters(&self) -> bool {
+        self.matching >= Matching::Letters
+    }
 }
 
 /// A scheme's parameters: those of `consumer.fingerprint.Scheme`, and what of the results is wanted.
@@ -56,6 +78,8 @@ pub struct Parameters {
     pub layout: Layout,
     /// Whether facts are wanted.
     pub facts: bool,
+    /// Whether decorations are left out, where letters are compared.
+    pub decorations: bool,
     /// Whether sketches are wanted.
     pub sketched: bool,
     /// Whether anchors and samples are wanted.
@@ -75,8 +99,7 @@ pub fn definition(name: &str) -> Option<Definition> {
         weighting: Weighting::IdfOrMedian,
         hashing,
         tie: false,
-        folds_chinese: false,
-        every_script: false,
+        matching: Matching::Keywords,
     };
     let normalised = Definition {
         reading: Reading::Normalised,
@@ -85,8 +108,11 @@ pub fn definition(name: &str) -> Option<Definition> {
     Some(match name {
         "jieba-tfidf/1" | "hyperplanes-64/1" | "hyperplanes-128/1" => normalised,
         "jieba-tfidf/2" => Definition {
-            folds_chinese: true,
-            every_script: true,
+            matching: Matching::EveryScript,
+            ..normalised
+        },
+        "jieba-tfidf/3" => Definition {
+            matching: Matching::Letters,
             ..normalised
         },
         "jenkins-64/1" => Definition {

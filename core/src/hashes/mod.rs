@@ -3,12 +3,14 @@
 mod jenkins;
 mod mix;
 mod multiply_xor;
+mod siphash;
 
 use md5::Md5;
 use sha1::{Digest, Sha1};
 
 pub use jenkins::hashlittle2;
 pub use mix::{fnv1a_64, mix_64};
+pub use siphash::siphash_13;
 
 /// The increment of `SplitMix64`.
 pub const SPLITMIX_INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -52,7 +54,7 @@ impl WordHash {
     #[must_use]
     pub fn from_scheme(name: &str) -> Option<Self> {
         Some(match name {
-            "jieba-tfidf/1" | "jieba-tfidf/2" => Self::Fnv1a,
+            "jieba-tfidf/1" | "jieba-tfidf/2" | "jieba-tfidf/3" => Self::Fnv1a,
             "multiply-xor-64/1" => Self::MultiplyXor(Width::Single),
             "multiply-xor-128/1" => Self::MultiplyXor(Width::Double),
             "multiply-xor-utf16-64/1" => Self::MultiplyXorUtf16(Width::Single),
@@ -179,7 +181,7 @@ mod tests {
         ] {
             assert_eq!(hashed(scheme, word), hash, "{scheme} {word}");
         }
-        assert_eq!(WordHash::from_scheme("jieba-tfidf/3"), None);
+        assert_eq!(WordHash::from_scheme("jieba-tfidf/4"), None);
     }
 
     #[test]

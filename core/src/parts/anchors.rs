@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::reaches::Reaches;
 use super::stretches::{NONE, Stretches};
+use crate::sketch::Shingling;
 
 pub(super) const POSTED: usize = 16;
 const LOOKED_UP: usize = 8;
@@ -24,8 +25,8 @@ pub(super) fn count_max(stretches: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub(super) struct Anchors {
-    stretches: Stretches,
+pub(super) struct Anchors<S> {
+    stretches: Stretches<S>,
     /// The hashes of the last stretches, by their place modulo 32.
     recent: [u64; REMEMBERED],
     /// How many stretches there are so far.
@@ -37,10 +38,10 @@ pub(super) struct Anchors {
     reaches: Reaches,
 }
 
-impl Default for Anchors {
-    fn default() -> Self {
+impl<S: Shingling> Anchors<S> {
+    pub(super) fn new(shingling: S) -> Self {
         Self {
-            stretches: Stretches::default(),
+            stretches: Stretches::new(shingling),
             recent: [NONE; REMEMBERED],
             count: 0,
             block: 0,
@@ -48,9 +49,7 @@ impl Default for Anchors {
             reaches: Reaches::default(),
         }
     }
-}
 
-impl Anchors {
     #[inline]
     pub(super) fn push(&mut self, character: char, is_cjk: bool) {
         if let Some(hash) = self.stretches.push(character, is_cjk) {

@@ -9,7 +9,7 @@ mod reaches;
 mod sample;
 mod stretches;
 
-use crate::sketch::Reader;
+use crate::sketch::{Reader, Shingling};
 use anchors::Anchors;
 use sample::Sample;
 
@@ -23,13 +23,22 @@ pub struct Parts {
 }
 
 /// Finds the parts of a text that it reads.
-#[derive(Debug, Default)]
-pub struct Finder {
-    anchors: Anchors,
+#[derive(Debug)]
+pub struct Finder<S> {
+    anchors: Anchors<S>,
     sample: Sample,
 }
 
-impl Finder {
+impl<S: Shingling> Finder<S> {
+    /// A finder that has read nothing yet, for stretches with these hashes.
+    #[must_use]
+    pub fn new(shingling: S) -> Self {
+        Self {
+            anchors: Anchors::new(shingling),
+            sample: Sample::default(),
+        }
+    }
+
     /// What was found, once the text is read.
     #[must_use]
     pub fn parts(self) -> Parts {
@@ -40,7 +49,7 @@ impl Finder {
     }
 }
 
-impl Reader for Finder {
+impl<S: Shingling> Reader for Finder<S> {
     #[inline]
     fn character(&mut self, character: char, is_cjk: bool) {
         self.anchors.push(character, is_cjk);

@@ -1,13 +1,7 @@
 //! The hashes of a text's stretches.
 
-use crate::hashes::mix_64;
-use crate::sketch::BASE;
+use crate::sketch::Shingling;
 
-/// The length of a stretch that begins with a CJK character, and of any other.
-pub(super) const SHORT: usize = 20;
-pub(super) const LONG: usize = 36;
-const BASE_TO_SHORT: u64 = BASE.wrapping_pow(20);
-const BASE_TO_LONG: u64 = BASE.wrapping_pow(36);
 /// Stands for a hash where no stretch fits.
 pub(super) const NONE: u64 = u64::MAX;
 /// More than the longest stretch, and a power of 2.
@@ -15,10 +9,10 @@ const REMEMBERED: usize = 64;
 
 /// What must be known of the characters so far to hash the stretches that begin at one after the other.
 ///
-/// The hash of characters is the polynomial h = h × base + code point, so that a stretch's is what is left of the hash of
-/// all characters up to its end without that of those before it.
+/// A stretch's polynomial is what is left of that of all characters up to its end without that of those before it.
 #[derive(Debug)]
-pub(super) struct Stretches {
+pub(super) struct Stretches<S> {
+    shingling: S,
     length: usize,
     /// The hash of all characters.
     all: u64,
@@ -28,36 +22,35 @@ pub(super) struct Stretches {
     short_begins: u64,
 }
 
-impl Default for Stretches {
-    fn default() -> Self {
+impl<S: Shingling> Stretches<S> {
+    pub(super) const fn new(shingling: S) -> Self {
         Self {
+            shingling,
             length: 0,
             all: 0,
             before: [0; REMEMBERED],
             short_begins: 0,
         }
     }
-}
 
-impl Stretches {
     /// Takes the next character; returns the hash of the stretch that begins where a long one would end with it.
     #[inline]
     pub(super) fn push(&mut self, character: char, is_cjk: bool) -> Option<u64> {
         self.length += 1;
         self.all = self
             .all
-            .wrapping_mul(BASE)
+            .wrapping_mul(self.shingling.powers().base)
             .wrapping_add(u64::from(u32::from(character)));
         self.before[self.length % REMEMBERED] = self.all;
         self.short_begins = self.short_begins << 1 | u64::from(is_cjk);
-        (self.length >= LONG).then(|| self.hash(self.length - LONG))
+        (self.length >= S::STRETCH_LONG).then(|| self.hash(self.length - S::STRETCH_LONG))
     }
 
     /// The hashes of the stretches at the end, where no long one fits, in their order.
     pub(super) fn last(&self) -> impl Iterator<Item = u64> {
-        let from = (self.length + 1).saturating_sub(LONG);
+        let from = (self.length + 1).saturating_sub(S::STRETCH_LONG);
         (from..self.length).map(|start| {
-            if self.is_short(start) && start + SHORT <= self.length {
+            if self.is_short(start) && start + S::STRETCH_SHORT <= self.length {
                 self.hash(start)
             } else {
                 NONE
@@ -68,14 +61,15 @@ impl Stretches {
     /// The hash of a stretch that fits.
     #[inline]
     fn hash(&self, start: usize) -> u64 {
+        let powers = self.shingling.powers();
         let (characters, base_to_them) = if self.is_short(start) {
-            (SHORT, BASE_TO_SHORT)
+            (S::STRETCH_SHORT, powers.stretch_short)
         } else {
-            (LONG, BASE_TO_LONG)
+            (S::STRETCH_LONG, powers.stretch_long)
         };
         let all = self.before[(start + characters) % REMEMBERED];
         let before = self.before[start % REMEMBERED];
-        mix_64(
+        self.shingling.finish(
             all.wrapping_sub(before.wrapping_mul(base_to_them))
                 .wrapping_add(characters as u64),
         )

@@ -5,18 +5,23 @@ use std::collections::BTreeSet;
 
 use super::anchors::{NEIGHBOURS, POSTED, count_max};
 use super::sample::HASHES_MAX;
-use super::stretches::{LONG, SHORT};
 use super::*;
 use crate::hashes::mix_64;
-use crate::sketch;
+use crate::sketch::{self, OfWords, Shingled, Shingling, TextOfWords};
 use crate::unicode::is_word;
 
+const SHORT: usize = OfWords::STRETCH_SHORT;
+const LONG: usize = OfWords::STRETCH_LONG;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn found(text: &str) -> Parts {
     let letters: Vec<char> = text.chars().collect();
-    let mut finder = Finder::default();
-    sketch::read(&letters, 0, &mut finder);
+    let mut finder = Finder::new(OfWords);
+    let text = TextOfWords {
+        text: &letters,
+        declared: 0,
+    };
+    text.read(&mut finder);
     finder.parts()
 }
 

@@ -11,7 +11,7 @@ use super::strings::text_of;
 use crate::engine::{Engine, Fingerprint, Scratch};
 use crate::lexicon::{Lexicon, OwnIdf};
 use crate::scheme::{self, Parameters};
-use crate::sketch::Layout;
+use crate::sketch::{Layout, OfLetters};
 
 /// Words with their inverse document frequencies, the median and the mean one.
 type OwnTable = (Vec<(String, f64)>, f64, f64);
@@ -35,6 +35,7 @@ struct Wanted {
     sketched: bool,
     parts: bool,
     keywords_kept: Option<usize>,
+    decorations: bool,
 }
 
 /// Computes fingerprints with one scheme. Threads may share it: it works without the interpreter lock.
@@ -49,8 +50,10 @@ pub struct PyEngine {
 #[allow(clippy::needless_pass_by_value)] // values are what comes from Python
 impl PyEngine {
     /// Build the engine of the scheme with this name. Raises `ValueError` where there is none.
+    ///
+    /// `key` is the base of polynomials and the key of `SipHash`, for schemes that key their shingles.
     #[new]
-    fn new(scheme: &str, wanted: Wanted, words: Vocabulary) -> PyResult<Self> {
+    fn new(scheme: &str, wanted: Wanted, words: Vocabulary, key: (u64, u64, u64)) -> PyResult<Self> {
         let definition =
             scheme::definition(scheme).ok_or_else(|| PyValueError::new_err(format!("unknown scheme {scheme:?}")))?;
         let parameters = Parameters {
@@ -59,11 +62,14 @@ impl PyEngine {
             layout: Layout::new(wanted.bands, wanted.band_minima)
                 .ok_or_else(|| PyValueError::new_err("bands and one-bit minima need more minima than there are"))?,
             facts: wanted.facts,
+            decorations: wanted.decorations,
             sketched: wanted.sketched,
             parts: wanted.parts,
             keywords_kept: wanted.keywords_kept,
         };
-        let engine = Engine::new(definition, parameters, words.lexicon());
+        let (base, first, second) = key;
+        let shingling = OfLetters::new(base, first, second);
+        let engine = Engine::new(definition, parameters, words.lexicon(), shingling);
         Ok(Self {
             engine,
             spare: Mutex::default(),
@@ -111,7 +117,7 @@ impl PyEngine {
 
     fn arrays<'py>(&self, py: Python<'py>, found: &[Fingerprint]) -> PyResult<Bound<'py, PyTuple>> {
         let words = self.engine.definition().hashing.bits() / 64;
-        let folds = self.engine.definition().folds_chinese;
+        let folds = self.engine.definition().every_script();
         let numbers =
             |all: &mut dyn Iterator<Item = u64>| PyBytes::new(py, &all.flat_map(u64::to_le_bytes).collect::<Vec<_>>());
         let keywords = found

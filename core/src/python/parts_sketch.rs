@@ -7,9 +7,9 @@ use pyo3::types::{PyBytes, PyString};
 use super::strings::text_of;
 use crate::evidence::{self, Kind, Weighed};
 use crate::facts;
-use crate::hashes::WordHash;
+use crate::hashes::{WordHash, siphash_13};
 use crate::parts::Finder;
-use crate::sketch::{self, Layout};
+use crate::sketch::{self, Layout, OfLetters, Shingled, Sketch, TextOfLetters, TextOfWords};
 use crate::summing;
 
 type SketchParts<'py> = (Bound<'py, PyBytes>, u64, Vec<u64>, usize);
@@ -20,7 +20,10 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprint_of, module)?)?;
     module.add_function(wrap_pyfunction!(declared_shingle, module)?)?;
     module.add_function(wrap_pyfunction!(sketch_of, module)?)?;
+    module.add_function(wrap_pyfunction!(sketch_letters, module)?)?;
     module.add_function(wrap_pyfunction!(parts_of, module)?)?;
+    module.add_function(wrap_pyfunction!(parts_letters, module)?)?;
+    module.add_function(wrap_pyfunction!(siphash, module)?)?;
     module.add_function(wrap_pyfunction!(facts_of, module)?)?;
     module.add_function(wrap_pyfunction!(runs, module)?)?;
     module.add_function(wrap_pyfunction!(heaviest, module)?)?;
@@ -59,13 +62,29 @@ fn sketch_of<'py>(
     band_minima: usize,
 ) -> PyResult<SketchParts<'py>> {
     let layout = Layout::new(bands, band_minima).ok_or_else(|| PyValueError::new_err("the layout does not fit"))?;
-    let found = sketch::sketch(&letters(&text_of(text)?), declared_shingle(language)?, &layout, &mut ());
-    Ok((
-        PyBytes::new(text.py(), &found.bytes),
-        found.one_bits,
-        found.bands,
-        found.filled_bins,
+    let (declared, letters) = (declared_shingle(language)?, letters(&text_of(text)?));
+    let text_of_words = TextOfWords {
+        text: &letters,
+        declared,
+    };
+    Ok(sketch_parts(
+        text.py(),
+        sketch::sketch(&text_of_words, &layout, &mut ()),
     ))
+}
+
+/// The same of letters, hashed with this key.
+#[pyfunction]
+fn sketch_letters<'py>(
+    text: &Bound<'py, PyString>,
+    key: (u64, u64, u64),
+    bands: usize,
+    band_minima: usize,
+) -> PyResult<SketchParts<'py>> {
+    let layout = Layout::new(bands, band_minima).ok_or_else(|| PyValueError::new_err("the layout does not fit"))?;
+    let letters = letters(&text_of(text)?);
+    let found = sketch::sketch(&text_of_letters(&letters, key), &layout, &mut ());
+    Ok(sketch_parts(text.py(), found))
 }
 
 /// `consumer.fingerprint.parts.parts_batch` of one text: anchors, sample.
@@ -75,13 +94,28 @@ fn parts_of<'py>(
     text: &Bound<'py, PyString>,
     language: &Bound<'py, PyString>,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-    let mut finder = Finder::default();
-    sketch::read(&letters(&text_of(text)?), declared_shingle(language)?, &mut finder);
-    let found = finder.parts();
-    Ok((
-        PyBytes::new(text.py(), &found.anchors),
-        PyBytes::new(text.py(), &found.sample),
-    ))
+    let (declared, letters) = (declared_shingle(language)?, letters(&text_of(text)?));
+    let text_of_words = TextOfWords {
+        text: &letters,
+        declared,
+    };
+    Ok(found_parts(text.py(), &text_of_words))
+}
+
+/// The same of letters, hashed with this key.
+#[pyfunction]
+fn parts_letters<'py>(
+    text: &Bound<'py, PyString>,
+    key: (u64, u64, u64),
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let letters = letters(&text_of(text)?);
+    Ok(found_parts(text.py(), &text_of_letters(&letters, key)))
+}
+
+/// `consumer.fingerprint.hashing.siphash_13` of one value.
+#[pyfunction]
+fn siphash(value: u64, first: u64, second: u64) -> u64 {
+    siphash_13(value, first, second)
 }
 
 /// `consumer.fingerprint.facts.facts_of`, packed.
@@ -131,16 +165,34 @@ fn heaviest(keywords: Vec<(String, f64)>, keywords_max: Option<usize>, short: bo
     }
 }
 
-/// The kind of a text in a scheme for every script, or by its keywords alone.
+/// The kind of a text by its keywords alone, or with `bins_min` in a scheme for every script.
 #[pyfunction]
-#[pyo3(signature = (keywords, short_max, filled_bins, text, *, every_script))]
-fn kind(keywords: usize, short_max: usize, filled_bins: usize, text: &str, every_script: bool) -> u8 {
-    let kind = if every_script {
-        Kind::in_every_script(keywords, short_max, filled_bins, &letters(text))
-    } else {
-        Kind::by_keywords(keywords, short_max)
+#[pyo3(signature = (keywords, short_max, filled_bins, text, *, bins_min))]
+fn kind(keywords: usize, short_max: usize, filled_bins: usize, text: &str, bins_min: Option<usize>) -> u8 {
+    let kind = match bins_min {
+        Some(bins_min) => Kind::in_every_script(keywords, short_max, filled_bins, &letters(text), bins_min),
+        None => Kind::by_keywords(keywords, short_max),
     };
     kind as u8
+}
+
+fn text_of_letters(letters: &[char], (base, first, second): (u64, u64, u64)) -> TextOfLetters<'_> {
+    TextOfLetters {
+        letters,
+        shingling: OfLetters::new(base, first, second),
+    }
+}
+
+fn sketch_parts(py: Python<'_>, found: Sketch) -> SketchParts<'_> {
+    let bytes = PyBytes::new(py, &found.bytes);
+    (bytes, found.one_bits, found.bands, found.filled_bins)
+}
+
+fn found_parts<'py>(py: Python<'py>, text: &impl Shingled) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
+    let mut finder = Finder::new(text.shingling());
+    text.read(&mut finder);
+    let found = finder.parts();
+    (PyBytes::new(py, &found.anchors), PyBytes::new(py, &found.sample))
 }
 
 fn letters(text: &str) -> Vec<char> {

@@ -10,6 +10,8 @@ pub(super) const BINS: usize = 256;
 const LOW_BITS: u64 = (1 << 56) - 1;
 /// More than any minimum.
 const EMPTY: u64 = u64::MAX;
+const MARKED_SHIFT: u64 = 9;
+const MARKED_VALUES: u64 = 255;
 const DONOR_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// For every bin the others in the order in which it tries them if it is empty: a fixed shuffle.
@@ -26,6 +28,15 @@ impl Minima {
     /// The number of bins with a minimum.
     pub(super) fn filled(&self) -> usize {
         self.0.iter().filter(|&&minimum| minimum != EMPTY).count()
+    }
+
+    /// A byte for each bin: 0 for an empty one, else 1 and the bits of its minimum from the ninth on, modulo 255.
+    pub(super) fn marked(&self) -> Vec<u8> {
+        let marked = |&minimum: &u64| match minimum {
+            EMPTY => 0,
+            _ => ((minimum >> MARKED_SHIFT) % MARKED_VALUES + 1).to_le_bytes()[0],
+        };
+        self.0.iter().map(marked).collect()
     }
 
     /// The minima, where every empty bin has that of the first filled one in its order, or 0 where all are empty.

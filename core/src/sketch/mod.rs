@@ -11,6 +11,8 @@
 //! the next 64 bins                        bit 8 of each minimum: the one-bit minima a posting carries
 //! all bins                                bits 0-7 of each minimum: the stored sketch
 //! ```
+//!
+//! A *marked* sketch has 0 for every bin that was empty, and 1 plus the bits from 9 on, modulo 255, for every other one.
 
 mod minima;
 mod shingles;
@@ -18,7 +20,9 @@ mod shingles;
 use crate::hashes::mix_64;
 use minima::{BINS, Minima};
 
-pub use shingles::{BASE, LONG, Reader, SHORT, declared_shingle, read};
+pub use shingles::{
+    LONG, OfLetters, OfWords, Powers, Reader, SHORT, Shingled, Shingling, TextOfLetters, TextOfWords, declared_shingle,
+};
 
 const BANDS_MAX: usize = 16;
 const ONE_BITS: usize = 64;
@@ -77,19 +81,18 @@ impl Sketch {
     }
 }
 
-/// Sketches a normalised text, and lets somebody else read along.
-///
-/// `declared` is the length of its shingles by its language, see [`declared_shingle`]; with 0 the script of its first
-/// character decides on the length of each. A text without a word character has no shingle, and all its minima are 0.
+/// Sketches a text, and lets somebody else read along. All minima of a text without a shingle are 0.
 #[must_use]
-pub fn sketch(text: &[char], declared: usize, layout: &Layout, along: &mut impl Reader) -> Sketch {
+pub fn sketch<T: Shingled>(text: &T, layout: &Layout, along: &mut impl Reader) -> Sketch {
     let mut minima = Minima::new();
-    read(text, declared, &mut (&mut minima, along));
+    text.read(&mut (&mut minima, along));
     let filled_bins = minima.filled();
+    let marked = T::MARKED.then(|| minima.marked());
     let minima = minima.densified();
+    let low_bytes = || minima.iter().map(|minimum| minimum.to_le_bytes()[0]).collect();
     let band_bins = layout.bands * layout.band_minima;
     Sketch {
-        bytes: minima.iter().map(|minimum| minimum.to_le_bytes()[0]).collect(),
+        bytes: marked.unwrap_or_else(low_bytes),
         one_bits: minima
             .iter()
             .skip(band_bins)

@@ -1,6 +1,8 @@
 //! The characters of a text, its shingles and their hashes.
 
-use crate::hashes::mix_64;
+use std::fmt;
+
+use crate::hashes::{mix_64, siphash_13};
 use crate::unicode::is_word;
 
 /// The length of a shingle in the languages of East Asia, in code points.
@@ -11,13 +13,124 @@ pub const LONG: usize = 9;
 const EAST_ASIAN: [&str; 8] = ["zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"];
 /// From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
 const CJK_FROM: char = '\u{2e80}';
-/// The base of the polynomials that hash characters.
-pub const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-/// By how much a hash grows when a shingle follows.
-const BASE_TO_SHORT: u64 = BASE.wrapping_pow(5);
-const BASE_TO_LONG: u64 = BASE.wrapping_pow(9);
 /// More than the longest shingle, and a power of 2.
 const REMEMBERED: usize = 16;
+
+/// Polynomials whose values are hashed together: the processor works on several at once.
+const TOGETHER: usize = 64;
+
+/// How characters are cut into shingles and into the longer stretches of anchors, and how both are hashed.
+///
+/// The hash of characters is a polynomial, h = h × base + code point, plus their number, through `finish`. What begins
+/// with a CJK character is short, and all else long.
+pub trait Shingling: Copy {
+    /// The length of a short shingle.
+    const SHORT: usize;
+    /// The length of a long shingle, below 16.
+    const LONG: usize;
+    /// The length of a short stretch.
+    const STRETCH_SHORT: usize;
+    /// The length of a long stretch, below 64.
+    const STRETCH_LONG: usize;
+
+    /// The base of the polynomials, with its powers.
+    fn powers(&self) -> &Powers;
+
+    /// The hash of characters, given their polynomial plus their number.
+    fn finish(&self, polynomial: u64) -> u64;
+}
+
+/// A base, and by how much a polynomial grows when so many characters follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Powers {
+    /// The base.
+    pub base: u64,
+    short: u64,
+    long: u64,
+    /// For a short stretch.
+    pub stretch_short: u64,
+    /// For a long one.
+    pub stretch_long: u64,
+}
+
+impl Powers {
+    const fn new(base: u64, lengths: [u32; 4]) -> Self {
+        let [short, long, stretch_short, stretch_long] = lengths;
+        Self {
+            base,
+            short: base.wrapping_pow(short),
+            long: base.wrapping_pow(long),
+            stretch_short: base.wrapping_pow(stretch_short),
+            stretch_long: base.wrapping_pow(stretch_long),
+        }
+    }
+}
+
+/// The published hashes of words with spaces between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfWords;
+
+impl Shingling for OfWords {
+    const SHORT: usize = SHORT;
+    const LONG: usize = LONG;
+    const STRETCH_SHORT: usize = 20;
+    const STRETCH_LONG: usize = 36;
+
+    #[inline]
+    fn powers(&self) -> &Powers {
+        const POWERS: Powers = Powers::new(0x9e37_79b9_7f4a_7c15, [5, 9, 20, 36]);
+        &POWERS
+    }
+
+    #[inline]
+    fn finish(&self, polynomial: u64) -> u64 {
+        mix_64(polynomial)
+    }
+}
+
+/// The keyed hashes of letters.
+#[derive(Clone, Copy)]
+pub struct OfLetters {
+    powers: Powers,
+    first: u64,
+    second: u64,
+}
+
+impl OfLetters {
+    /// The hashes with this odd base and this key of `SipHash`.
+    #[must_use]
+    pub const fn new(base: u64, first: u64, second: u64) -> Self {
+        Self {
+            powers: Powers::new(base, [4, 7, 20, 28]),
+            first,
+            second,
+        }
+    }
+}
+
+/// Shows nothing of the key.
+impl fmt::Debug for OfLetters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OfLetters").finish_non_exhaustive()
+    }
+}
+
+impl Shingling for OfLetters {
+    const SHORT: usize = 4;
+    const LONG: usize = 7;
+    const STRETCH_SHORT: usize = 20;
+    const STRETCH_LONG: usize = 28;
+
+    #[inline]
+    fn powers(&self) -> &Powers {
+        &self.powers
+    }
+
+    #[inline]
+    fn finish(&self, polynomial: u64) -> u64 {
+        siphash_13(polynomial, self.first, self.second)
+    }
+}
 
 /// The length of all shingles of a text that declares this language (BCP 47): 5 or 9, or 0 if it declares none.
 ///
@@ -76,50 +189,128 @@ impl<A: Reader, B: Reader> Reader for (&mut A, &mut B) {
     }
 }
 
-/// Reads a text and hashes all its shingles, in one pass and without a copy of it.
-///
-/// Runs of other than word characters are one space, none at the ends. A shingle begins at each character where it
-/// fits; where none fits, the text is one.
-pub fn read(text: &[char], declared: usize, reader: &mut impl Reader) {
-    let mut window = Window::default();
-    let mut is_any = false;
-    let mut push = |character, is_cjk| {
-        reader.character(character, is_cjk);
-        let is_short = if declared == 0 { is_cjk } else { declared == SHORT };
-        window.push(character, is_short, &mut |hash| {
-            is_any = true;
-            reader.shingle(hash);
-        });
-    };
-    let mut is_apart = false;
-    let mut is_begun = false;
-    for &character in text {
-        if !is_word(character) {
-            is_apart = true;
-            continue;
-        }
-        let is_cjk = character >= CJK_FROM;
-        if is_apart && is_begun {
-            // A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
-            push(' ', is_cjk);
-        }
-        push(character, is_cjk);
-        is_apart = false;
-        is_begun = true;
+/// A text that is read for its shingles.
+pub trait Shingled {
+    /// How it is cut and hashed.
+    type Shingling: Shingling;
+    /// Whether its sketch says which bins are empty.
+    const MARKED: bool;
+
+    /// How it is cut and hashed.
+    fn shingling(&self) -> Self::Shingling;
+
+    /// Reads the text and hashes all its shingles, in one pass and without a copy of it.
+    ///
+    /// A shingle begins at each character where it fits; where none fits, the text is one.
+    fn read(&self, reader: &mut impl Reader);
+}
+
+/// A normalised text of which words count: runs of other than word characters are one space, none at the ends.
+#[derive(Clone, Copy, Debug)]
+pub struct TextOfWords<'a> {
+    /// The text.
+    pub text: &'a [char],
+    /// The length of its shingles by its language, see [`declared_shingle`]; with 0 the script of its first character
+    /// decides on the length of each.
+    pub declared: usize,
+}
+
+/// A sequence of letters, which all count.
+#[derive(Clone, Copy, Debug)]
+pub struct TextOfLetters<'a> {
+    /// The letters.
+    pub letters: &'a [char],
+    /// How they are cut and hashed.
+    pub shingling: OfLetters,
+}
+
+impl Shingled for TextOfWords<'_> {
+    type Shingling = OfWords;
+    const MARKED: bool = false;
+
+    fn shingling(&self) -> OfWords {
+        OfWords
     }
-    if !is_any && window.length > 0 {
-        reader.shingle(window.whole());
+
+    fn read(&self, reader: &mut impl Reader) {
+        let mut window = Window::new(OfWords);
+        let mut is_any = false;
+        let mut push = |character, is_cjk| {
+            reader.character(character, is_cjk);
+            let is_short = if self.declared == 0 { is_cjk } else { self.declared == SHORT };
+            window.push(character, is_short, &mut |polynomial| {
+                is_any = true;
+                reader.shingle(OfWords.finish(polynomial));
+            });
+        };
+        let mut is_apart = false;
+        let mut is_begun = false;
+        for &character in self.text {
+            if !is_word(character) {
+                is_apart = true;
+                continue;
+            }
+            let is_cjk = character >= CJK_FROM;
+            if is_apart && is_begun {
+                // A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
+                push(' ', is_cjk);
+            }
+            push(character, is_cjk);
+            is_apart = false;
+            is_begun = true;
+        }
+        if !is_any && window.length > 0 {
+            reader.shingle(OfWords.finish(window.whole()));
+        }
+    }
+}
+
+impl Shingled for TextOfLetters<'_> {
+    type Shingling = OfLetters;
+    const MARKED: bool = true;
+
+    fn shingling(&self) -> OfLetters {
+        self.shingling
+    }
+
+    fn read(&self, reader: &mut impl Reader) {
+        let mut window = Window::new(self.shingling);
+        let mut is_any = false;
+        // A letter ends two shingles at most.
+        let mut polynomials = Vec::with_capacity(TOGETHER + 1);
+        for &letter in self.letters {
+            let is_cjk = letter >= CJK_FROM;
+            reader.character(letter, is_cjk);
+            window.push(letter, is_cjk, &mut |polynomial| polynomials.push(polynomial));
+            if polynomials.len() >= TOGETHER {
+                is_any = true;
+                hash_together(&mut polynomials, self.shingling, reader);
+            }
+        }
+        if !is_any && polynomials.is_empty() && window.length > 0 {
+            polynomials.push(window.whole());
+        }
+        hash_together(&mut polynomials, self.shingling, reader);
+    }
+}
+
+/// Hashes polynomials, and empties them.
+fn hash_together(polynomials: &mut Vec<u64>, shingling: OfLetters, reader: &mut impl Reader) {
+    for value in polynomials.iter_mut() {
+        *value = shingling.finish(*value);
+    }
+    for hash in polynomials.drain(..) {
+        reader.shingle(hash);
     }
 }
 
 /// What must be known of the characters so far to hash the shingles that end with the next one.
 ///
-/// The hash of characters is the polynomial h = h × base + code point, so that a shingle's is what is left of the hash
-/// of all characters without that of those before it.
-#[derive(Default)]
-struct Window {
+/// A shingle's polynomial is what is left of that of all characters without that of those before it.
+struct Window<S> {
+    shingling: S,
     length: usize,
-    /// The hash of all characters.
+    /// The polynomial of all characters.
     all: u64,
     /// What `all` was after each of the last characters, by their number modulo 16.
     before: [u64; REMEMBERED],
@@ -129,38 +320,49 @@ struct Window {
     long_begins: u16,
 }
 
-impl Window {
+impl<S: Shingling> Window<S> {
+    const fn new(shingling: S) -> Self {
+        Self {
+            shingling,
+            length: 0,
+            all: 0,
+            before: [0; REMEMBERED],
+            short_begins: 0,
+            long_begins: 0,
+        }
+    }
+
+    /// Takes the next character; `found` gets the polynomial of each shingle that ends with it, plus its length.
     #[inline]
     fn push(&mut self, character: char, is_short: bool, found: &mut impl FnMut(u64)) {
+        let powers = *self.shingling.powers();
         self.length += 1;
         self.all = self
             .all
-            .wrapping_mul(BASE)
+            .wrapping_mul(powers.base)
             .wrapping_add(u64::from(u32::from(character)));
         self.before[self.length % REMEMBERED] = self.all;
         self.short_begins = self.short_begins << 1 | u16::from(is_short);
         self.long_begins = self.long_begins << 1 | u16::from(!is_short);
-        if self.short_begins >> (SHORT - 1) & 1 == 1 {
-            found(self.last(SHORT, BASE_TO_SHORT));
+        if self.short_begins >> (S::SHORT - 1) & 1 == 1 {
+            found(self.last(S::SHORT, powers.short));
         }
-        if self.long_begins >> (LONG - 1) & 1 == 1 {
-            found(self.last(LONG, BASE_TO_LONG));
+        if self.long_begins >> (S::LONG - 1) & 1 == 1 {
+            found(self.last(S::LONG, powers.long));
         }
     }
 
-    /// The hash of the shingle of the last characters.
+    /// The polynomial of the last characters, plus their number.
     #[inline]
     fn last(&self, characters: usize, base_to_them: u64) -> u64 {
         let before = self.before[self.length.wrapping_sub(characters) % REMEMBERED];
-        mix_64(
-            self.all
-                .wrapping_sub(before.wrapping_mul(base_to_them))
-                .wrapping_add(characters as u64),
-        )
+        self.all
+            .wrapping_sub(before.wrapping_mul(base_to_them))
+            .wrapping_add(characters as u64)
     }
 
-    /// The hash of all characters as one shingle.
-    fn whole(&self) -> u64 {
-        mix_64(self.all.wrapping_add(self.length as u64))
+    /// The same of all characters as one shingle.
+    const fn whole(&self) -> u64 {
+        self.all.wrapping_add(self.length as u64)
     }
 }

@@ -11,6 +11,11 @@ fn letters(text: &str) -> Vec<char> {
     text.chars().collect()
 }
 
+fn of_words(text: &str, declared: usize, layout: &Layout) -> Sketch {
+    let text = &letters(text);
+    sketch(&TextOfWords { text, declared }, layout, &mut ())
+}
+
 /// The shingles by the definition, without a window.
 fn shingles(text: &str, declared: usize) -> Vec<Vec<char>> {
     let spaced: String = text.chars().map(|c| if is_word(c) { c } else { ' ' }).collect();
@@ -113,7 +118,7 @@ fn sketches_equal_the_reference() {
             let layout = Layout::new(bands, band_minima).expect("it fits");
             let expected = reference(&minima_of(&text, declared), &donors, bands, band_minima);
             assert_eq!(
-                sketch(&letters(&text), declared, &layout, &mut ()),
+                of_words(&text, declared, &layout),
                 expected,
                 "{text:?} {declared}"
             );
@@ -133,12 +138,12 @@ fn a_text_in_which_no_shingle_fits_is_one() {
         ("a中文字四五六七", LONG, 1),
     ] {
         assert_eq!(
-            sketch(&letters(text), declared, &layout, &mut ()).filled_bins,
+            of_words(text, declared, &layout).filled_bins,
             filled,
             "{text}"
         );
     }
-    assert_eq!(sketch(&letters("!"), 0, &layout, &mut ()).bytes, vec![0; 256]);
+    assert_eq!(of_words("!", 0, &layout).bytes, vec![0; 256]);
 }
 
 #[test]

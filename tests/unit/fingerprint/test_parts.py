@@ -17,14 +17,13 @@ from consumer.fingerprint.parts import (
     NEIGHBOURS,
     SAMPLE_MAX,
     SAMPLED_ONE_IN,
-    STRETCH_CJK,
-    STRETCH_OTHER,
     parts_batch,
     shares,
     shares_of_many,
     unpacked_anchors,
     unpacked_sample,
 )
+from consumer.fingerprint.shingles import STRETCH_CJK, STRETCH_OTHER
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from typing_extensions import override
 
-from consumer.fingerprint import TextKind
+from consumer.fingerprint import TextKind, sketch_similarity
 from consumer.judge.candidates import Candidates
 from consumer.judge.detector import Detector
 from consumer.judge.near_misses import NearMisses
@@ -76,7 +76,9 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
     """The least similarity is one; what is below goes, with its similarity."""
     sketches = [agreeing(256 - 2 * number) for number in range(MANY + 50)]
     store, references = stored(sketches)
-    found = without_unlike(store, [probe()], [Candidates(references[::-1], 66, truncated=True)], LEAST)
+    found = without_unlike(
+        store, [probe()], [Candidates(references[::-1], 66, truncated=True)], LEAST, sketch_similarity
+    )
     (left,) = found.candidates
     kept = references[: len(left.references)]
     assert left == Candidates(kept[::-1], 66, truncated=True)
@@ -85,7 +87,7 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
     assert len(found.similarities) == len(references) - len(kept)
     assert max(found.similarities) < LEAST
     at_the_edge = without_unlike(
-        store, [probe()], [Candidates(references, 66, truncated=False)], max(found.similarities)
+        store, [probe()], [Candidates(references, 66, truncated=False)], max(found.similarities), sketch_similarity
     )
     assert len(at_the_edge.candidates[0].references) == len(kept) + 1
 
@@ -94,9 +96,9 @@ def test_few_are_not_asked_for() -> None:
     """They are read at once; of two articles only the one with many is filtered."""
     store, references = stored([agreeing(0)] * (MANY + 1))
     few, many = Candidates(references[:MANY], MANY, truncated=False), Candidates(references, MANY + 1, truncated=False)
-    found = without_unlike(store, [probe(), probe()], [few, many], LEAST)
+    found = without_unlike(store, [probe(), probe()], [few, many], LEAST, sketch_similarity)
     assert found.candidates == [few, many._replace(references=())]
-    assert without_unlike(store, [probe()], [few], LEAST) == ([few], 0, ())
+    assert without_unlike(store, [probe()], [few], LEAST, sketch_similarity) == ([few], 0, ())
 
 
 @pytest.mark.parametrize("kind", [TextKind.SHORT, TextKind.EMPTY])
@@ -104,7 +106,7 @@ def test_an_article_that_its_sketch_does_not_decide_about_keeps_all(kind: TextKi
     """Short texts are compared by their words."""
     store, references = stored([agreeing(0)] * (MANY + 1))
     every = [Candidates(references, len(references), truncated=False)]
-    assert without_unlike(store, [probe(kind)], every, LEAST) == (every, 0, ())
+    assert without_unlike(store, [probe(kind)], every, LEAST, sketch_similarity) == (every, 0, ())
 
 
 def test_what_has_no_sketch_to_compare_stays() -> None:
@@ -112,7 +114,7 @@ def test_what_has_no_sketch_to_compare_stays() -> None:
     store, references = stored([agreeing(0)] * MANY + [b"", b"short"])
     missing = b"\0" * len(references[0])
     every = [Candidates((*references, missing), MANY + 3, truncated=False)]
-    (left,) = without_unlike(store, [probe()], every, LEAST).candidates
+    (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
     assert left.references == (*references[MANY:], missing)
 
 

@@ -1,0 +1,44 @@
+"""The forms of texts that a scheme computes from: one for each of its uses."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from consumer.fingerprint.equality import equality_forms
+from consumer.fingerprint.letters import letters_of
+from consumer.fingerprint.lexicon import Lexicon
+from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.scheme import Scheme
+
+
+class Forms(NamedTuple):
+    """Forms of n texts. In schemes that know no others all are the normalised text.
+
+    ``written``: normalised, for references. ``words``: what is split into words. ``text``: what facts and evidence are
+    of; a text is empty where this is. ``compared``: what text digests are of. ``shingled``: what shingles are of.
+    """
+
+    written: list[str]
+    words: list[str]
+    text: list[str]
+    compared: list[str]
+    shingled: list[str]
+
+
+def forms_of(texts: Sequence[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
+    """Return the forms of raw texts."""
+    written = [normalise(text) for text in texts]
+    definition = scheme.definition
+    if definition.compares_letters:
+        return _letters(texts, written, scheme, lexicon)
+    compared = lexicon.chinese().fold(written) if definition.every_script else written
+    reading = definition.reading.form
+    words = compared if reading is normalise else [reading(text) for text in texts]
+    return Forms(written, words, compared, compared, compared)
+
+
+def _letters(texts: Sequence[str], written: list[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
+    letters, chinese = lexicon.letters(), lexicon.chinese()
+    equality = equality_forms(texts, written, letters, chinese)
+    decorations = lexicon.decorations() if scheme.decorations else None
+    shingled = letters_of(texts, written, letters, chinese, decorations)
+    return Forms(written, equality.read, equality.read, equality.compared, shingled)

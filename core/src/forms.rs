@@ -1,0 +1,76 @@
+//! The forms of a text that a scheme computes from: one for each of its uses.
+
+use crate::normalise::{as_written, normalise};
+use crate::scheme::{Definition, Parameters, Reading};
+use crate::simplified;
+use crate::unicode::is_word;
+
+/// The forms of a text. In schemes that know no others all are the normalised text, which is here once.
+#[derive(Debug)]
+pub struct Forms {
+    written: Vec<char>,
+    words: Option<Vec<char>>,
+    text: Option<Vec<char>>,
+    compared: Option<Vec<char>>,
+    shingled: Option<Vec<char>>,
+}
+
+impl Forms {
+    /// The forms of a text without surrogates.
+    #[must_use]
+    pub fn of(text: &str, definition: &Definition, parameters: &Parameters) -> Self {
+        let written = normalise(text);
+        if definition.compares_letters() {
+            return Self::of_letters(text, written, parameters);
+        }
+        Self {
+            text: definition.every_script().then(|| simplified::fold(&written)).flatten(),
+            words: (definition.reading == Reading::AsWritten).then(|| as_written(text)),
+            written,
+            compared: None,
+            shingled: None,
+        }
+    }
+
+    fn of_letters(_text: &str, written: Vec<char>, _parameters: &Parameters) -> Self {
+        let text = simplified::fold(&written);
+        let letters = text.as_ref().unwrap_or(&written).iter().copied();
+        Self {
+            shingled: Some(letters.filter(|&letter| is_word(letter) && letter != '_').collect()),
+            text,
+            written,
+            words: None,
+            compared: None,
+        }
+    }
+
+    /// The normalised text, for references.
+    #[must_use]
+    pub fn written(&self) -> &[char] {
+        &self.written
+    }
+
+    /// What is split into words.
+    #[must_use]
+    pub fn words(&self) -> &[char] {
+        self.words.as_deref().unwrap_or_else(|| self.text())
+    }
+
+    /// What facts and evidence are of; a text is empty where this is.
+    #[must_use]
+    pub fn text(&self) -> &[char] {
+        self.text.as_deref().unwrap_or(&self.written)
+    }
+
+    /// What the text digest is of, `None` where it is the normalised text.
+    #[must_use]
+    pub fn compared(&self) -> Option<&[char]> {
+        self.compared.as_deref().or(self.text.as_deref())
+    }
+
+    /// What shingles are of.
+    #[must_use]
+    pub fn shingled(&self) -> &[char] {
+        self.shingled.as_deref().unwrap_or_else(|| self.text())
+    }
+}
