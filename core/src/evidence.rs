@@ -171,7 +171,10 @@ mod tests {
             (8, 5, "a", Kind::Long, Kind::Long),
         ] {
             assert_eq!(Kind::by_keywords(keywords, 7), before);
-            assert_eq!(Kind::in_every_script(keywords, 7, bins, &letters(text), SHINGLED_BINS_MIN), now);
+            assert_eq!(
+                Kind::in_every_script(keywords, 7, bins, &letters(text), SHINGLED_BINS_MIN),
+                now
+            );
         }
     }
 

@@ -1,9 +1,10 @@
 //! The forms of a text that a scheme computes from: one for each of its uses.
 
+use std::borrow::Cow;
+
 use crate::normalise::{as_written, normalise};
 use crate::scheme::{Definition, Parameters, Reading};
-use crate::simplified;
-use crate::unicode::is_word;
+use crate::{equality, letters, simplified};
 
 /// The forms of a text. In schemes that know no others all are the normalised text, which is here once.
 #[derive(Debug)]
@@ -32,15 +33,19 @@ impl Forms {
         }
     }
 
-    fn of_letters(_text: &str, written: Vec<char>, _parameters: &Parameters) -> Self {
-        let text = simplified::fold(&written);
-        let letters = text.as_ref().unwrap_or(&written).iter().copied();
+    fn of_letters(text: &str, written: Vec<char>, parameters: &Parameters) -> Self {
+        let shingled = letters::letters(text, &written, parameters.decorations);
+        let equality::Forms { read, compact } = equality::forms(text, &written);
+        let read = match read {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(read) => Some(read),
+        };
         Self {
-            shingled: Some(letters.filter(|&letter| is_word(letter) && letter != '_').collect()),
-            text,
+            shingled: Some(shingled),
+            compared: compact,
+            text: read,
             written,
             words: None,
-            compared: None,
         }
     }
 

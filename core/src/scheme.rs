@@ -69,6 +69,7 @@ impl Definition {
 
 /// A scheme's parameters: those of `consumer.fingerprint.Scheme`, and what of the results is wanted.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a choice of its own
 pub struct Parameters {
     /// How many of the heaviest keywords count; `None` for all.
     pub keywords_max: Option<usize>,

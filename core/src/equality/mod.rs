@@ -14,7 +14,8 @@ use crate::simplified;
 pub struct Forms<'a> {
     /// What is split into words and searched for facts.
     pub read: Cow<'a, [char]>,
-    compact: Option<Vec<char>>,
+    /// The same without separators between letters, `None` where there are none.
+    pub compact: Option<Vec<char>>,
 }
 
 impl Forms<'_> {

@@ -26,6 +26,7 @@ struct Vocabulary {
 
 /// The parameters of a scheme, and what of the results is wanted.
 #[derive(FromPyObject)]
+#[allow(clippy::struct_excessive_bools)] // each is a choice of its own
 struct Wanted {
     keywords_max: Option<usize>,
     short_keywords_max: usize,

@@ -237,7 +237,11 @@ impl Shingled for TextOfWords<'_> {
         let mut is_any = false;
         let mut push = |character, is_cjk| {
             reader.character(character, is_cjk);
-            let is_short = if self.declared == 0 { is_cjk } else { self.declared == SHORT };
+            let is_short = if self.declared == 0 {
+                is_cjk
+            } else {
+                self.declared == SHORT
+            };
             window.push(character, is_short, &mut |polynomial| {
                 is_any = true;
                 reader.shingle(OfWords.finish(polynomial));

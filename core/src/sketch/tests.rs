@@ -117,11 +117,7 @@ fn sketches_equal_the_reference() {
         for (declared, (bands, band_minima)) in [(0, (4, 3)), (0, (0, 1)), (SHORT, (16, 12)), (LONG, (8, 5))] {
             let layout = Layout::new(bands, band_minima).expect("it fits");
             let expected = reference(&minima_of(&text, declared), &donors, bands, band_minima);
-            assert_eq!(
-                of_words(&text, declared, &layout),
-                expected,
-                "{text:?} {declared}"
-            );
+            assert_eq!(of_words(&text, declared, &layout), expected, "{text:?} {declared}");
         }
     }
 }
@@ -137,11 +133,7 @@ fn a_text_in_which_no_shingle_fits_is_one() {
         ("中文字四", SHORT, 1),
         ("a中文字四五六七", LONG, 1),
     ] {
-        assert_eq!(
-            of_words(text, declared, &layout).filled_bins,
-            filled,
-            "{text}"
-        );
+        assert_eq!(of_words(text, declared, &layout).filled_bins, filled, "{text}");
     }
     assert_eq!(of_words("!", 0, &layout).bytes, vec![0; 256]);
 }
