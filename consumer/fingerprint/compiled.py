@@ -132,7 +132,10 @@ def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
         return "dupwatch-core was built with another version of jieba: build it again"
     if scheme.definition.every_script and lexicon.chinese().digest != core.CHINESE_DIGEST:
         return "dupwatch-core was built with other tables of Chinese characters: build it again"
-    if scheme.definition.compares_letters and _letter_digests(lexicon) != (core.LETTERS_DIGEST, core.DECORATIONS_DIGEST):
+    if scheme.definition.compares_letters and _letter_digests(lexicon) != (
+        core.LETTERS_DIGEST,
+        core.DECORATIONS_DIGEST,
+    ):
         return "dupwatch-core was built with other tables of letters: build it again"
     return None
 

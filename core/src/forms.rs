@@ -36,9 +36,10 @@ impl Forms {
     fn of_letters(text: &str, written: Vec<char>, parameters: &Parameters) -> Self {
         let shingled = letters::letters(text, &written, parameters.decorations);
         let equality::Forms { read, compact } = equality::forms(text, &written);
+        // Most texts stay as they are: to see that takes less than a second digest.
         let read = match read {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(read) => Some(read),
+            Cow::Owned(read) if read != written => Some(read),
+            _ => None,
         };
         Self {
             shingled: Some(shingled),

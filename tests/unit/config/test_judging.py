@@ -31,6 +31,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "scheme.name": {"fingerprint": {"scheme": "md5-64/1"}},
     "scheme.keywords_max": {"fingerprint": {"keywords_max": 20}},
     "scheme.short_keywords_max": {"fingerprint": {"short_keywords_max": 5}},
+    "scheme.decorations": {"fingerprint": {"scheme": "jieba-tfidf/3", "decorations": False}},
     "scheme.facts": {"rules": {"wire": {"facts_shared_min": 0.5}}},
     "scheme.sketch.bands": {"fingerprint": {"bands": 8}},
     "scheme.sketch.band_minima": {"fingerprint": {"band_minima": 2}},

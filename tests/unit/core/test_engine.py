@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, SketchLayout
+from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, Secret, SketchLayout
 from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
@@ -24,6 +25,7 @@ SCHEMES = (
     Scheme("jieba-tfidf/1", keywords_max=5, short_keywords_max=2),
     Scheme("jieba-tfidf/2", keywords_max=1, facts=True, sketch=SketchLayout(bands=9, band_minima=5)),
     Scheme("jieba-tfidf/2", sketch=SketchLayout(bands=0)),
+    Scheme("jieba-tfidf/3", keywords_max=4, decorations=False, sketch=SketchLayout(bands=9, band_minima=5)),
 )
 
 
@@ -43,7 +45,7 @@ def test_equal_on_written_texts(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("part", EVERY_PART)
-@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "multiply-xor-utf16-128/1"])
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3", "multiply-xor-utf16-128/1"])
 def test_equal_on_the_development_feed(name: str, part: int) -> None:
     """Real articles, with the languages that they declare."""
     articles = dev_part(part)
@@ -58,7 +60,7 @@ def test_equal_on_generated_texts(texts: list[tuple[str, str]], scheme: Scheme) 
     assert_same(scheme, [text for text, _ in texts], [language for _, language in texts])
 
 
-@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2"])
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3"])
 def test_equal_on_many_random_texts(name: str) -> None:
     """Thousands of texts, put together from the pieces at random and from all of Unicode."""
     rng = random.Random(19)
@@ -86,7 +88,7 @@ def test_equal_on_many_random_texts(name: str) -> None:
 )
 def test_equal_on_hostile_texts(text: str) -> None:
     """Texts of the greatest length, of one kind."""
-    for name in ("jieba-tfidf/1", "jieba-tfidf/2"):
+    for name in ("jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3"):
         assert_same(Scheme(name, facts=True), [text, "后面还有一篇。"])
 
 
@@ -101,7 +103,7 @@ def test_equal_with_all_keywords_and_without_sketches_and_parts(lexicon: Lexicon
         assert_equal(ours.fingerprint(texts), theirs.fingerprint(texts))
 
 
-@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jenkins-64/1"])
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3", "jenkins-64/1"])
 def test_equal_with_own_words(tmp_path: Path, name: str) -> None:
     """The user's dictionary, stop words and table of frequencies."""
     own = {
@@ -117,6 +119,22 @@ def test_equal_with_own_words(tmp_path: Path, name: str) -> None:
         scheme = Scheme(name, facts=True)
         compiled = CompiledFingerprinter(scheme, lexicon).fingerprint(texts)
         assert_equal(compiled, Fingerprinter(scheme, lexicon).fingerprint(texts))
+
+
+@pytest.mark.parametrize("name", ["jieba-tfidf/2", "jieba-tfidf/3"])
+def test_the_secret_is_that_of_both_engines(name: str, lexicon: Lexicon) -> None:
+    """Both key shingles with it where the scheme does, and anchors and samples too; fingerprints stay."""
+    scheme, texts = Scheme(name), [*written(), "", "short", "！？"]
+    published = Fingerprinter(scheme, lexicon, parts=True).fingerprint(texts)
+    secret = Secret(bytes(range(32)))
+    found = Fingerprinter(scheme, lexicon, parts=True, secret=secret).fingerprint(texts)
+    assert_equal(CompiledFingerprinter(scheme, lexicon, parts=True, secret=secret).fingerprint(texts), found)
+    np.testing.assert_array_equal(found.codes, published.codes)
+    for field in ("sketches", "one_bits", "bands"):
+        is_same = (getattr(found, field) == getattr(published, field)).reshape(len(texts), -1).all(axis=1)
+        assert is_same.all() if name == "jieba-tfidf/2" else not is_same[: len(written())].any(), field
+    assert (found.samples == published.samples) is (name == "jieba-tfidf/2")
+    assert (found.anchors == published.anchors) is (name == "jieba-tfidf/2")
 
 
 def test_threads_share_an_engine() -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import dupwatch_core as core
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.fingerprint import SCHEME_NAMES, simhash
 from consumer.fingerprint.definitions import DEFINITIONS
+from consumer.fingerprint.hashing import siphash_13
 from tests.dev_feed import dev_articles
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "fingerprint"
@@ -95,4 +97,13 @@ def test_sha1_has_the_value_of_its_standard() -> None:
 def test_unknown_schemes_have_no_hash() -> None:
     """They are refused."""
     with pytest.raises(ValueError, match="unknown scheme"):
-        core.hash_word("jieba-tfidf/3", "word")
+        core.hash_word("jieba-tfidf/4", "word")
+
+
+def test_siphash_is_pythons() -> None:
+    """Of any value, with any key."""
+    rng = np.random.default_rng(4)
+    values = rng.integers(0, 2**64, 300, dtype=np.uint64)
+    for first, second in [(0, 0), (2**64 - 1, 1), *rng.integers(0, 2**64, (5, 2), dtype=np.uint64).tolist()]:
+        expected = siphash_13(values, first, second).tolist()
+        assert [core.siphash(value, first, second) for value in values.tolist()] == expected

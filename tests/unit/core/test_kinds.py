@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.fingerprint.features import Features
-from consumer.fingerprint.kinds import kinds_by_keywords, kinds_in_every_script, runs
+from consumer.fingerprint.kinds import (
+    LETTERS_BINS_MIN,
+    SHINGLED_BINS_MIN,
+    kinds_by_keywords,
+    kinds_in_every_script,
+    runs,
+)
 from consumer.fingerprint.normalise import normalise
 from tests.dev_feed import EVERY_PART, dev_part
 
@@ -100,9 +106,12 @@ def test_runs_of_as_many_words_as_fit() -> None:
 
 def test_kinds_are_pythons() -> None:
     """Below, at and above every limit."""
-    for keywords, short_max, bins, text in product((0, 1, 6, 7, 8, 9), (0, 7), (0, 95, 96, 256), ("", "a", "😀")):
+    for keywords, short_max, bins, text in product(
+        (0, 1, 6, 7, 8, 9), (0, 7), (0, 63, 64, 95, 96, 256), ("", "a", "😀")
+    ):
         distinct = np.array([keywords])
         by_keywords = kinds_by_keywords(distinct, short_max)[0]
-        assert core.kind(keywords, short_max, bins, text, every_script=False) == by_keywords
-        in_every_script = kinds_in_every_script(distinct, short_max, np.array([bins]), [text])[0]
-        assert core.kind(keywords, short_max, bins, text, every_script=True) == in_every_script
+        assert core.kind(keywords, short_max, bins, text, bins_min=None) == by_keywords
+        for bins_min in (SHINGLED_BINS_MIN, LETTERS_BINS_MIN):
+            expected = kinds_in_every_script(distinct, short_max, np.array([bins]), [text], bins_min)[0]
+            assert core.kind(keywords, short_max, bins, text, bins_min=bins_min) == expected

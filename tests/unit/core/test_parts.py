@@ -11,6 +11,8 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.parts import ANCHORS_POSTED, SAMPLE_MAX, parts_batch
+from consumer.fingerprint.secret import Secret
+from consumer.fingerprint.shingles import of_letters
 from tests.dev_feed import EVERY_PART, dev_part
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "x")
@@ -92,3 +94,13 @@ def test_the_longest_texts(text: str, language: str) -> None:
     assert time.thread_time() - began_s < 0.2
     assert len(anchors) <= 8 * ANCHORS_POSTED
     assert len(sample) <= 4 * SAMPLE_MAX
+
+
+@settings(max_examples=200, deadline=None)
+@given(some.lists(TEXTS, min_size=1, max_size=4), some.binary(min_size=32, max_size=32))
+def test_parts_of_letters_are_pythons(texts: list[str], secret: bytes) -> None:
+    """With any secret; all characters count."""
+    key = Secret(secret).hash_key
+    expected = parts_batch(texts, None, of_letters(key))
+    for number, text in enumerate(texts):
+        assert core.parts_letters(text, tuple(key)) == (expected.anchors[number], expected.samples[number]), text

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.fingerprint.normalise import normalise
-from consumer.fingerprint.shingles import declared_shingle
+from consumer.fingerprint.secret import Secret
+from consumer.fingerprint.shingles import declared_shingle, of_letters
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch
 from tests.dev_feed import EVERY_PART, dev_part
 
@@ -164,3 +165,17 @@ def test_layouts_that_do_not_fit_are_refused(bands: int, band_minima: int) -> No
         core.sketch("text", "", bands, band_minima)
     with pytest.raises(ValueError, match="bands"):
         SketchLayout(bands=bands, band_minima=band_minima)
+
+
+@settings(max_examples=200)
+@given(some.lists(TEXTS, min_size=1, max_size=4), some.sampled_from(LAYOUTS), some.binary(min_size=32, max_size=32))
+def test_sketches_of_letters_are_pythons(texts: list[str], layout: SketchLayout, secret: bytes) -> None:
+    """With any secret; all characters count."""
+    key = Secret(secret).hash_key
+    expected = sketch_batch(texts, layout, None, of_letters(key), marked=True)
+    for number, text in enumerate(texts):
+        sketch, one_bits, bands, filled = core.sketch_letters(text, tuple(key), layout.bands, layout.band_minima)
+        assert sketch == expected.sketches[number].tobytes(), text
+        assert one_bits == int(expected.one_bits[number]), text
+        assert bands == expected.bands[number].tolist(), text
+        assert filled == int(expected.filled_bins[number]), text

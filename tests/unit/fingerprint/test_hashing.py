@@ -1,9 +1,14 @@
-"""FNV-1a and the finalizer."""
+"""FNV-1a, the finalizer, and SipHash."""
+
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from consumer.fingerprint.hashing import fnv1a_64, mix_64
+from consumer.fingerprint.hashing import fnv1a_64, mix_64, siphash_13
+from tests.fixtures.fingerprint import keyed
 
 
 @pytest.mark.parametrize(
@@ -38,3 +43,35 @@ def test_mixing_spreads_single_ideographs() -> None:
     raw = np.array([fnv1a_64(chr(code).encode()) for code in range(0x4E00, 0x9FA6)], dtype=np.uint64)
     assert len(np.unique(raw >> np.uint64(48))) < 1000
     assert len(np.unique(mix_64(raw) >> np.uint64(48))) > 17_000
+
+
+def test_siphash_has_the_published_values() -> None:
+    """Of the bytes 00 to 07, with the key 00 to 0f and with one of zeros."""
+    value = np.array([0x0706050403020100], dtype=np.uint64)
+    assert siphash_13(value, 0x0706050403020100, 0x0F0E0D0C0B0A0908).tolist() == [0x369095118D299A8E]
+    assert siphash_13(value, 0, 0).tolist() == [0xEAD411E67EBE2EEA]
+
+
+def test_siphash_is_that_of_the_definition() -> None:
+    """More values than are hashed at a time, with any key; each is hashed as if it were alone."""
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 2**64, 10_000, dtype=np.uint64)
+    before = values.copy()
+    first, second = (int(half) for half in rng.integers(0, 2**64, 2, dtype=np.uint64))
+    hashed = siphash_13(values, first, second)
+    assert (values == before).all()
+    for place in (*range(60), *range(4_066, 4_126), 9_999):
+        expected = keyed.siphash_13(int(values[place]).to_bytes(8, "little"), first, second)
+        assert int(hashed[place]) == expected
+    assert len(siphash_13(values[:0], 0, 0)) == 0
+
+
+@pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="this Python hashes in another way")
+def test_siphash_is_pythons() -> None:
+    """Python itself hashes bytes with SipHash-1-3; without randomness its key is zeros."""
+    values = np.arange(40, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    program = f"print([hash(value.to_bytes(8, 'little')) for value in {values.tolist()}])"
+    answer = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONHASHSEED": "0"}, capture_output=True, text=True, check=True
+    )
+    assert siphash_13(values, 0, 0).view(np.int64).tolist() == json.loads(answer.stdout)

@@ -23,9 +23,19 @@ from consumer.fingerprint.parts import (
     unpacked_anchors,
     unpacked_sample,
 )
-from consumer.fingerprint.shingles import STRETCH_CJK, STRETCH_OTHER
+from consumer.fingerprint.secret import Secret
+from consumer.fingerprint.shingles import (
+    LETTERS_SHINGLE_CJK,
+    LETTERS_SHINGLE_OTHER,
+    LETTERS_STRETCH_CJK,
+    LETTERS_STRETCH_OTHER,
+    STRETCH_CJK,
+    STRETCH_OTHER,
+    of_letters,
+)
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
+from tests.fixtures.fingerprint import keyed
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -67,7 +77,10 @@ def _hashes(words: str, cjk: int, other: int) -> dict[int, int]:
 
 def _anchors(text: str) -> list[int]:
     """The anchors by their definition."""
-    stretches = _hashes(_spaced(text), STRETCH_CJK, STRETCH_OTHER)
+    return _chosen(_hashes(_spaced(text), STRETCH_CJK, STRETCH_OTHER))
+
+
+def _chosen(stretches: dict[int, int]) -> list[int]:
     end = max(stretches, default=-1) + 1
     candidates = {}
     for place, own in stretches.items():
@@ -86,7 +99,10 @@ def _sample(text: str, language: str = "") -> list[int]:
     """The sample by its definition."""
     words = _spaced(text)
     lengths = {"": (5, 9), "zh": (5, 5), "en": (9, 9)}[language]
-    shingles = set(_hashes(words, *lengths).values()) or ({_hash(words)} if words else set())
+    return _sampled(set(_hashes(words, *lengths).values()) or ({_hash(words)} if words else set()))
+
+
+def _sampled(shingles: set[int]) -> list[int]:
     return sorted({_mix(value) >> 32 for value in shingles if value % SAMPLED_ONE_IN == 0})[:SAMPLE_MAX]
 
 
@@ -414,3 +430,25 @@ def test_halves_in_the_development_feed_share_an_anchor() -> None:
     missed = sum(not set(posted) & set(half[:ANCHORS_LOOKED_UP]) for posted, half in zip(whole, alone, strict=True))
     assert len(bodies) > 250
     assert missed <= 2
+
+
+@pytest.mark.parametrize("chunk", [None, 100])
+def test_parts_of_letters_equal_the_reference(chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anchors and samples of letters are keyed as their sketches are, and those of long texts come in pieces."""
+    rng = random.Random(21)
+    texts = [_random_text(rng, length, "ab1中文") for length in (0, 3, 20, 27, 28, 60, 400)]
+    texts += [_random_text(rng, length, "abcdefghijk") for length in (28, 300)] + [_random_text(rng, 300)]
+    if chunk:
+        monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", chunk)
+    secret = Secret(bytes(range(32)))
+    found = parts_batch(texts, ["en"] * len(texts), of_letters(secret.hash_key))
+    key = keyed.key_of(secret.content)
+    for number, text in enumerate(texts):
+        stretches = {
+            place: keyed.hash_of(piece, key)
+            for place, piece in keyed.pieces(text, LETTERS_STRETCH_CJK, LETTERS_STRETCH_OTHER)
+        }
+        shingles = keyed.shingles(text, LETTERS_SHINGLE_CJK, LETTERS_SHINGLE_OTHER)
+        assert unpacked_anchors(found.anchors[number]).tolist() == _chosen(stretches)
+        expected = _sampled({keyed.hash_of(shingle, key) for shingle in shingles})
+        assert unpacked_sample(found.samples[number]).tolist() == expected

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from consumer.fingerprint import shingles as shingles_module
 from consumer.fingerprint.normalise import normalise
-from consumer.fingerprint.shingles import declared_shingle
-from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
+from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
+from consumer.fingerprint.shingles import (
+    LETTERS_SHINGLE_CJK,
+    LETTERS_SHINGLE_OTHER,
+    declared_shingle,
+    of_letters,
+)
+from consumer.fingerprint.sketch import SketchLayout, marked_sketch_similarity, sketch_batch, sketch_similarity
 from tests.dev_feed import dev_articles, dev_pairs
+from tests.fixtures.fingerprint import keyed
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -51,6 +58,10 @@ def _minima(text: str) -> list[int]:
             rolling = (rolling * GOLDEN + ord(char)) & MASK
         value = _mix((rolling + len(shingle)) & MASK)
         minima[value >> 56] = min(value & (1 << 56) - 1, minima.get(value >> 56, MASK))
+    return _dense(minima)
+
+
+def _dense(minima: dict[int, int]) -> list[int]:
     if not minima:
         return [0] * 256
     return [next(minima[donor] for donor in _donors(number) if donor in minima) for number in range(256)]
@@ -64,6 +75,11 @@ def _donors(number: int) -> list[int]:
 
 def _reference(text: str, layout: SketchLayout) -> tuple[list[int], int, list[int]]:
     minima = _minima(text)
+    return [minimum & 255 for minimum in minima], *_for_postings(minima, layout)
+
+
+def _for_postings(minima: list[int], layout: SketchLayout) -> tuple[int, list[int]]:
+    """One-bit minima and bands."""
     bands = []
     for band in range(layout.bands):
         folded = 0xD1B54A32D192ED03
@@ -72,7 +88,7 @@ def _reference(text: str, layout: SketchLayout) -> tuple[list[int], int, list[in
         bands.append(folded)
     first = layout.bands * layout.band_minima
     one_bits = int("".join(str(minimum >> 8 & 1) for minimum in minima[first : first + 64]), 2)
-    return [minimum & 255 for minimum in minima], one_bits, bands
+    return one_bits, bands
 
 
 @settings(max_examples=20)
@@ -275,3 +291,85 @@ def test_texts_that_declare_different_scripts_share_no_shingle() -> None:
 
 def _random_text(rng: random.Random, characters: int) -> str:
     return "".join(chr(rng.randrange(0x4E00, 0x9FA5)) for _ in range(characters))
+
+
+SECRET = Secret(bytes(range(32)))
+LETTERS = of_letters(SECRET.hash_key)
+OF_LETTERS = st.lists(st.text("ab1中文字あ", max_size=60) | st.text(max_size=40), max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(OF_LETTERS)
+def test_sketches_of_letters_equal_the_reference(texts: list[str]) -> None:
+    """All characters count, as they are; hashes are keyed, and empty bins marked. A language changes nothing."""
+    sketched = sketch_batch(texts, LAYOUT, ["zh"] * len(texts), LETTERS, marked=True)
+    for number, text in enumerate(texts):
+        found = keyed.minima(text, keyed.key_of(SECRET.content), LETTERS_SHINGLE_CJK, LETTERS_SHINGLE_OTHER)
+        one_bits, bands = _for_postings(_dense(found), LAYOUT)
+        assert sketched.sketches[number].tolist() == keyed.marked(found)
+        assert int(sketched.one_bits[number]) == one_bits
+        assert sketched.bands[number].tolist() == bands
+        assert int(sketched.filled_bins[number]) == len(found)
+
+
+@pytest.mark.parametrize("alphabet", ["ab1", "中文字国的", "ab中文"])
+def test_long_sequences_of_letters_are_sketched_in_pieces(alphabet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever pieces are cut, also among other texts, the sketch is that of the whole."""
+    rng = random.Random(alphabet)
+    texts = ["".join(rng.choices(alphabet, k=length)) for length in (5, 700, 129, 64, 65, 256, 0, 321)]
+    whole = sketch_batch(texts, LAYOUT, None, LETTERS, marked=True)
+    for size in (65, 128, 129, 300):
+        monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", size)
+        cut = sketch_batch(texts, LAYOUT, None, LETTERS, marked=True)
+        for name in ("sketches", "one_bits", "bands", "filled_bins"):
+            np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
+
+
+def test_another_secret_gives_another_sketch() -> None:
+    """Of two secrets hardly more bytes agree than by chance, so that nobody can choose letters without the secret."""
+    text = "".join(random.Random(5).choices("abcdefghijklmnoprstuvw", k=4_000))
+    ours = sketch_batch([text], LAYOUT, None, LETTERS, marked=True).sketches
+    theirs = sketch_batch([text], LAYOUT, None, of_letters(PUBLISHED_SECRET.hash_key), marked=True).sketches
+    assert np.count_nonzero(ours == theirs) < 10
+    assert float(marked_sketch_similarity(ours[0], theirs[0])) < 0.05
+
+
+def _marked_reference(a: list[int], b: list[int]) -> float:
+    both = sum(x > 0 and y > 0 for x, y in zip(a, b, strict=True))
+    equal = sum(x == y > 0 for x, y in zip(a, b, strict=True))
+    either = sum(x > 0 or y > 0 for x, y in zip(a, b, strict=True))
+    return min(max((255 * equal - both) / (254 * either), 0.0), 1.0) if either else 0.0
+
+
+MARKED = st.lists(st.integers(0, 3), min_size=256, max_size=256)
+
+
+@given(MARKED, MARKED)
+def test_only_bins_that_either_text_fills_count(a: list[int], b: list[int]) -> None:
+    """The similarity is the formula's, of any two sketches, in both directions; of one with itself it is 1."""
+    x, y = np.array(a, np.uint8), np.array(b, np.uint8)
+    assert float(marked_sketch_similarity(x, y)) == pytest.approx(_marked_reference(a, b), abs=1e-12)
+    assert float(marked_sketch_similarity(x, y)) == float(marked_sketch_similarity(y, x))
+    assert float(marked_sketch_similarity(x, x)) == float(any(a))
+    np.testing.assert_array_equal(
+        marked_sketch_similarity(x, np.stack([y, x])), [marked_sketch_similarity(x, y), any(a)]
+    )
+
+
+def test_marked_sketches_estimate_short_texts_better() -> None:
+    """Of texts with some 100 letters, a third of them changed, the error is less than that of sketches filled up."""
+    rng = random.Random(11)
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(300):
+        first = rng.choices("abcdefghijklmnoprstuvw", k=110)
+        place = rng.randrange(70)
+        second = [*first[:place], *rng.choices("abcdefghijklmnoprstuvw", k=20), *first[place + 20 :]]
+        a, b = "".join(first), "".join(second)
+        sets = [set(keyed.shingles(text, LETTERS_SHINGLE_CJK, LETTERS_SHINGLE_OTHER)) for text in (a, b)]
+        exact = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+        for is_marked, estimate in ((True, marked_sketch_similarity), (False, sketch_similarity)):
+            sketches = sketch_batch([a, b], LAYOUT, None, LETTERS, marked=is_marked).sketches
+            errors[is_marked].append(float(estimate(sketches[0], sketches[1])) - exact)
+    spread = {is_marked: float(np.sqrt(np.mean(np.square(found)))) for is_marked, found in errors.items()}
+    assert abs(float(np.mean(errors[True]))) < 0.01
+    assert spread[True] < 0.8 * spread[False]
