@@ -74,3 +74,54 @@ def test_the_steps_for_a_person_come_to_the_same(every_script: Fingerprinter, te
     """Kind and fingerprint, also without words."""
     steps, found = every_script.breakdown(text), every_script.fingerprint([text])
     assert (steps.kind, steps.fingerprint) == (found.kinds[0], int(found.codes[0, 0]))
+
+
+@pytest.fixture(scope="module")
+def of_letters(lexicon: Lexicon) -> Fingerprinter:
+    """The scheme that compares letters."""
+    return Fingerprinter(Scheme("jieba-tfidf/3"), lexicon)
+
+
+def test_a_short_text_has_its_digest_for_a_fingerprint(of_letters: Fingerprinter) -> None:
+    """Also with some keywords, since equality alone makes it near; others keep the fingerprint of their words."""
+    long = "渡轮黎明时分进港，乘客静静上岸，码头工人立刻搬运苹果，赶往秋季集市，中午云开雾散，城市苏醒，商店开门。"
+    found = of_letters.fingerprint(["渡轮进港", "Good morning, everybody!", "3.5", long])
+    assert found.kinds.tolist() == [TextKind.SHORT] * 3 + [TextKind.LONG]
+    starts = [int.from_bytes(digest[:8].tobytes()) for digest in found.text_digests]
+    assert [int(code) == start for code, start in zip(found.codes[:, 0], starts, strict=True)] == [True] * 3 + [False]
+    assert found.keyword_counts[0] > 0
+
+
+def test_words_of_symbols_are_compared_by_equality_alone(
+    of_letters: Fingerprinter, every_script: Fingerprinter
+) -> None:
+    """A text without a letter is short, however many words jieba makes of it; only one without anything is empty."""
+    symbols = "++ -- ## && %% +- #% &% -+ %#"
+    found = of_letters.fingerprint([symbols, f"{symbols} a", "\u200b \u2800"])
+    assert found.kinds.tolist() == [TextKind.SHORT, TextKind.LONG, TextKind.EMPTY]
+    assert not found.sketches[0].any()
+    assert every_script.fingerprint([symbols]).kinds.tolist() == [TextKind.LONG]
+
+
+def test_fewer_shingles_are_enough_where_letters_are_compared(
+    of_letters: Fingerprinter, every_script: Fingerprinter
+) -> None:
+    """Those of about 80 letters."""
+    text = RUSSIAN[:100]
+    assert of_letters.fingerprint([text, text[:60]]).kinds.tolist() == [TextKind.SHINGLED, TextKind.SHORT]
+    assert every_script.fingerprint([text]).kinds.tolist() == [TextKind.SHORT]
+
+
+def test_a_declared_language_is_not_used_where_letters_are_compared(of_letters: Fingerprinter) -> None:
+    """Equal texts have equal fingerprints, sketches and keys whatever they declare."""
+    texts = ["渡轮黎明时分进港，the ferry came in at dawn。" * 3] * 5
+    found = of_letters.fingerprint(texts, ["", "zh", "zho", "en", "ja-JP"])
+    for rows in (found.codes, found.sketches, found.one_bits, found.bands):
+        assert (rows == rows[0]).all()
+
+
+@pytest.mark.parametrize("text", ["", "😀", "渡轮进港", RUSSIAN, RUSSIAN[:60], "渡轮黎明时分进港" * 20])
+def test_the_steps_for_a_person_are_those_of_letters(of_letters: Fingerprinter, text: str) -> None:
+    """Kind and fingerprint of a breakdown are the engine's."""
+    steps, found = of_letters.breakdown(text), of_letters.fingerprint([text])
+    assert (steps.kind, steps.fingerprint) == (found.kinds[0], int(found.codes[0, 0]))

@@ -15,8 +15,8 @@ from consumer.fingerprint import (
     Lexicon,
     RustTokenizer,
     Scheme,
+    TextKind,
     fingerprint_number,
-    normalise,
     simhash,
 )
 from consumer.fingerprint.jenkins import hashlittle2, jenkins_64
@@ -24,7 +24,7 @@ from consumer.fingerprint.multiply_xor import code_points, multiply_xor, utf16_u
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 from tests.fixtures.fingerprint import second
-from tests.fixtures.fingerprint.traditional_chinese import TABLE
+from tests.fixtures.fingerprint.second_forms import second_forms
 
 FOLDER = Path(second.__file__).parent
 FACTS: dict[str, Any] = json.loads((FOLDER / "published.json").read_text(encoding="utf-8"))
@@ -138,12 +138,12 @@ def test_real_articles_agree(name: str, lexicon: Lexicon, jieba_tokenizer: Jieba
     fingerprints = Fingerprinter(Scheme(name=name), lexicon, RustTokenizer(), keywords_kept=None).fingerprint(bodies)
     other = second.SECOND[name]
     for number, body in enumerate(bodies):
-        form = normalise(body) if name in second.NORMALISED else body
-        if other.every_script:
-            form = second.simplified(form, TABLE.read_text("utf-8"))
-        weighted = second.keywords(other, jieba_tokenizer.cut(form), lexicon.idf, lexicon.stop_words)
+        forms = second_forms(name, body, lexicon)
+        weighted = second.keywords(other, jieba_tokenizer.cut(forms.words), lexicon.idf, lexicon.stop_words)
         assert list(fingerprints.keywords[number]) == weighted
-        assert fingerprint_number(fingerprints.codes[number]) == second.fingerprint(other, weighted, form)
+        is_short = forms.is_short(name, len(weighted))
+        expected = second.fingerprint(other, weighted, forms.compared, is_short=is_short)
+        assert fingerprint_number(fingerprints.codes[number]) == expected
 
 
 @pytest.mark.parametrize("name", SCHEME_NAMES)
@@ -161,7 +161,8 @@ def test_breakdown_is_of_the_fingerprint(name: str, keywords_max: int | None, le
         assert [word.hash for word in breakdown.words] == [HASHES[name](word.word) for word in breakdown.words]
         assert int(breakdown.kind) == fingerprints.kinds[number]
         signs = [total > 0 or (engine.scheme.definition.tie and total == 0) for total in breakdown.sums]
-        if counted or not engine.scheme.definition.every_script:
+        is_short = engine.scheme.definition.compares_letters and breakdown.kind is TextKind.SHORT
+        if not is_short and (counted or not engine.scheme.definition.every_script):
             assert breakdown.fingerprint == int("".join(str(int(sign)) for sign in signs), 2)
 
 

@@ -20,6 +20,7 @@ from consumer.fingerprint import (
 )
 from consumer.fingerprint import scheme as scheme_module
 from consumer.fingerprint.definitions import DEFINITIONS, Splitting
+from consumer.workers.word_files import load_lexicon
 
 LEXICON = Lexicon(lambda: IdfTable({}, 1.0), stop_words=frozenset(), digest=b"a lexicon")
 
@@ -37,6 +38,23 @@ def test_other_parameters_have_another_digest(other: Scheme) -> None:
     assert other.digest(LEXICON) != Scheme("jieba-tfidf/1").digest(LEXICON)
 
 
+def test_decorations_are_a_parameter_of_schemes_of_letters() -> None:
+    """With a digest of its own; others are as they were before there was one."""
+    assert Scheme("jieba-tfidf/3", decorations=False).digest(LEXICON) != Scheme("jieba-tfidf/3").digest(LEXICON)
+    assert "decorations" not in Scheme("jieba-tfidf/2").parameters()
+
+
+@pytest.mark.parametrize("table", ["letters", "decorations"])
+def test_tables_of_letters_are_in_the_digest(table: str) -> None:
+    """Those of decorations only where these are left out."""
+    real, letters, whole = load_lexicon(), Scheme("jieba-tfidf/3"), Scheme("jieba-tfidf/3", decorations=False)
+    other = replace(real, **{table: getattr(LEXICON, table)})
+    assert other.digest == real.digest
+    assert letters.digest(other) != letters.digest(real)
+    assert (whole.digest(other) != whole.digest(real)) is (table == "letters")
+    assert Scheme("jieba-tfidf/2").digest(other) == Scheme("jieba-tfidf/2").digest(real)
+
+
 def test_no_two_schemes_have_one_digest() -> None:
     """Each name has a digest of its own, with everything else equal."""
     assert len({Scheme(name=name).digest(LEXICON) for name in SCHEME_NAMES}) == len(SCHEME_NAMES)
@@ -49,7 +67,7 @@ def test_all_of_a_definition_is_described(name: str) -> None:
     definition = scheme.definition
     for part in (definition.splitting, definition.counting, definition.weighting, definition.hashing):
         assert json.dumps(part.described)[1:-1] in description
-    assert ("as written" in description) == ("as written" in definition.reading.described)
+    assert ("as written" in str(scheme.describe()["tokenizer"])) == ("as written" in definition.reading.described)
     assert (">= 0" in description) is definition.tie
     assert scheme.bits == (128 if "-128/" in name else 64)
 
@@ -111,6 +129,7 @@ def test_description_is_plain_data(name: str) -> None:
         ({"name": "unknown/1"}, "unknown scheme 'unknown/1'"),
         ({"keywords_max": 0}, "at least 1"),
         ({"short_keywords_max": -1}, "at least 0"),
+        ({"name": "jieba-tfidf/2", "decorations": False}, "decorations = false has no effect with jieba-tfidf/2"),
     ],
 )
 def test_refused_schemes(fields: dict[str, Any], reason: str) -> None:

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from consumer.fingerprint import TextKind
-from consumer.judge import near_postings
+from consumer.fingerprint import Scheme, TextKind
+from consumer.judge import candidates as candidates_module
 from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
     Candidates,
@@ -66,6 +66,15 @@ def test_beyond_the_limit_the_farthest_are_left_out_and_counted(limit: int, expe
     candidates = found(version_of("new", BASE, 9), those, replace(SETTINGS, verifications_max=limit))
     assert names(candidates, those) == expected
     assert (candidates.found, candidates.truncated) == (5, limit < 5)
+
+
+def test_those_with_the_same_fingerprint_are_named_where_letters_are_compared() -> None:
+    """They may be equal texts with another sketch; elsewhere equal texts have equal sketches."""
+    those = [version_of(f"article {n}", off_by(bits), n) for n, bits in enumerate((4, 0, 2, 0))]
+    same = frozenset(version.reference for version in (those[1], those[3]))
+    letters = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3"))
+    assert found(version_of("new", BASE, 9), those, letters).same_code == same
+    assert found(version_of("new", BASE, 9), those).same_code == frozenset()
 
 
 def test_a_row_that_was_cut_is_reported_even_where_nothing_was_found() -> None:

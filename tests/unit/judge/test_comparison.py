@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from consumer.fingerprint import TextKind
+from consumer.fingerprint import Scheme, TextKind
 from consumer.judge import comparison
 from consumer.judge.comparison import Compared, Comparison, ComparisonBatch, compare
 from consumer.judge.settings import JudgeSettings, SourceRule
@@ -310,3 +310,38 @@ def test_without_verification_near_is_a_distance() -> None:
 def test_comparing_with_no_others_gives_nothing() -> None:
     """Without others there are no comparisons."""
     assert compare(Stored(record(), None, None), [], SETTINGS) == []
+
+
+LETTERS = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3"))
+KINDS = (TextKind.LONG, TextKind.SHORT, TextKind.SHINGLED)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("of_this", KINDS)
+@pytest.mark.parametrize("of_that", KINDS)
+def test_equal_letters_are_near_whatever_the_kinds(of_this: TextKind, of_that: TextKind, *, verify: bool) -> None:
+    """One with a space after each letter has no words; where all of a text is compared, only equal kinds are."""
+    other = msgspec.structs.replace(record("b", NEAR, 1, kind=int(of_that)), sketch=bytes(256))
+    this = record("a", kind=int(of_this), text_digest=other.text_digest)
+    for by, near in ((LETTERS, True), (SETTINGS, of_this == of_that == TextKind.SHORT)):
+        found = compared(this, other, replace(by, verify=verify, max_distance=0, reach=10))
+        assert found.verified is (near or (not verify and of_this == of_that == TextKind.SHINGLED))
+        assert (found.similarity == 1.0) is (near or TextKind.SHORT in (of_this, of_that))
+
+
+@pytest.mark.parametrize("kind", [TextKind.SHORT, TextKind.EMPTY])
+def test_short_texts_with_equal_letters_but_other_signs_are_not_near(kind: TextKind) -> None:
+    """3.5 and 35 have the same letters and the same sketch, and another digest; and nothing is near an empty text."""
+    digest = b"another digest.." if kind is TextKind.SHORT else record("a").text_digest
+    found = compared(record("a"), record("b", sequence=1, kind=int(kind), text_digest=digest), LETTERS)
+    assert (found.verified, found.near) == (False, False)
+    assert found.similarity == (1.0 if kind is TextKind.SHORT else None)
+
+
+def test_the_sketch_of_letters_is_compared_by_its_marks() -> None:
+    """Bins that neither text fills say nothing where sketches are marked, and agree where they are not."""
+    half = BASE.sketch[:64] + bytes(192)
+    other = bytes(byte % 255 + 1 for byte in half[:64]) + bytes(192)
+    this, that = record("a", sketch=half, text_digest=b"a" * 16), record("b", sequence=1, sketch=other)
+    assert compared(this, that, LETTERS).similarity == 0.0
+    assert (compared(this, that).similarity or 0.0) > 0.7

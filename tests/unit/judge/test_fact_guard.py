@@ -130,6 +130,16 @@ def test_equal_normalised_texts_are_never_held_back() -> None:
         assert compare(Stored(a, None, None), [Stored(b, None, None)], GUARDED)[0].near
 
 
+def test_equal_letters_are_held_back_where_facts_differ() -> None:
+    """Equality folds the text that facts are taken from, so that equal digests alone are no shortcut there."""
+    by = replace(GUARDED, scheme=Scheme("jieba-tfidf/3", facts=True))
+    a, b = article("a", numbers(range(10))).record, article("b", numbers(range(20, 30)), 1).record
+    b = msgspec.structs.replace(b, text_digest=a.text_digest)
+    assert not compare(Stored(a, None, None), [Stored(b, None, None)], by)[0].near
+    same = msgspec.structs.replace(b, facts=a.facts)
+    assert compare(Stored(a, None, None), [Stored(same, None, None)], by)[0].near
+
+
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
     """Whichever of the two sources it is, and also where there is no general guard."""

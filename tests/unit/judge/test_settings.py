@@ -35,6 +35,17 @@ def test_settings_survive_a_store(settings: JudgeSettings) -> None:
     assert differences(settings.encode(), again) == []
 
 
+@pytest.mark.parametrize("decorations", [True, False])
+def test_only_a_scheme_of_letters_says_whether_decorations_count(*, decorations: bool) -> None:
+    """Settings of other schemes keep their bytes; one that a store was bound to without is refused here."""
+    letters = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3", decorations=decorations))
+    assert letters.describe()["scheme"]["decorations"] is decorations
+    assert JudgeSettings.decode(letters.encode()) == letters
+    assert "decorations" not in replace(SETTINGS, scheme=Scheme("jieba-tfidf/2")).describe()["scheme"]
+    other = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3", decorations=not decorations))
+    assert [each.partition(" ")[0] for each in differences(letters.encode(), other)] == ["scheme.decorations"]
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_differs_is_named_and_nothing_else(name: str) -> None:
     """The difference has the setting and both values."""

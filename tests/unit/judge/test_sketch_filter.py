@@ -109,6 +109,15 @@ def test_an_article_that_its_sketch_does_not_decide_about_keeps_all(kind: TextKi
     assert without_unlike(store, [probe(kind)], every, LEAST, sketch_similarity) == (every, 0, ())
 
 
+def test_what_may_be_an_equal_text_by_its_fingerprint_stays() -> None:
+    """Equal texts are near whatever their sketches, where letters are compared."""
+    store, references = stored([agreeing(0)] * (MANY + 2))
+    same = references[1:3]
+    every = [Candidates(references, len(references), truncated=False, same_code=frozenset(same))]
+    (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
+    assert left.references == same
+
+
 def test_what_has_no_sketch_to_compare_stays() -> None:
     """It was swept meanwhile, or is of another scheme."""
     store, references = stored([agreeing(0)] * MANY + [b"", b"short"])

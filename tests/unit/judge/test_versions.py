@@ -147,3 +147,21 @@ def test_a_retraction_is_named_by_where_it_stood() -> None:
     assert (first.time_ms, first.sequence) == (TIME_MS, 3)
     verdict = decode_verdict(first.event)
     assert (verdict.id, verdict.outcome, verdict.version) == ("a", "retracted", None)
+
+
+@pytest.mark.parametrize(
+    ("marked", "byte", "lane1", "lanes"),
+    [
+        (True, 7, True, [0] * 4 + [1] * 4),
+        (True, 0, True, [0] * 4),
+        (True, 7, False, [0] * 4),
+        (False, 7, True, [0] * 4),
+    ],
+)
+def test_a_short_text_whose_letters_are_compared_has_keys_of_both_lanes(
+    byte: int, lanes: list[int], *, marked: bool, lane1: bool
+) -> None:
+    """So that a long one with the same letters finds it; one without a shingle has none of lane 1."""
+    made = replace(fingerprints(TextKind.SHORT), marked=marked, sketches=np.full((1, 256), byte, np.uint8))
+    (version,) = VersionBuilder("test/1", PLAN, lane1).versions([ARTICLE], [ArrivedAt(TIME_MS, 3)], made)
+    assert [lane_of(key) for key in version.record.keys] == lanes
