@@ -41,9 +41,7 @@ pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Ve
 
 /// The letters in simplified characters, those that look alike as one.
 fn settled(form: Vec<char>, tables: &Tables) -> Vec<char> {
-    let Some(mut form) = simplified::fold_always(&form) else {
-        return form;
-    };
+    let mut form = simplified::fold_always(&form).unwrap_or(form);
     for character in &mut form {
         *character = tables.settled(*character);
     }

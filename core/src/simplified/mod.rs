@@ -18,12 +18,10 @@ const TABLES: &str = include_str!("traditional_chinese.tsv");
 const JAPANESE_SHARE: usize = 8;
 /// No entry is without a character from here on.
 pub(crate) const EAST_ASIAN_FROM: char = '\u{2e80}';
-const BITS: usize = u64::BITS as usize;
 
 struct ChineseTables {
+    /// Characters that the last one replaces are traditional.
     steps: [Step; 2],
-    /// A bit for each code point: whether the last step replaces the character.
-    traditional: Vec<u64>,
 }
 
 static CHINESE: LazyLock<ChineseTables> = LazyLock::new(|| ChineseTables::new(TABLES));
@@ -32,12 +30,11 @@ static CHINESE: LazyLock<ChineseTables> = LazyLock::new(|| ChineseTables::new(TA
 /// it is.
 #[must_use]
 pub fn fold(text: &[char]) -> Option<Vec<char>> {
-    let tables = &*CHINESE;
-    if !text.iter().any(|&c| tables.is_traditional(c)) || is_japanese(text) {
+    let [_, last] = &CHINESE.steps;
+    if !text.iter().any(|&c| last.is_single(c)) || is_japanese(text) {
         return None;
     }
-    let [first, last] = &tables.steps;
-    Some(last.fold(&first.fold(text)))
+    CHINESE.after_steps(text)
 }
 
 /// Fold a text, whatever else it has: characters become the same in every text. None: it stays as
@@ -47,8 +44,7 @@ pub fn fold_always(text: &[char]) -> Option<Vec<char>> {
     if text.iter().all(|&c| c < EAST_ASIAN_FROM) {
         return None;
     }
-    let [first, last] = &CHINESE.steps;
-    Some(last.fold(&first.fold(text)))
+    CHINESE.after_steps(text)
 }
 
 /// Whether a normalised text is Japanese, by its share of kana.
@@ -80,30 +76,17 @@ impl ChineseTables {
                 entry.split_once('\t')
             })
         });
-        let mut traditional = Vec::new();
-        for (written, _) in last.clone() {
-            let mut characters = written.chars();
-            let (Some(character), None) = (characters.next(), characters.next()) else {
-                continue;
-            };
-            let code = character as usize;
-            if traditional.len() <= code / BITS {
-                traditional.resize(code / BITS + 1, 0);
-            }
-            traditional[code / BITS] |= 1 << (code % BITS);
-        }
         Self {
             steps: [Step::new(first), Step::new(last)],
-            traditional,
         }
     }
 
-    #[inline]
-    fn is_traditional(&self, character: char) -> bool {
-        let code = character as usize;
-        self.traditional
-            .get(code / BITS)
-            .is_some_and(|bits| bits >> (code % BITS) & 1 != 0)
+    fn after_steps(&self, text: &[char]) -> Option<Vec<char>> {
+        let [first, last] = &self.steps;
+        match first.fold(text) {
+            Some(folded) => Some(last.fold(&folded).unwrap_or(folded)),
+            None => last.fold(text),
+        }
     }
 }
 
@@ -125,8 +108,8 @@ mod tests {
             };
             let number: usize = step.parse().expect("a number");
             let written: Vec<char> = written.chars().collect();
-            let folded: String = CHINESE.steps[number - 1].fold(&written).into_iter().collect();
-            assert_eq!(folded, form);
+            let expected: Vec<char> = form.chars().collect();
+            assert_eq!(CHINESE.steps[number - 1].fold(&written).unwrap_or(written), expected);
         }
     }
 

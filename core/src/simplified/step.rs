@@ -5,13 +5,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::unicode::CodePoints;
-
 /// A place in [`Step::pool`].
 type Span = Range<usize>;
 
-/// Added to a code point it gives none: the character becomes several.
-const SEVERAL: u32 = 1 << 31;
 const PAIR_BITS: u32 = 17;
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -21,9 +17,9 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// one. Where the first two characters of a phrase stand, those that go on as the text does are
 /// found by halving, a character at a time: the work is linear in the text, whatever it is.
 pub(super) struct Step {
-    /// What to add to the code point of a single character, [`SEVERAL`] if it becomes several.
-    differences: CodePoints<u32>,
-    several: FxHashMap<char, Span>,
+    characters: FxHashMap<char, Span>,
+    /// A bit for each code point: whether it is one of these.
+    character_bits: Vec<u64>,
     /// In order of code points, so that those with the same beginning follow each other.
     phrases: Vec<Phrase>,
     /// The phrases that begin with a pair.
@@ -43,8 +39,8 @@ impl Step {
     /// Build the step of its entries: a phrase or character, and its form.
     pub(super) fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut step = Self {
-            differences: CodePoints::new(0),
-            several: FxHashMap::default(),
+            characters: FxHashMap::default(),
+            character_bits: Vec::new(),
             phrases: Vec::new(),
             pairs: FxHashMap::default(),
             pair_bits: vec![0; (1 << PAIR_BITS) / WORD_BITS],
@@ -58,33 +54,45 @@ impl Step {
         step
     }
 
-    /// The text after this step.
-    pub(super) fn fold(&self, text: &[char]) -> Vec<char> {
-        let mut folded = Vec::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((&first, behind)) = rest.split_first() {
-            if let Some(&second) = behind.first()
-                && self.may_begin(first, second)
-                && let Some(phrase) = self.longest(rest)
-            {
-                folded.extend_from_slice(&self.pool[phrase.form.clone()]);
-                rest = &rest[phrase.written.len()..];
-                continue;
-            }
-            let form = u32::from(first).wrapping_add(self.differences.get(first));
-            if let Some(form) = char::from_u32(form) {
-                folded.push(form);
-            } else if let Some(form) = self.several.get(&first) {
-                folded.extend_from_slice(&self.pool[form.clone()]);
-            }
-            rest = behind;
+    /// The text after this step. None: it stays as it is.
+    pub(super) fn fold(&self, text: &[char]) -> Option<Vec<char>> {
+        let mut folded: Option<Vec<char>> = None;
+        let (mut taken, mut place) = (0, 0);
+        while let Some(next) = self.next(text, place) {
+            let (length, form) = match self.longest(&text[next..]) {
+                Some(phrase) => (phrase.written.len(), &self.pool[phrase.form.clone()]),
+                None => match self.characters.get(&text[next]) {
+                    Some(form) => (1, &self.pool[form.clone()]),
+                    None => (1, &text[next..=next]),
+                },
+            };
+            let folded = folded.get_or_insert_with(|| Vec::with_capacity(text.len()));
+            folded.extend_from_slice(&text[taken..next]);
+            folded.extend_from_slice(form);
+            place = next + length;
+            taken = place;
         }
-        folded
+        folded.map(|mut folded| {
+            folded.extend_from_slice(&text[taken..]);
+            folded
+        })
+    }
+
+    /// The next place, from this one on, where an entry may begin. Most texts have few of them.
+    fn next(&self, text: &[char], from: usize) -> Option<usize> {
+        let rest = &text[from..];
+        let pairs = rest.windows(2);
+        let in_pairs = pairs.map(|pair| self.is_single(pair[0]) | self.may_begin(pair[0], pair[1]));
+        let last = rest.last().map(|&last| self.is_single(last));
+        in_pairs.chain(last).position(|may| may).map(|place| from + place)
     }
 
     /// The longest phrase with which a text begins.
     fn longest(&self, text: &[char]) -> Option<&Phrase> {
         let pair = (*text.first()?, *text.get(1)?);
+        if !self.may_begin(pair.0, pair.1) {
+            return None;
+        }
         let mut phrases = &self.phrases[self.pairs.get(&pair)?.clone()];
         let mut longest = None;
         for (place, character) in text.iter().enumerate().skip(2) {
@@ -108,13 +116,13 @@ impl Step {
 
     fn add(&mut self, written: Span, form: Span) {
         match (&self.pool[written.clone()], &self.pool[form.clone()]) {
-            (&[character], &[other]) => {
-                self.differences
-                    .set(character, u32::from(other).wrapping_sub(u32::from(character)));
-            }
             (&[character], _) => {
-                self.differences.set(character, SEVERAL);
-                self.several.insert(character, form);
+                let code = character as usize;
+                if self.character_bits.len() <= code / WORD_BITS {
+                    self.character_bits.resize(code / WORD_BITS + 1, 0);
+                }
+                self.character_bits[code / WORD_BITS] |= 1 << (code % WORD_BITS);
+                self.characters.insert(character, form);
             }
             (&[first, second, ..], _) => {
                 let (word, bit) = pair_bit(first, second);
@@ -125,6 +133,15 @@ impl Step {
             }
             (&[], _) => {}
         }
+    }
+
+    /// Whether a character alone is replaced.
+    #[inline]
+    pub(super) fn is_single(&self, character: char) -> bool {
+        let code = character as usize;
+        self.character_bits
+            .get(code / WORD_BITS)
+            .is_some_and(|bits| bits >> (code % WORD_BITS) & 1 != 0)
     }
 
     #[inline]
