@@ -16,7 +16,7 @@ from typing_extensions import override
 from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine, Fingerprints
 from consumer.fingerprint.keywords import with_frequencies
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.own_words import in_simplified
+from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 
@@ -73,7 +73,7 @@ class CompiledFingerprinter(Engine):
             raise ValueError(reason)
         self._scheme = scheme
         self._sketched = sketched
-        known = in_simplified(lexicon) if scheme.definition.every_script else lexicon
+        known = words_known(lexicon, scheme.definition)
         layout = scheme.sketch
         wanted = _Wanted(
             scheme.keywords_max,

@@ -16,7 +16,7 @@ from consumer.fingerprint.forms import Forms, forms_of
 from consumer.fingerprint.keywords import Tokenizer
 from consumer.fingerprint.kinds import LETTERS_BINS_MIN, TextKind, kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.own_words import in_simplified
+from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.parts import Parts, PartsFinder
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
@@ -166,7 +166,7 @@ class Fingerprinter(Engine):
     ) -> None:
         self._scheme = scheme
         self._shingling = scheme.definition.shingling(secret)
-        self._lexicon = in_simplified(lexicon) if scheme.definition.every_script else lexicon
+        self._lexicon = words_known(lexicon, scheme.definition)
         self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
