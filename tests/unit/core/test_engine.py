@@ -130,9 +130,10 @@ def test_the_secret_is_that_of_both_engines(name: str, lexicon: Lexicon) -> None
     found = Fingerprinter(scheme, lexicon, parts=True, secret=secret).fingerprint(texts)
     assert_equal(CompiledFingerprinter(scheme, lexicon, parts=True, secret=secret).fingerprint(texts), found)
     np.testing.assert_array_equal(found.codes, published.codes)
+    has_many_shingles = np.count_nonzero(found.sketches, axis=1) > 20
     for field in ("sketches", "one_bits", "bands"):
         is_same = (getattr(found, field) == getattr(published, field)).reshape(len(texts), -1).all(axis=1)
-        assert is_same.all() if name == "jieba-tfidf/2" else not is_same[: len(written())].any(), field
+        assert is_same.all() if name == "jieba-tfidf/2" else not is_same[has_many_shingles].any(), field
     assert (found.samples == published.samples) is (name == "jieba-tfidf/2")
     assert (found.anchors == published.anchors) is (name == "jieba-tfidf/2")
 
