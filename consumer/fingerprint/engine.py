@@ -295,8 +295,9 @@ class Fingerprinter(Engine):
 
     def _facts(self, texts: Sequence[str], forms: Forms, features: Features) -> list[set[str]]:
         known = self._lexicon.idf
+        letters = self._lexicon.letters() if self._scheme.definition.compares_letters else None
         return [
-            facts_of(text, form, words, known)
+            facts_of(text, form, words, known, letters)
             for text, form, words in zip(texts, forms.text, features.words_of_texts(), strict=True)
         ]
 

@@ -12,52 +12,40 @@ A text without facts has no bytes at all.
 
 import re
 from collections.abc import Collection, Container, Iterable, Sequence
-from string import ascii_lowercase
 from struct import pack
 from typing import Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from consumer.fingerprint.figures import FIGURES_DESCRIBED, MONTHS, canonical_figures, figures
 from consumer.fingerprint.hashing import mix_64
+from consumer.fingerprint.letter_tables import LetterTables
 from consumer.fingerprint.shingles import CJK_FROM
 
 FACTS_KEPT: Final = 64
+_NAMES_DESCRIBED: Final = (
+    "capitalised words within a sentence or beside another, in mostly Latin text; words of two and more letters from "
+    "U+2E80 on that have no inverse document frequency"
+)
 FACTS_DESCRIBED: Final = (
     "dates, numbers with their separators and without sign or unit, codes of letters and digits, Chinese numerals, "
-    "of the normalised text; capitalised words within a sentence or beside another, in mostly Latin text; words of two "
-    "and more letters from U+2E80 on that have no inverse document frequency"
+    f"of the normalised text; {_NAMES_DESCRIBED}"
+)
+FACTS_OF_LETTERS_DESCRIBED: Final = (
+    f"dates, {FIGURES_DESCRIBED}; codes of letters and digits, Chinese numerals, of the text that is split into words; "
+    f"{_NAMES_DESCRIBED}"
 )
 _HASH_BYTES: Final = 4
 _COUNT_BYTES: Final = 4
 _GREATEST_HASH: Final = b"\xff" * _HASH_BYTES
-_FULL_MONTHS: Final = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_MONTHS: Final = frozenset({*_FULL_MONTHS, *(month[:3] for month in _FULL_MONTHS), "sept"})
 _NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
-# All patterns begin with a set of characters, which `re` finds fastest, and none can backtrack over the same characters
-# again and again: what must precede a match is checked after its first character.
-_FIGURES: Final = re.compile(
-    r"[0-9](?:(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
-    r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
-    r"|[0-9]*+(?:[.,:/-][0-9]++)*+)"
-)
 _NUMBERS_IN_WORDS: Final = re.compile(f"[{_NUMERALS}](?:[{_NUMERALS}]++|(?<=第.))")
-_THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-_LETTERS_AND_DIGITS: Final = re.compile(r"[a-z0-9]*+")
-_MONTH_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)? ([a-z]{3,9})(?![a-z])")
-_YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
 _CAPITALISED: Final = re.compile(r"[A-Z](?:(?<=[\w,;(] .)[\w-]++|(?<![\w-].)[\w-]++(?= [A-Z]))")
 _FULL_WIDTH_LETTERS: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a]+")
 _PLAIN_LETTERS: Final = {code: code - 0xFEE0 for code in range(0xFF21, 0xFF5B)}
 _EAST_ASIAN_FROM: Final = chr(CJK_FROM)
 _NAME_CHARS_MIN: Final = 2
-_MONTH_CHARS_MAX: Final = 9
-_DAY_DIGITS_MAX: Final = 2
-# How many letters before a digit belong to a code, the last ones.
-_CODE_LETTERS_MAX: Final = 8
 # Latin text has little more than 1 byte per character in UTF-8, Chinese and Japanese text nearly 3.
 _LATIN_BYTES_A_CHARACTER_BELOW: Final = 1.25
 
@@ -96,14 +84,17 @@ class FactOverlap(NamedTuple):
         return self.more - self.shared_of_more
 
 
-def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[str]) -> set[str]:
-    """Return the facts of a text, given the text, its normalised form, and its words.
+def facts_of(
+    text: str, form: str, words: Iterable[str], known: Container[str], letters: LetterTables | None = None
+) -> set[str]:
+    """Return the facts of a text, given the text, the form in which it is read, and its words.
 
     ``known`` are the words of the dictionary. Other words from U+2E80 on, of two or more letters, count as names.
+    ``letters`` are given in schemes that compare letters: there figures are in their canonical form.
     """
-    facts = _figures(normalised)
-    facts.update(_NUMBERS_IN_WORDS.findall(normalised))
-    if len(normalised.encode()) < _LATIN_BYTES_A_CHARACTER_BELOW * len(normalised):
+    facts = figures(form) if letters is None else canonical_figures(form, letters)
+    facts.update(_NUMBERS_IN_WORDS.findall(form))
+    if len(form.encode()) < _LATIN_BYTES_A_CHARACTER_BELOW * len(form):
         facts |= _capitalised(text)
     facts.update(
         word
@@ -157,44 +148,6 @@ def _hashes(packed: bytes, end: bytes) -> list[bytes]:
     return [value for value in hashes if value <= end]
 
 
-def _figures(text: str) -> set[str]:
-    """Return dates, numbers and codes. One pass finds digits; what belongs to them is read from there."""
-    found: set[str] = set()
-    end = 0
-    for match in _FIGURES.finditer(text):
-        start, stop = match.span()
-        if start < end:
-            continue
-        figure, before = match[0], text[start - 1 : start]
-        if "a" <= before <= "z":
-            letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
-            letters = letters[len(letters.rstrip(ascii_lowercase)) :]
-            tail = _LETTERS_AND_DIGITS.match(text, stop)
-            figure, end = (f"{letters}{figure}{tail[0]}", tail.end()) if tail else (figure, stop)
-        elif stop - start <= _DAY_DIGITS_MAX:
-            figure, end = _date(text, start, stop)
-        elif "," in figure and _THOUSANDS.fullmatch(figure):
-            # A list of numbers keeps its commas.
-            figure = figure.replace(",", "")
-        found.add(figure.replace(" ", ""))
-    return found
-
-
-def _date(text: str, start: int, stop: int) -> tuple[str, int]:
-    """Return a number of one or two digits with the month and year next to it, and where the date ends."""
-    number, month, end = text[start:stop], "", stop
-    behind = _MONTH_BEHIND.match(text, stop)
-    if behind and behind[1] in _MONTHS:
-        month, end = behind[1], behind.end()
-    elif text[start - 1 : start] == " ":
-        word = text[max(0, start - 1 - _MONTH_CHARS_MAX) : start - 1].rpartition(" ")[2]
-        month = word if word in _MONTHS else ""
-    if not month:
-        return number, stop
-    year = _YEAR_BEHIND.match(text, end)
-    return (f"{number}{month}{year[1]}", year.end()) if year else (f"{number}{month}", end)
-
-
 def _capitalised(text: str) -> set[str]:
     """Return the capitalised words, from the text as written, since case folding removes capitals."""
     visible = text
@@ -202,4 +155,4 @@ def _capitalised(text: str) -> set[str]:
         plain = _FULL_WIDTH_LETTERS.sub(lambda row: row[0].translate(_PLAIN_LETTERS), text).replace("\u2019", "'")
         # Invisible characters are dropped with the rest: a spammer can insert them into any name.
         visible = plain.encode("ascii", "ignore").decode()
-    return {word.lower() for word in _CAPITALISED.findall(visible)} - _MONTHS
+    return {word.lower() for word in _CAPITALISED.findall(visible)} - MONTHS

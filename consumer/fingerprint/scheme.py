@@ -8,7 +8,7 @@ from typing import Any, Final
 from consumer.fingerprint.decorations import DECORATIONS_DESCRIBED
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
 from consumer.fingerprint.equality import EQUALITY_DESCRIBED
-from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT
+from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT, FACTS_OF_LETTERS_DESCRIBED
 from consumer.fingerprint.kinds import LETTERS_BINS_MIN, SHINGLED_BINS_MIN
 from consumer.fingerprint.letters import LETTERS_DESCRIBED
 from consumer.fingerprint.lexicon import Lexicon
@@ -87,8 +87,9 @@ class Scheme:
         definition = self.definition
         reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
         # Facts are described only if there are any: a scheme without them keeps the digest from before they existed.
+        described = FACTS_OF_LETTERS_DESCRIBED if definition.compares_letters else FACTS_DESCRIBED
         facts: dict[str, object] = {
-            "facts": {"are": FACTS_DESCRIBED, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
+            "facts": {"are": described, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
         }
         newer = (facts if self.facts else {}) | _described_scripts(self)
         return newer | {

@@ -207,7 +207,7 @@ impl Engine {
             let letters = &read[range.clone()];
             (facts::can_be_name(letters) && self.lexicon.idf(letters, *id).is_none()).then_some(letters)
         });
-        facts::packed(written, compared, unknown)
+        facts::packed(written, compared, unknown, self.definition.compares_letters())
     }
 
     /// The fingerprint; in schemes for every script, that of a text without keywords is from its digest.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::numbers::{self, ARABIC_POINT, Number};
 use super::sample::Sample;
 use super::{dates, end_of, first};
 
@@ -35,6 +36,77 @@ pub(super) fn find_in_words(text: &[char], facts: &mut Sample) {
     }
 }
 
+/// Adds the same, with numbers in their canonical form.
+pub(super) fn find_canonical(text: &[char], facts: &mut Sample) {
+    let text = &numbers::in_plain_marks(text);
+    let mut taken = 0;
+    let mut place = 0;
+    while let Some(start) = first(text, place, is_digit) {
+        let number = match date(text, start) {
+            Some(end) => Number::One(end),
+            None => canonical_number(text, start),
+        };
+        let (Number::One(end) | Number::List(end)) = number;
+        place = end;
+        if start < taken {
+            continue;
+        }
+        if matches!(number, Number::List(_)) {
+            numbers::of_list(&text[start..end]).for_each(|number| facts.add(number.iter().copied()));
+        } else if letters_before(text, start) == 0 {
+            taken = add_canonical(text, start..end, facts);
+        } else {
+            taken = add(text, start..end, facts);
+        }
+    }
+}
+
+/// The number whose first digit is at `start`; with letters before it, it is part of a code and has no spaces.
+fn canonical_number(text: &[char], start: usize) -> Number {
+    let spaced = if letters_before(text, start) == 0 {
+        numbers::spaced(text, start)
+    } else {
+        None
+    };
+    spaced.unwrap_or_else(|| {
+        let is_between = |mark| is_mark(mark) || mark == ARABIC_POINT;
+        Number::One(end_of_number(text, end_of(text, start, is_digit), is_between))
+    })
+}
+
+/// Adds a figure without letters before it, and returns where the fact ends.
+fn add_canonical(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
+    if figure.len() <= DAY_CHARS_MAX {
+        let date = dates::around(text, figure.clone());
+        let fact: Vec<char> = date.parts.iter().flat_map(|part| without(' ', part)).collect();
+        facts.add(
+            numbers::sign(text, figure, &fact)
+                .into_iter()
+                .chain(fact.iter().copied()),
+        );
+        return date.end;
+    }
+    let end = figure.end;
+    let number = &text[figure.clone()];
+    if number.iter().all(|&character| is_digit(character)) {
+        facts.add(
+            numbers::sign(text, figure, number)
+                .into_iter()
+                .chain(number.iter().copied()),
+        );
+    } else if number.last().is_some_and(|&last| is_digit(last)) {
+        let number = numbers::canonical(number);
+        facts.add(
+            numbers::sign(text, figure, &number)
+                .into_iter()
+                .chain(number.iter().copied()),
+        );
+    } else {
+        facts.add(without(' ', number));
+    }
+    end
+}
+
 /// Adds the fact that a figure belongs to, and returns where it ends.
 fn add(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
     let Range { start, end } = figure;
@@ -59,13 +131,17 @@ fn add(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
 ///
 /// There is no digit before `start`: a figure that ends with digits takes all of them.
 fn end_of_figure(text: &[char], start: usize) -> usize {
+    date(text, start).unwrap_or_else(|| end_of_number(text, end_of(text, start, is_digit), is_mark))
+}
+
+/// The end of the date in Chinese or Japanese whose first digit is at `start`.
+fn date(text: &[char], start: usize) -> Option<usize> {
     let end = end_of(text, start, is_digit);
-    let date = match end - start {
+    match end - start {
         digits if digits <= MONTH_DIGITS_MAX => year(text, end).or_else(|| day_of_month(text, end)),
         digits if digits <= YEAR_DIGITS_MAX => year(text, end),
         _ => None,
-    };
-    date.unwrap_or_else(|| end_of_number(text, end))
+    }
 }
 
 /// What follows the digits of a year: ` ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?`
@@ -82,10 +158,12 @@ fn day_of_month(text: &[char], place: usize) -> Option<usize> {
     number(text, unit(text, place, &['月'])?, &['日', '号'])
 }
 
-/// What follows the first digits of a number: `(?:[.,:/-][0-9]+)*`
-fn end_of_number(text: &[char], place: usize) -> usize {
+/// What follows the first digits of a number: digits behind marks.
+fn end_of_number(text: &[char], place: usize, is_between: impl Fn(char) -> bool) -> usize {
     let mut end = place;
-    while let Some(['.' | ',' | ':' | '/' | '-', '0'..='9']) = text.get(end..end + 2) {
+    while let Some([mark, '0'..='9']) = text.get(end..end + 2)
+        && is_between(*mark)
+    {
         end = end_of(text, end + 1, is_digit);
     }
     end
@@ -141,7 +219,11 @@ fn without(removed: char, characters: &[char]) -> impl Iterator<Item = char> {
         .filter(move |&character| character != removed)
 }
 
-const fn is_digit(character: char) -> bool {
+const fn is_mark(character: char) -> bool {
+    matches!(character, '.' | ',' | ':' | '/' | '-')
+}
+
+pub(super) const fn is_digit(character: char) -> bool {
     character.is_ascii_digit()
 }
 

@@ -7,6 +7,7 @@
 mod dates;
 mod figures;
 mod names;
+mod numbers;
 mod sample;
 
 use crate::unicode::is_letter;
@@ -19,11 +20,20 @@ const NAME_CHARS_MIN: usize = 2;
 ///
 /// All numbers have 4 bytes and are big-endian. `written` is the text as it came, without surrogates, and `compared` the
 /// form in which texts are compared. `unknown` are those of its words that can be names, see [`can_be_name`], and are
-/// not in the table of document frequencies.
+/// not in the table of document frequencies. Numbers are `canonical` in schemes that compare letters.
 #[must_use]
-pub fn packed<'a>(written: &str, compared: &[char], unknown: impl Iterator<Item = &'a [char]>) -> Vec<u8> {
+pub fn packed<'a>(
+    written: &str,
+    compared: &[char],
+    unknown: impl Iterator<Item = &'a [char]>,
+    canonical: bool,
+) -> Vec<u8> {
     let mut facts = Sample::default();
-    figures::find(compared, &mut facts);
+    if canonical {
+        figures::find_canonical(compared, &mut facts);
+    } else {
+        figures::find(compared, &mut facts);
+    }
     figures::find_in_words(compared, &mut facts);
     if is_latin(compared) {
         names::find(written, &mut facts);

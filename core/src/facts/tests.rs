@@ -44,7 +44,11 @@ fn figures_of_a_text() {
         ("nothing to tell here", &[]),
     ];
     for (text, facts) in examples {
-        assert_eq!(packed("", &letters(text), std::iter::empty()), sample(facts), "{text}");
+        assert_eq!(
+            packed("", &letters(text), std::iter::empty(), false),
+            sample(facts),
+            "{text}"
+        );
     }
 }
 
@@ -68,11 +72,14 @@ fn names_of_a_text() {
     ];
     for (text, facts) in examples {
         assert_eq!(
-            packed(text, &letters("latin"), std::iter::empty()),
+            packed(text, &letters("latin"), std::iter::empty(), false),
             sample(facts),
             "{text}"
         );
-        assert_eq!(packed(text, &letters("中文"), std::iter::empty()), Vec::<u8>::new());
+        assert_eq!(
+            packed(text, &letters("中文"), std::iter::empty(), false),
+            Vec::<u8>::new()
+        );
     }
 }
 
@@ -90,7 +97,7 @@ fn words_that_can_be_names() {
     }
     assert!(!can_be_name(&[]));
     assert_eq!(
-        packed("", &[], [letters("梁一鸣").as_slice()].into_iter()),
+        packed("", &[], [letters("梁一鸣").as_slice()].into_iter(), false),
         sample(&["梁一鸣"])
     );
 }

@@ -118,14 +118,15 @@ fn siphash(value: u64, first: u64, second: u64) -> u64 {
     siphash_13(value, first, second)
 }
 
-/// `consumer.fingerprint.facts.facts_of`, packed.
+/// `consumer.fingerprint.facts.facts_of`, packed; numbers are `canonical` in schemes that compare letters.
 #[pyfunction]
-#[pyo3(name = "facts")]
+#[pyo3(name = "facts", signature = (text, compared, words, known, *, canonical=false))]
 fn facts_of<'py>(
     text: &Bound<'py, PyString>,
     compared: &str,
     words: Vec<String>,
     known: &Bound<'py, PyAny>,
+    canonical: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut unknown = Vec::new();
     for word in words {
@@ -134,7 +135,12 @@ fn facts_of<'py>(
             unknown.push(letters);
         }
     }
-    let packed = facts::packed(&text_of(text)?, &letters(compared), unknown.iter().map(Vec::as_slice));
+    let packed = facts::packed(
+        &text_of(text)?,
+        &letters(compared),
+        unknown.iter().map(Vec::as_slice),
+        canonical,
+    );
     Ok(PyBytes::new(text.py(), &packed))
 }
 

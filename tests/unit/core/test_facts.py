@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.fingerprint import Lexicon
-from consumer.fingerprint.facts import _MONTHS, facts_of, pack_facts
+from consumer.fingerprint.equality import equality_forms
+from consumer.fingerprint.facts import facts_of, pack_facts
+from consumer.fingerprint.figures import MONTHS
 from consumer.fingerprint.keywords import RustTokenizer
 from consumer.fingerprint.normalise import normalise, without_surrogates
 from consumer.workers.word_files import load_lexicon
@@ -48,10 +50,22 @@ JOINTS = (
     "\x00",
 )
 FIGURE_TEXTS = some.lists(some.sampled_from(FIGURES) | some.text(max_size=3), max_size=24).map("".join)
+CANONICAL = (
+    *("1", "12", "123", "234", "1234", "000", "0", "255", "5", "٣", "१२३", "𝟗", "１"),
+    *(".", ",", "'", "\u2019", "\u02bc", "_", " ", "\u202f", "٬", "٫", ":", "/", "-", "\u2212", "–", "—", "+", "^"),
+    *("(", "a", "v", "may ", "年", "月", "日", "字", "、", "。", ";", "%"),
+)
+CANONICAL_TEXTS = some.lists(some.sampled_from(CANONICAL) | some.text(max_size=2), max_size=24).map("".join)
 NAME_TEXTS = some.lists(some.sampled_from(LETTERS + JOINTS) | some.text(some.characters(codec=None), max_size=2)).map(
     "".join
 )
 WORDS = some.lists(some.text("ab1_中文字あ한\u2e7f\u2e80ー々〇𠮷Ａ²\u0301", max_size=4), max_size=12, unique=True)
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> Lexicon:
+    """The words of the jieba package."""
+    return load_lexicon()
 
 
 def assert_same(
@@ -62,6 +76,14 @@ def assert_same(
     for (text, compared), packed in zip(texts, expected, strict=True):
         found = core.facts(text, compared, list(words), set(known))
         assert found == packed, (text, compared, facts_of(text, compared, words, known))
+
+
+def assert_same_canonical(forms: Sequence[str], lexicon: Lexicon) -> None:
+    """Both engines find the same canonical figures in these forms."""
+    expected = pack_facts([facts_of("", form, (), frozenset(), lexicon.letters()) for form in forms])
+    for form, packed in zip(forms, expected, strict=True):
+        found = core.facts("", form, [], set(), canonical=True)
+        assert found == packed, (form, facts_of("", form, (), frozenset(), lexicon.letters()))
 
 
 def all_of(pieces: Sequence[str], pieces_max: int) -> list[str]:
@@ -133,7 +155,7 @@ def test_many_random_texts(pieces: tuple[str, ...], lengths: tuple[int, ...]) ->
     assert_same([("", text) for text in texts])
 
 
-@pytest.mark.parametrize("month", sorted(_MONTHS))
+@pytest.mark.parametrize("month", sorted(MONTHS))
 def test_every_month_is_known(month: str) -> None:
     """Behind a number, before it, and not as a name."""
     assert_same([("", f"12 {month} 2026"), ("", f"{month} 12th, 2026"), (f"in {month.capitalize()} he", "latin")])
@@ -146,12 +168,6 @@ def test_names_are_looked_for_in_latin_text_only(characters: str, latin: bool) -
     """Just below 1.25 bytes a character, and at it."""
     assert_same([("to Harwick", characters)])
     assert bool(core.facts("to Harwick", characters, [], set())) is latin
-
-
-@pytest.fixture(scope="module")
-def lexicon() -> Lexicon:
-    """The words of the jieba package."""
-    return load_lexicon()
 
 
 @pytest.mark.parametrize("part", EVERY_PART)
@@ -182,3 +198,57 @@ def test_a_sample_of_many_facts() -> None:
     """The count of all, and the smallest hashes; equal facts once."""
     for count in (1, 63, 64, 65, 100_000):
         assert_same([("", " ".join(f"{number} {number}" for number in range(count)))])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pieces_max"),
+    [
+        (("1", "234", "'", ",", ".", " "), 6),
+        (("12", "000", " ", "-", "_", "٫"), 6),
+        (("0", "255", "100", ".", ",", "v"), 6),
+        (("5", "100", " ", "+", "\u2212", "(", "may"), 5),
+        (("1", " 100", "'200"), 8),
+    ],
+    ids=lambda value: "".join(value) if isinstance(value, tuple) else None,
+)
+def test_every_small_text_with_canonical_figures(pieces: tuple[str, ...], pieces_max: int, lexicon: Lexicon) -> None:
+    """All texts of a few pieces of what a pattern is about."""
+    assert_same_canonical(all_of(pieces, pieces_max), lexicon)
+
+
+@settings(max_examples=400)
+@given(CANONICAL_TEXTS)
+def test_canonical_figures_are_pythons(form: str) -> None:
+    """Signs, thousands, decimals and digits of other scripts, amid anything."""
+    assert_same_canonical([without_surrogates(form)], load_lexicon())
+
+
+def test_many_random_texts_with_canonical_figures(lexicon: Lexicon) -> None:
+    """More than hypothesis tries, as written and in the form that they are read in, with lists of all lengths."""
+    rng = random.Random(37)
+    texts = ["".join(rng.choices(CANONICAL, k=rng.choice((4, 12, 40)))) for _ in range(6_000)]
+    texts += [
+        "12" + "".join(rng.choices(" '_", (8, 1, 1))[0] + "345" for _ in range(count % 12)) for count in range(2_000)
+    ]
+    normalised = [normalise(text) for text in texts]
+    assert_same_canonical(texts, lexicon)
+    assert_same_canonical(equality_forms(texts, normalised, lexicon.letters(), lexicon.chinese()).read, lexicon)
+
+
+@pytest.mark.parametrize("part", EVERY_PART)
+def test_articles_have_pythons_canonical_figures(part: int, lexicon: Lexicon) -> None:
+    """The development feed."""
+    assert_same_canonical([normalise(article["body"]) for article in dev_part(part)], lexicon)
+
+
+@pytest.mark.parametrize(
+    "piece", ["1", "1 ", "1'", "1'111", " 111", "'111", "_111", ",111", ".111", "1 111.", "1-1 111", "٫1", "-1 ", "٣"]
+)
+def test_the_longest_texts_with_canonical_figures(piece: str, lexicon: Lexicon) -> None:
+    """A million characters, also behind a first digit and before an end that makes them no number."""
+    text = piece * (1_000_000 // len(piece))
+    began_s = time.thread_time()
+    for form in (text, f"1{text}'1"):
+        core.facts("", form, [], set(), canonical=True)
+    assert time.thread_time() - began_s < 2
+    assert_same_canonical([f"1{text[:100_000]}'1"], lexicon)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import FactOverlap, Fingerprinter, Lexicon, Scheme, fact_overlap, facts_count
+from consumer.fingerprint.equality import equality_forms
 from consumer.fingerprint.facts import FACTS_KEPT, facts_of, pack_facts
 from consumer.fingerprint.normalise import normalise
 
@@ -47,6 +48,73 @@ def packed(facts: set[str]) -> bytes:
 def test_figures_of_a_text(text: str, facts: set[str]) -> None:
     """Dates are one fact each; signs, units and separators of thousands are left off; full-width is as half-width."""
     assert figures(text) == facts
+
+
+def canonical(text: str, lexicon: Lexicon) -> set[str]:
+    """The facts of a text where letters are compared, of whose words nothing is known."""
+    letters = lexicon.letters()
+    form = equality_forms([text], [normalise(text)], letters, lexicon.chinese()).read[0]
+    return facts_of(text, form, (), frozenset(), letters)
+
+
+@pytest.mark.parametrize("mark", [*",.'’‘ʼ٬_ ，．＇＿", "\u00a0", "\u2007", "\u2009", "\u202f", "\u3000"])
+def test_separators_of_thousands_are_no_part_of_a_number(mark: str, lexicon: Lexicon) -> None:
+    """Whatever stands between groups of three digits; a list, or groups of other sizes, is no number."""
+    assert canonical(f"rose to 1{mark}234{mark}567 tonnes", lexicon) == {"1234567"}
+    assert canonical(f"rose to −98{mark}000%", lexicon) == {"-98000"}
+    assert canonical(f"wrote 1{mark}2345{mark}678 here", lexicon) != {"12345678"}
+    assert canonical(f"wrote 1{mark} 234 here", lexicon) == (
+        {"1234"} if normalise(f"a{mark}a") == "a a" else {"1", "234"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("1.234,56 and 1,234.56 and 1 234,56 and 1’234.56", {"1234.56"}),
+        ("3,5 and 3.5 and ３．５ and ٣٫٥ and ३.५", {"3.5"}),
+        ("0,123 and 0.123", {"0.123"}),
+        ("1.234 and 1,234", {"1234"}),
+        ("1,234.567 and 1.234,567", {"1234.567"}),
+        ("−5, –5, -5, (−5) and [-5", {"-5"}),
+        ("+5 and 5", {"+5", "5"}),
+        ("-5", {"-5"}),
+        ("3-1, 3−1, 2020–2021, 10-12, a-7, covid-19", {"3-1", "2020-2021", "10-12", "7", "19"}),
+        ("between -5–10 and 5-10", {"-5-10", "5-10"}),
+        ("最低气温：-5度，北京 -3度，歼-20", {"-5", "-3", "20"}),
+        ("- 5 and --6", {"5", "6"}),
+        ("10 000–20 000 or 10,000-20,000 or 10’000 – 20’000", {"10000-20000", "10000", "20000"}),
+        ("1.2.3, v1.234, 192.168.100.200 and 192.168.0.1", {"1.2.3", "v1.234", "192.168.100.200", "192.168.0.1"}),
+        ("-2026-11-21, 21.11.2026, 11/21/2026 at 12:30", {"2026-11-21", "21.11.2026", "11/21/2026", "12:30"}),
+        ("on −5 may 2026 and 2026年8月12日", {"5may2026", "2026年8月12日"}),
+        ("numbers 3,17,25 or 1, 234", {"3,17,25", "1", "234"}),
+        ("table 101 102 103 104 105 106 107 108", {"101", "102", "103", "104", "105", "106", "107", "108"}),
+        ("12 345 678 901 234 567 890", {"12345678901234567890"}),
+        ("room 12345 678, mu5 137, 10⁶ 106", {"12345", "678", "mu5", "137", "10", "6", "106"}),
+        ("12%, 12 %, 12 km and 12km", {"12"}),
+        ("1,23,456 and 1'234'5", {"1,23,456", "1", "234", "5"}),
+    ],
+)
+def test_canonical_figures(text: str, facts: set[str], lexicon: Lexicon) -> None:
+    """Numbers have their signs and a decimal point; dates, versions, addresses, codes and lists stay."""
+    assert canonical(text, lexicon) == facts
+
+
+def test_digits_of_every_script_are_the_same_number(lexicon: Lexicon) -> None:
+    """As many as the table of characters has."""
+    digits = lexicon.letters().digits
+    assert len(digits) > 600
+    assert len({frozenset(canonical("".join(digits[place : place + 10]), lexicon)) for place in range(0, 600, 10)}) == 1
+
+
+def test_facts_where_letters_are_compared(lexicon: Lexicon) -> None:
+    """Canonical figures in the scheme that compares letters, with a description of their own; the others as ever."""
+    text = "Frost at North Pier: −5 degrees, and 1 234 567 tonnes."
+    older, newer = (Fingerprinter(Scheme(name, facts=True), lexicon) for name in ("jieba-tfidf/2", "jieba-tfidf/3"))
+    assert newer.facts(text) == {"-5", "1234567", "north", "pier"}
+    assert older.facts(text) == {"5", "1", "234", "567", "north", "pier"}
+    assert newer.scheme.describe()["facts"] != older.scheme.describe()["facts"]
+    assert "sign" in str(newer.scheme.describe()["facts"])
 
 
 @pytest.mark.parametrize("separator", ["\u200b", "\u00ad", "\ufeff"])
@@ -180,3 +248,12 @@ def test_no_text_takes_more_than_time_in_proportion(piece: str) -> None:
     began_s = time.thread_time()
     pack_facts([facts_of(text, form, (), frozenset())])
     assert time.thread_time() - began_s < 5
+
+
+@pytest.mark.parametrize("piece", ["1", "1 ", "1'111", " 111", "'111", ",111", ".111", "1 111.", "1-1 111", "٫1", "٣"])
+def test_canonical_figures_take_no_more_than_time_in_proportion(piece: str, lexicon: Lexicon) -> None:
+    """Also behind a first digit, and before an end that makes what precedes it no number."""
+    text = f"1{piece * (300_000 // len(piece))}'1"
+    began_s = time.thread_time()
+    facts_of("", text, (), frozenset(), lexicon.letters())
+    assert time.thread_time() - began_s < 3

@@ -1,0 +1,186 @@
+"""Finds the figures of a text: dates, numbers and codes.
+
+Schemes that compare letters read each number in its canonical form, so that two ways to write it are the same fact:
+
+    1 234 567,5    1234567.5       thousands by ``, . ' _``, an Arabic mark or a space; decimals by a comma or a point
+    −5, ٥          -5, 5           every dash as a hyphen, decimal digits of every script
+    3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is no sign; dates, versions and addresses stay
+"""
+
+import re
+from functools import cache
+from string import ascii_lowercase
+from typing import Final
+
+from consumer.fingerprint.letter_tables import LetterTables
+
+FIGURES_DESCRIBED: Final = (
+    "numbers in canonical form: decimal digits of every script as ASCII; one to three digits, the first of which is "
+    "not 0, and groups of three as one number, with commas or points between them, or with up to six apostrophes, low "
+    "lines or spaces, where more are a list; then one decimal separator, comma, point or U+066B, as a point; four "
+    "groups up to 255 with points as an address; a sign of a number or a range of two, at the start or behind a space, "
+    "an opening bracket, a quotation mark or one of , : ; = and ideographic comma and full stop; dashes as hyphens; "
+    "without unit"
+)
+_FULL_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+MONTHS: Final = frozenset({*_FULL_MONTHS, *(month[:3] for month in _FULL_MONTHS), "sept"})
+_MONTH_CHARS_MAX: Final = 9
+_DAY_DIGITS_MAX: Final = 2
+# How many letters before a digit belong to a code, the last ones.
+_CODE_LETTERS_MAX: Final = 8
+# Groups of thousands with marks that also stand between numbers of a list. The limit keeps reading linear, too.
+_GROUPS_MAX: Final = 6
+_ADDRESS_PARTS: Final = 4
+_ADDRESS_PART_MAX: Final = 255
+
+# All patterns begin with a set of characters, which `re` finds fastest, and none can backtrack over the same characters
+# again and again: what must precede a match is checked after its first character.
+_EAST_ASIAN_DATE: Final = (
+    r"(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
+    r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
+)
+_FIGURES: Final = re.compile(rf"[0-9](?:{_EAST_ASIAN_DATE}|[0-9]*+(?:[.,:/-][0-9]++)*+)")
+_THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_LETTERS_AND_DIGITS: Final = re.compile(r"[a-z0-9]*+")
+_MONTH_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)? ([a-z]{3,9})(?![a-z])")
+_YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
+
+_DECIMALS: Final = "[.,\u066b][0-9]++"
+_GROUP: Final = "[0-9]{3}(?![0-9])"
+# What follows the first digit of a number whose thousands are apart by apostrophes, low lines or spaces.
+_GROUPED: Final = (
+    rf"[0-9]{{0,2}}+(?:(?:'{_GROUP}){{1,{_GROUPS_MAX}}}+|(?:_{_GROUP}){{1,{_GROUPS_MAX}}}+"
+    rf"|(?: {_GROUP}){{1,{_GROUPS_MAX}}}+)(?:{_DECIMALS})?+(?![.,'_\u066b]?[0-9])"
+)
+_CANONICAL_FIGURES: Final = re.compile(
+    rf"[0-9](?:{_EAST_ASIAN_DATE}"
+    rf"|(?<![a-z^].)(?<=[1-9])(?P<list>[0-9]{{0,2}}+(?:[ '_]{_GROUP}){{{_GROUPS_MAX + 1},}}+)"
+    rf"|(?<![a-z^].)(?<=[1-9]){_GROUPED}(?:[:/-](?:[1-9]{_GROUPED}|[0-9]++(?:{_DECIMALS})*+))*+"
+    r"|[0-9]*+(?:[.,:/\u066b-][0-9]++)*+)"
+)
+_LIST_MARKS: Final = re.compile("[ '_]")
+_NUMBER_OF_FIGURE: Final = re.compile("[^:/-]+")
+_BY_COMMAS: Final = re.compile("[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:[.\u066b][0-9]+)?")
+_BY_POINTS: Final = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?:[,\u066b][0-9]+)?")
+_WITH_DECIMALS: Final = re.compile("[0-9]+[,\u066b][0-9]+")
+_SIGNED: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:-[0-9]+(?:\.[0-9]+)?)?")
+_SIGNS: Final = "+-"
+_BEFORE_SIGN: Final = frozenset(" ([{<〈《「『【〔〖\"'“‘,:;=、。")
+# As hyphens and apostrophes count all that are typed for them; normalised texts have no others.
+_PLAIN_MARKS: Final = dict.fromkeys("\u2010\u2012\u2013\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc\u066c", "'")
+_POINTS: Final = str.maketrans(",\u066b", "..", "' _")
+
+
+def figures(text: str) -> set[str]:
+    """Return dates, numbers and codes of a normalised text; numbers without sign, and those with commas without these.
+
+    One pass finds digits; what belongs to them is read from there.
+    """
+    found: set[str] = set()
+    end = 0
+    for match in _FIGURES.finditer(text):
+        start, stop = match.span()
+        if start < end:
+            continue
+        figure, before = match[0], text[start - 1 : start]
+        if "a" <= before <= "z":
+            figure, end = _code(text, start, stop)
+        elif stop - start <= _DAY_DIGITS_MAX:
+            figure, end = _date(text, start, stop)
+        elif "," in figure and _THOUSANDS.fullmatch(figure):
+            # A list of numbers keeps its commas.
+            figure = figure.replace(",", "")
+        found.add(figure.replace(" ", ""))
+    return found
+
+
+def canonical_figures(form: str, letters: LetterTables) -> set[str]:
+    """Return dates, codes, and numbers in their canonical form with their signs, of a text's equality form."""
+    text = _in_plain_marks(form, letters)
+    found: set[str] = set()
+    end = 0
+    for match in _CANONICAL_FIGURES.finditer(text):
+        start, stop = match.span()
+        if start < end:
+            continue
+        figure, before = match[0], text[start - 1 : start]
+        if "a" <= before <= "z":
+            figure, end = _code(text, start, stop)
+        elif match["list"] is not None:
+            found.update(_LIST_MARKS.split(figure))
+            continue
+        elif stop - start <= _DAY_DIGITS_MAX:
+            figure, end = _date(text, start, stop)
+        elif not figure.isdigit() and figure[-1].isdigit():
+            figure = _NUMBER_OF_FIGURE.sub(lambda number: _canonical(number[0]), figure)
+        figure = figure.replace(" ", "")
+        found.add(f"{_sign(text, start)}{figure}" if _SIGNED.fullmatch(figure) else figure)
+    return found
+
+
+def _in_plain_marks(form: str, letters: LetterTables) -> str:
+    """Return the text with ASCII digits, and with one mark each for hyphens and apostrophes."""
+    if form.isascii():
+        return form
+    others, plain = _plain_marks(letters)
+    return form.translate(plain) if others.search(form) else form
+
+
+@cache
+def _plain_marks(letters: LetterTables) -> tuple[re.Pattern[str], dict[int, str]]:
+    """Return a pattern for characters that count as others, and those."""
+    digits = {digit: chr(letters.letter_forms[ord(digit)]) for digit in letters.digits if not digit.isascii()}
+    plain = digits | _PLAIN_MARKS
+    return re.compile(f"[{''.join(plain)}]"), {ord(other): form for other, form in plain.items()}
+
+
+def _canonical(number: str) -> str:
+    """Return a number without separators of thousands and with a decimal point, or unchanged what may be no number."""
+    if _LIST_MARKS.search(number):
+        plain = number
+    elif _BY_COMMAS.fullmatch(number):
+        plain = number.replace(",", "")
+    elif _BY_POINTS.fullmatch(number) and not _is_address(number):
+        plain = number.replace(".", "")
+    elif _WITH_DECIMALS.fullmatch(number):
+        plain = number
+    else:
+        return number
+    return plain.translate(_POINTS)
+
+
+def _is_address(number: str) -> bool:
+    parts = number.split(".")
+    return len(parts) == _ADDRESS_PARTS and all(part.isdigit() and int(part) <= _ADDRESS_PART_MAX for part in parts)
+
+
+def _sign(text: str, start: int) -> str:
+    """Return the sign of the number that starts here, if it has one: a hyphen between others is none."""
+    sign = text[start - 1 : start]
+    return sign if sign and sign in _SIGNS and (start == 1 or text[start - 2] in _BEFORE_SIGN) else ""
+
+
+def _code(text: str, start: int, stop: int) -> tuple[str, int]:
+    """Return a figure with the letters before it and what follows, and where the code ends."""
+    letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
+    letters = letters[len(letters.rstrip(ascii_lowercase)) :]
+    tail = _LETTERS_AND_DIGITS.match(text, stop)
+    return (f"{letters}{text[start:stop]}{tail[0]}", tail.end()) if tail else (text[start:stop], stop)
+
+
+def _date(text: str, start: int, stop: int) -> tuple[str, int]:
+    """Return a number of one or two digits with the month and year next to it, and where the date ends."""
+    number, month, end = text[start:stop], "", stop
+    behind = _MONTH_BEHIND.match(text, stop)
+    if behind and behind[1] in MONTHS:
+        month, end = behind[1], behind.end()
+    elif text[start - 1 : start] == " ":
+        word = text[max(0, start - 1 - _MONTH_CHARS_MAX) : start - 1].rpartition(" ")[2]
+        month = word if word in MONTHS else ""
+    if not month:
+        return number, stop
+    year = _YEAR_BEHIND.match(text, end)
+    return (f"{number}{month}{year[1]}", year.end()) if year else (f"{number}{month}", end)
