@@ -1,5 +1,6 @@
 //! Dates, numbers and codes in a normalised text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::numbers::{self, ARABIC_POINT, Number};
@@ -76,34 +77,24 @@ fn canonical_number(text: &[char], start: usize) -> Number {
 
 /// Adds a figure without letters before it, and returns where the fact ends.
 fn add_canonical(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
-    if figure.len() <= DAY_CHARS_MAX {
-        let date = dates::around(text, figure.clone());
-        let fact: Vec<char> = date.parts.iter().flat_map(|part| without(' ', part)).collect();
-        facts.add(
-            numbers::sign(text, figure, &fact)
-                .into_iter()
-                .chain(fact.iter().copied()),
-        );
+    let Range { start, end } = figure;
+    let number = &text[start..end];
+    if number.len() <= DAY_CHARS_MAX {
+        let date = dates::around(text, figure);
+        let sign = numbers::sign(text, start, number).filter(|_| date.parts[1].is_empty());
+        let fact = date.parts.iter().flat_map(|part| without(' ', part));
+        facts.add(sign.into_iter().chain(fact));
         return date.end;
     }
-    let end = figure.end;
-    let number = &text[figure.clone()];
-    if number.iter().all(|&character| is_digit(character)) {
-        facts.add(
-            numbers::sign(text, figure, number)
-                .into_iter()
-                .chain(number.iter().copied()),
-        );
-    } else if number.last().is_some_and(|&last| is_digit(last)) {
-        let number = numbers::canonical(number);
-        facts.add(
-            numbers::sign(text, figure, &number)
-                .into_iter()
-                .chain(number.iter().copied()),
-        );
+    let has_marks = number.iter().any(|&character| !is_digit(character));
+    let is_date = number.last().is_some_and(|&last| !is_digit(last));
+    let number = if has_marks && !is_date {
+        Cow::Owned(numbers::canonical(number))
     } else {
-        facts.add(without(' ', number));
-    }
+        Cow::Borrowed(number)
+    };
+    let sign = numbers::sign(text, start, &number);
+    facts.add(sign.into_iter().chain(without(' ', &number)));
     end
 }
 

@@ -1,10 +1,9 @@
 //! Numbers in their canonical form, where letters are compared: `consumer/fingerprint/figures.py`.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
+use super::end_of;
 use super::figures::is_digit;
-use super::{end_of, first};
 use crate::letters::{FORM, Figure, Tables};
 
 /// The Arabic decimal separator.
@@ -25,20 +24,28 @@ pub(super) enum Number {
 
 /// The text with ASCII digits, and with one mark each for hyphens and apostrophes.
 pub(super) fn in_plain_marks(text: &[char]) -> Cow<'_, [char]> {
-    let tables = Tables::get();
-    let Some(start) = first(text, 0, |character| plain(character, tables) != character) else {
+    // Without a branch for each character, which most texts have nothing of.
+    if !text
+        .iter()
+        .fold(false, |found, &character| found | may_change(character))
+    {
         return Cow::Borrowed(text);
-    };
-    let mut changed = text.to_vec();
-    for character in &mut changed[start..] {
-        *character = plain(*character, tables);
     }
-    Cow::Owned(changed)
+    let tables = Tables::get();
+    Cow::Owned(text.iter().map(|&character| plain(character, tables)).collect())
+}
+
+/// Whether a character may be a mark or a digit that counts as another.
+const fn may_change(character: char) -> bool {
+    let code = character as u32;
+    let is_other_script = code >= 0x2bc && code < 0x2000 || code > 0xa4cf && code < 0xac00 || code > 0xd7a3;
+    let is_mark = code & !0x3 == 0x2010 || code & !0x1 == 0x2018 || code == 0x2212;
+    is_other_script | is_mark
 }
 
 fn plain(character: char, tables: &Tables) -> char {
     match character {
-        '\0'..='\u{2bb}' | '\u{3000}'..='\u{a4cf}' => character,
+        _ if !may_change(character) => character,
         '\u{2010}' | '\u{2012}' | '\u{2013}' | '\u{2212}' => '-',
         '\u{2018}' | '\u{2019}' | '\u{2bc}' | '\u{66c}' => '\'',
         _ if tables.figures.get(character) == Figure::Digit => {
@@ -50,7 +57,9 @@ fn plain(character: char, tables: &Tables) -> char {
 
 /// The number whose first digit is here, where its thousands are apart by apostrophes, low lines or spaces.
 pub(super) fn spaced(text: &[char], start: usize) -> Option<Number> {
-    if text[..start].last() == Some(&'^') {
+    let end = leading(text, start)?;
+    let has_group = text.get(end).is_some_and(|&mark| is_list_mark(mark)) && is_group(text, end + 1);
+    if !has_group || text[..start].last() == Some(&'^') {
         return None;
     }
     if let Some(end) = list(text, start) {
@@ -121,7 +130,7 @@ fn is_group(text: &[char], start: usize) -> bool {
     end_of(near, 0, is_digit) == GROUP_DIGITS
 }
 
-/// Adds the numbers of a figure in their canonical form, with the marks between them.
+/// The numbers of a figure in their canonical form, with the marks between them.
 pub(super) fn canonical(figure: &[char]) -> Vec<char> {
     let mut form = Vec::with_capacity(figure.len());
     for part in figure.split_inclusive(|&character| is_between(character)) {
@@ -189,9 +198,9 @@ fn is_address(number: &[char]) -> bool {
     parts.clone().count() == ADDRESS_PARTS && parts.all(is_byte)
 }
 
-/// The sign of the number that is here, if it has one: a hyphen between others is none.
-pub(super) fn sign(text: &[char], place: Range<usize>, number: &[char]) -> Option<char> {
-    match text[..place.start] {
+/// The sign of the number that starts here, if it has one: a hyphen between others is none.
+pub(super) fn sign(text: &[char], start: usize, number: &[char]) -> Option<char> {
+    match text[..start] {
         [sign @ ('+' | '-')] if is_signed(number) => Some(sign),
         [.., before, sign @ ('+' | '-')] if is_before_sign(before) && is_signed(number) => Some(sign),
         _ => None,
