@@ -25,6 +25,7 @@ from consumer.config.loading import load_config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.fingerprint import Lexicon
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.settings import JudgeSettings
@@ -82,7 +83,7 @@ class Judging:
         self._batches = batches
         self._config = config
         self._settings: JudgeSettings = parts.judge_settings(config, lexicon)
-        self._fingerprinting: Fingerprinting = parts.fingerprinting(config, self._settings, lexicon)
+        self._fingerprinting: Fingerprinting = parts.fingerprinting(config, Binding(self._settings), lexicon)
         self._decode = parts.file_decoder(config)
         self._metrics = Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max))
         self._hooks = Hooks(self._metrics, Health())
@@ -115,7 +116,7 @@ class Judging:
             source=Given(self._batches),
             decode=self._decode,
             fingerprinting=self._fingerprinting,
-            builder=parts.version_builder(self._settings),
+            builder=parts.version_builder(Binding(self._settings)),
             arrivals=FileArrivals(now_ms(), b"given"),
             detector=judge,
             sink=StreamSink(io.BytesIO(), emit="all"),

@@ -6,6 +6,7 @@ from functools import cache
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, TextKind
 from consumer.judge import events
+from consumer.judge.binding import Binding
 from consumer.judge.comparison import compare as compared
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
@@ -77,7 +78,7 @@ def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison
     settings, computes = _defaults()
     fingerprints = computes.fingerprint([a, b], [lang_a, lang_b])
     articles = [Article("a", a, lang=lang_a), Article("b", b, lang=lang_b)]
-    versions = version_builder(settings).versions(articles, [ArrivedAt(0, 0), ArrivedAt(0, 1)], fingerprints)
+    versions = version_builder(Binding(settings)).versions(articles, [ArrivedAt(0, 0), ArrivedAt(0, 1)], fingerprints)
     one, other = (Stored(version.record, None, None) for version in versions)
     (found,) = compared(one, [other], settings)
     shared = events.shared_keywords(one.record, other.record)
@@ -91,4 +92,4 @@ def _defaults() -> tuple[JudgeSettings, Engine]:
         config = load_config(None, {})
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
-        return settings, engine(config, settings, lexicon)
+        return settings, engine(config, Binding(settings), lexicon)

@@ -97,11 +97,11 @@ class Window:
             lexicon = lexicon_of(configured)
             self._config: Config = completed_config(configured)
             judged_by: JudgeSettings = judge_settings(self._config, lexicon)
-            self._engine: Engine = engine(self._config, judged_by, lexicon)
-            self._builder: VersionBuilder = version_builder(judged_by)
             self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
             self._store: Store = resources.enter_context(opened_store(self._config))
-            bind(self._store, judged_by)
+            bound = bind(self._store, judged_by, self._config)
+            self._engine: Engine = engine(self._config, bound, lexicon)
+            self._builder: VersionBuilder = version_builder(bound)
             self._detector = Detector(
                 self._store,
                 judged_by,

@@ -26,6 +26,7 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan, Engine
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
@@ -90,13 +91,13 @@ def _copy(store: HbaseStore, versions: Sequence[Stored]) -> None:
     )
 
 
-def fresh(count: int, seed: int, engine: Engine, settings: JudgeSettings) -> list[Version]:
+def fresh(count: int, seed: int, engine: Engine, bound: Binding) -> list[Version]:
     """Articles that nobody has seen, one in ten a copy of another one of them, with fingerprints."""
     feed = make_feed(count, CHARS, copies_share=1 / COPIED_EVERY, seed=seed)
     articles = [Article(id=f"fresh {text.id}", body=text.body) for text in feed]
     fingerprints = engine.fingerprint([text.body for text in feed], [""] * len(feed))
     arrivals = [ArrivedAt(now_ms(), place) for place in range(len(feed))]
-    return parts.version_builder(settings).versions(articles, arrivals, fingerprints)
+    return parts.version_builder(bound).versions(articles, arrivals, fingerprints)
 
 
 def judged(detector: Detector, versions: Sequence[Version], running: Servers) -> Round:
@@ -126,7 +127,8 @@ def measure(running: Servers, url: str, rounds: tuple[int, int]) -> list[Row]:
     settings = JudgeSettings(plan=BlockPlan.named(PLAN), scheme_digest="")
     sections: dict[str, Any] = {"store": {"url": url}}
     config = Config(**sections)
-    engine = parts.engine(config, settings, parts.lexicon_of(config))
+    bound = Binding(settings)
+    engine = parts.engine(config, bound, parts.lexicon_of(config))
     sizes = (0, HbaseOptions().sketches_max)
     stores = [HbaseStore.open(parse_place(url), HbaseOptions(sketches_max=size)) for size in sizes]
     detectors = [Detector(store, settings, now_ms) for store in stores]
@@ -134,7 +136,7 @@ def measure(running: Servers, url: str, rounds: tuple[int, int]) -> list[Row]:
     reads = [0 for _ in detectors]
     for number in range(sum(rounds)):
         for place, detector in enumerate(detectors):
-            versions = fresh(EACH, time.time_ns() % (1 << 31), engine, settings)
+            versions = fresh(EACH, time.time_ns() % (1 << 31), engine, bound)
             before = detector.tally.record_reads
             found = judged(detector, versions, running)
             if number >= rounds[0]:

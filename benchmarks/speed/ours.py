@@ -13,15 +13,15 @@ from benchmarks.speed.texts import FeedText
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, Fingerprints, Lexicon, TextKind
 from consumer.judge import events
+from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
-from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import VerdictEvent
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import engine, judge_settings, version_builder
-from consumer.wiring.stores import opened_store
+from consumer.wiring.stores import opened_store, unstored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.records import Record, Version
@@ -40,26 +40,26 @@ class Dupwatch:
     def __init__(
         self,
         store: Store,
-        settings: JudgeSettings,
+        bound: Binding,
         fingerprinter: Engine,
         seen_ms: int = 0,
         common: CommonHashes | None = None,
     ) -> None:
-        self.detector = Detector(store, settings, now_ms, seen_ms=seen_ms, common=common)
+        self.detector = Detector(store, bound.settings, now_ms, seen_ms=seen_ms, common=common)
         self.fingerprinter = fingerprinter
-        self.builder: VersionBuilder = version_builder(settings)
+        self.builder: VersionBuilder = version_builder(bound)
         self._store = store
-        self._settings = settings
+        self._settings = bound.settings
         self._lines = 0
 
     @classmethod
     def opened(cls, stack: ExitStack, lexicon: Lexicon, store_url: str, overrides: dict[str, Any]) -> Self:
         """Build it with these settings over the store of this URL, which ``held`` closes."""
         config = load_config(None, overrides | {"store": {"url": store_url}})
-        settings = judge_settings(config, lexicon)
+        bound = unstored_binding(config, judge_settings(config, lexicon))
         store = stack.enter_context(opened_store(config))
-        computing = engine(config, settings, lexicon)
-        return cls(store, settings, computing, config.seen_s * MS_PER_S, common_hashes(config))
+        computing = engine(config, bound, lexicon)
+        return cls(store, bound, computing, config.seen_s * MS_PER_S, common_hashes(config))
 
     def preload(self, model: CodeModel, count: int, rng: np.random.Generator) -> None:
         """Store articles that were kept: record, verdict and postings of each, without a body."""

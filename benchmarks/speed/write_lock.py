@@ -25,7 +25,7 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.config.loading import load_config
 from consumer.wiring.parts import engine, judge_settings
-from consumer.wiring.stores import opened_store
+from consumer.wiring.stores import opened_store, unstored_binding
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Answer, Store
 from storage.wrapped import Result, StoreCall, WrappedStore
@@ -82,8 +82,8 @@ def judge_share(url: str, number: int, batches: int, chars: int, begin: Callable
     lexicon, config = load_lexicon(), load_config(None, {"store": {"url": url}})
     with opened_store(config) as store:
         waits = Waits(store)
-        settings = judge_settings(config, lexicon)
-        ours = Dupwatch(waits, settings, engine(config, settings, lexicon))
+        bound = unstored_binding(config, judge_settings(config, lexicon))
+        ours = Dupwatch(waits, bound, engine(config, bound, lexicon))
         parts = [
             [article._replace(id=f"{number} {article.id}") for article in feed[start : start + BATCH]]
             for start in range(0, len(feed), BATCH)

@@ -7,19 +7,21 @@ import typer
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import NamedText, check_one_stream, read_text
 from consumer.fingerprint import (
+    PUBLISHED_SECRET,
     Fingerprinter,
-    Lexicon,
     Scheme,
     TextKind,
     cosine,
     fingerprint_number,
     hamming_distance,
 )
+from consumer.model.errors import ConfigError
 from consumer.wiring.parts import lexicon_of, scheme_of
+from consumer.wiring.stores import configured_secret, opened_store, stored_binding
 
 BITS_IN_A_LINE: Final = 64
 _GROUP_BITS: Final = 16
@@ -43,24 +45,38 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="An article as JSON, or plain text; - for standard input.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
     scheme: SchemeOption = None,
+    store: LastingStoreOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
     check_one_stream([a, b])
-    chosen = configured(config, settings, fingerprint__scheme=scheme)
-    chosen_scheme = scheme_of(chosen)
-    sides = _measured(read_text(a, chosen), read_text(b, chosen), chosen_scheme, lexicon_of(chosen))
+    if scheme is not None and store is not None:
+        raise ConfigError("give --scheme or --store: a store has a scheme of its own")
+    chosen = configured(config, settings, fingerprint__scheme=scheme, store__url=store)
+    lexicon = lexicon_of(chosen)
+    if store is None:
+        chosen_scheme, secret = scheme_of(chosen), configured_secret(chosen) or PUBLISHED_SECRET
+    else:
+        with opened_store(chosen, readonly=True) as opened:
+            bound = stored_binding(opened, lexicon)
+        chosen_scheme, secret = bound.settings.scheme, bound.secret
+    fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
+    sides = _measured(read_text(a, chosen), read_text(b, chosen), fingerprinter)
     with results():
         if json:
             write_json(_plain(*sides, chosen_scheme))
         else:
             _print(*sides, chosen_scheme)
+    if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
+        render.console(stderr=True).print(
+            "The similarity is estimated with the published secret; --store estimates it as that store does."
+        )
 
 
-def _measured(a: NamedText, b: NamedText, scheme: Scheme, lexicon: Lexicon) -> tuple[_Side, _Side, _Measures]:
-    fingerprinter = Fingerprinter(scheme, lexicon, keywords_kept=None)
+def _measured(a: NamedText, b: NamedText, fingerprinter: Fingerprinter) -> tuple[_Side, _Side, _Measures]:
+    definition = fingerprinter.scheme.definition
     batch = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
     side_a, side_b = (
         _Side(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
@@ -68,10 +84,10 @@ def _measured(a: NamedText, b: NamedText, scheme: Scheme, lexicon: Lexicon) -> t
     )
     weights_a, weights_b = (dict(keywords) for keywords in batch.keywords)
     equal_text = batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes()
-    similarity = float(scheme.definition.sketch_similarity(batch.sketches[0], batch.sketches[1]))
+    similarity = float(definition.sketch_similarity(batch.sketches[0], batch.sketches[1]))
     measures = _Measures(
         distance=hamming_distance(side_a.fingerprint, side_b.fingerprint),
-        similarity=1.0 if equal_text and scheme.definition.compares_letters else similarity,
+        similarity=1.0 if equal_text and definition.compares_letters else similarity,
         cosine=cosine(weights_a, weights_b),
         equal_text=equal_text,
         shared=tuple(word for word in weights_a if word in weights_b),

@@ -13,6 +13,7 @@ from consumer.text.redaction import HIDDEN
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.page_server import front_of
 from consumer.wiring.parts import STREAM, judge_settings, lexicon_of, value_decoder
+from consumer.wiring.stores import configured_secret
 from consumer.wiring.topics_checks import check_topic_ends
 
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
@@ -43,6 +44,7 @@ def check(
     if elsewhere:
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
+    configured_secret(chosen)
     if is_kafka(chosen.source.url):
         check_topic_ends(chosen)
         front_of(chosen, lambda _: None)
@@ -62,7 +64,7 @@ def _file_source(config: Config) -> str:
 
 
 def _without_files(config: Config) -> Config:
-    words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
+    words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf", "secret_file")))
     # The names of the settings are still checked.
     unread = dict.fromkeys(config.kafka.secret_files, "in a file")
     kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})

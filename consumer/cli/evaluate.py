@@ -27,6 +27,7 @@ from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
 from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import unstored_binding
 from storage.records import Stored
 
 
@@ -153,8 +154,8 @@ def _read_named(
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
     named = _Named({}, Counter(), 0)
-    fingerprinting = engine(config, settings, lexicon, sketched=True)
-    builder = version_builder(settings)
+    bound = unstored_binding(config, settings)
+    fingerprinting, builder = engine(config, bound, lexicon, sketched=True), version_builder(bound)
     for articles in articles_of(feed, config, named.bad_records):
         fresh = _fresh(articles, wanted, named)
         if not fresh:

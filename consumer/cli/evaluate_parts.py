@@ -20,6 +20,7 @@ from consumer.judge.versions import ArrivedAt
 from consumer.model.verdict import Verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.wiring.parts import engine, version_builder
+from consumer.wiring.stores import unstored_binding
 from storage.memory import MemoryStore
 
 
@@ -57,7 +58,8 @@ def _verdicts(
 ) -> Iterator[Verdict]:
     """Judge the feed as a run over a file does; add the ids of its articles to ``ids``."""
     detector = Detector(MemoryStore(), settings, lambda: 0, common=CommonHashes())
-    fingerprinting, builder = engine(config, settings, lexicon), version_builder(settings)
+    bound = unstored_binding(config, settings)
+    fingerprinting, builder = engine(config, bound, lexicon), version_builder(bound)
     for batch in articles_of(feed, config, bad_records):
         articles = [article for article in batch if article.body is not None]
         fingerprints = fingerprinting.fingerprint(

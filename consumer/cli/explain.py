@@ -14,15 +14,16 @@ from consumer.cli.results import results, write_json
 from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
+from consumer.judge.binding import Binding
 from consumer.judge.events import shared_keywords, version_name
-from consumer.judge.settings import JudgeSettings, differences
+from consumer.judge.settings import differences
 from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
 from consumer.store_tools.explanation import Explanation, Facts, Side, explained, plain, stored_side
 from consumer.store_tools.history import id_hash_of
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_settings
+from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_binding, unstored_binding
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Stored
@@ -67,14 +68,14 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
         opened = None
         other_settings: list[str] = []
         if not outlives_run(config):
-            judged_by = judge_settings(config, lexicon)
+            bound = unstored_binding(config, judge_settings(config, lexicon))
         else:
             opened = stack.enter_context(opened_store(config, readonly=True))
-            stored = stored_settings(opened, lexicon)
-            judged_by = settings_to_compare(config, stored)
-            other_settings = differences(stored.encode(), judged_by)
-        side_a, side_b = (_side(*named, config, opened, judged_by, lexicon) for named in (a, b))
-    return explained(side_a, side_b, judged_by, lexicon, other_settings)
+            stored = stored_binding(opened, lexicon)
+            bound = stored._replace(settings=settings_to_compare(config, stored.settings))
+            other_settings = differences(stored.settings.encode(), bound.settings)
+        side_a, side_b = (_side(*named, config, opened, bound, lexicon) for named in (a, b))
+    return explained(side_a, side_b, bound.settings, lexicon, other_settings)
 
 
 def _print(explanation: Explanation) -> None:
@@ -113,14 +114,14 @@ def _print_facts(console: Console, facts: Facts | None, a: Side, b: Side) -> Non
 
 
 def _side(
-    name: str, version: str | None, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon
+    name: str, version: str | None, config: Config, store: Store | None, bound: Binding, lexicon: Lexicon
 ) -> Side:
     if is_text(name):
         if version is not None:
             raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
-        fingerprints = engine(config, settings, lexicon).fingerprint([article.body or ""], [article.lang])
-        built = version_builder(settings).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
+        fingerprints = engine(config, bound, lexicon).fingerprint([article.body or ""], [article.lang])
+        built = version_builder(bound).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
         return Side(Stored(built.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(f"no file named {name!r}; if it is an id, name its store: {STORE_EXAMPLES}")

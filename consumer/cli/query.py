@@ -32,7 +32,7 @@ from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.shared_passages import SharedWith, shared_passages
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, stored_settings
+from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.records import Version
@@ -59,14 +59,15 @@ def query(
     chosen = configured(config, settings, store__url=store)
     lexicon = lexicon_of(chosen)
     with opened_store(chosen, readonly=True) as opened:
-        judged_by = stored_settings(opened, lexicon)
+        bound = stored_binding(opened, lexicon)
+        judged_by = bound.settings
         check_unchanged(chosen, judged_by)
         chosen = completed(chosen, judged_by)
         asking = _Query(
             opened,
             Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S, common=common_hashes(chosen)),
-            engine(chosen, judged_by, lexicon),
-            version_builder(judged_by),
+            engine(chosen, bound, lexicon),
+            version_builder(bound),
         )
         path = Path(source)
         if source != STREAM and not is_text(source) and not path.is_dir():

@@ -107,7 +107,7 @@ def replay(
     began_s = time.monotonic()
     with (
         stopping.listening(),
-        prepared_replay(chosen, offsets, Hooks(watcher), stopping) as ready,
+        prepared_replay(chosen, offsets, Hooks(watcher), stopping, against) as ready,
     ):
         with progress:
             watcher.watch(ready)

@@ -6,16 +6,17 @@ import msgspec
 import typer
 from rich.progress import Progress
 
-from consumer.cli import render, store_export, store_init, store_pack
+from consumer.cli import render, store_export, store_init, store_pack, store_secret
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
+from consumer.judge.binding import settings_in
 from consumer.model.errors import StoreBroken, StoreMismatch
 from consumer.store_tools import inspection
 from consumer.store_tools.inspection import Findings
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.wiring.parts import lexicon_of
-from consumer.wiring.stores import opened_store, stored_settings
+from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Stats
 
@@ -24,6 +25,7 @@ app.command("export")(store_export.export)
 app.command("init")(store_init.init)
 app.command("pack")(store_pack.pack)
 app.command("unpack")(store_pack.unpack)
+app.add_typer(store_secret.app, name="secret")
 
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
@@ -49,8 +51,8 @@ def stats(
 
 def _decoded(bound: bytes) -> object:
     try:
-        return msgspec.json.decode(bound)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return msgspec.json.decode(settings_in(bound))
+    except (msgspec.DecodeError, ValueError) as error:
         raise StoreMismatch(
             f"the store is damaged: its settings cannot be read ({error}). Restore it from a copy, or name another "
             "store."
@@ -101,8 +103,7 @@ def verify(
     findings = Findings()
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
-        opened.check()
-        judged_by = stored_settings(opened, lexicon_of(chosen))
+        judged_by = stored_binding(opened, lexicon_of(chosen)).settings
         check_unchanged(chosen, judged_by)
         task = bar.add_task("checking", total=opened.stats().versions)
         for findings in inspection.verify(opened, judged_by):

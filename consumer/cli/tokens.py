@@ -1,7 +1,5 @@
 """``dupwatch tokens``: add, list and revoke the tokens that let programs use the HTTP service."""
 
-import os
-import pwd
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -9,19 +7,17 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from consumer.audit.audit_log import AuditLog
-from consumer.audit.change import Change
 from consumer.cli import render
+from consumer.cli.audited import nobody, record_change
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
-from consumer.model.errors import ConfigError, SinkError
+from consumer.model.errors import ConfigError
 from consumer.text.durations import DURATION_HELP, option_duration, shown_duration
 from consumer.tokens.editing import LIFETIME, LIFETIME_MAX, NewToken, add_token, revoke_token
 from consumer.tokens.token import Role, Token, current_time
 from consumer.tokens.token_file import Tokens, read_tokens
 from consumer.wiring.audit import opened_audit_log
-from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Add, list or revoke tokens for the HTTP service.")
 
@@ -60,9 +56,9 @@ def add(
     """
     chosen = configured(config, settings, service__tokens=tokens)
     path, wanted = _token_file(chosen), NewToken(name, owner, role, option_duration("--expires", expires))
-    with opened_audit_log(chosen, _nobody) as audit_log:
+    with opened_audit_log(chosen, nobody) as audit_log:
         token = add_token(path, wanted, current_time(), _show_secret)
-        _record(audit_log, "tokens.add", token.name, "added")
+        record_change(audit_log, "tokens.add", token.name, "added")
     render.console(stderr=True).print(
         f"Added {token.name} ({', '.join(token.roles)}), valid until {_shown(token.expires_at)}. Keep the secret: it "
         "cannot be shown again. Programs send it as Authorization: Bearer SECRET.",
@@ -92,10 +88,10 @@ def revoke(
     """Revoke a token: running services refuse it within two seconds. Its name is not used again."""
     chosen = configured(config, settings, service__tokens=tokens)
     path = _token_file(chosen)
-    with opened_audit_log(chosen, _nobody) as audit_log:
+    with opened_audit_log(chosen, nobody) as audit_log:
         token, is_new = revoke_token(path, name, current_time())
         if is_new:
-            _record(audit_log, "tokens.revoke", token.name, "revoked")
+            record_change(audit_log, "tokens.revoke", token.name, "revoked")
     said = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
     with results():
         render.console().print(f"{token.name} {'is revoked' if is_new else said}.", highlight=False)
@@ -105,28 +101,6 @@ def _token_file(config: Config) -> Path:
     if config.service.tokens is None:
         raise ConfigError("no token file is named: add --tokens FILE, or set service.tokens in the configuration")
     return Path(config.service.tokens)
-
-
-def _nobody(_occurrence: object) -> None:
-    """Report to nobody: what fails ends the command with a message."""
-
-
-def _record(audit_log: AuditLog | None, action: str, name: str, result: str) -> None:
-    """Record a change in the audit log, if there is one. The change stays whatever happens."""
-    if audit_log is None:
-        return
-    try:
-        audit_log.append([Change(at_ms=now_ms(), owner=_user(), action=action, id=name, result=result)])
-    except SinkError as error:
-        raise SinkError(f"{name} is {result}, but {error}") from error
-
-
-def _user() -> str:
-    """Return who runs the command, by the system and not by the environment."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"user {os.getuid()}"
 
 
 def _show_secret(secret: str) -> None:

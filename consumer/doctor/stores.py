@@ -1,6 +1,5 @@
 """Findings on the store: what its kind checks by itself, the settings that it is bound to, and its size."""
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.doctor.finding import Check, Finding, ok, unchecked, warning, wrong
 from consumer.doctor.plan import check_size
+from consumer.judge.binding import Binding, settings_in
 from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.wiring import stores
@@ -72,7 +72,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
     elif stored is None:
         yield ok(f"The store is not bound to any settings yet; the first run binds it to {ours.short_digest()}.")
     else:
-        yield _settings_finding(stored, ours)
+        yield _settings_finding(config, stored, ours)
         yield from _guard_findings(ours)
 
 
@@ -86,10 +86,10 @@ def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
         )
 
 
-def _settings_finding(stored: bytes, ours: JudgeSettings) -> Finding:
+def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Finding:
     try:
-        differing = differences(stored, ours)
-    except (json.JSONDecodeError, AttributeError) as error:
+        differing = differences(settings_in(stored), ours)
+    except (ValueError, AttributeError) as error:
         return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
     if differing:
         return wrong(
@@ -97,4 +97,10 @@ def _settings_finding(stored: bytes, ours: JudgeSettings) -> Finding:
             f"The store is bound to settings that differ from {ours.short_digest()}: {'; '.join(differing)}.",
             "Use the settings of the store (dupwatch store stats --json shows them), or name another store.",
         )
+    try:
+        stores.with_configured_secret(Binding.decode(stored), stores.configured_secret(config))
+    except StoreMismatch as error:
+        return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/security.md.")
+    except ValueError as error:
+        return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")

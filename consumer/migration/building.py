@@ -44,8 +44,6 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         lexicon = parts.lexicon_of(config)
         config = stores.completed_config(config)
         settings = parts.judge_settings(config, lexicon)
-        fingerprinting = parts.fingerprinting(config, settings, lexicon)
-        stack.callback(fingerprinting.close)
         topics = stack.enter_context(closing(Topics(asking, place.names)))
         old = stack.enter_context(closing(Group(asking, moves.from_group)))
         new = stack.enter_context(closing(Group(asking, config.kafka.group)))
@@ -53,12 +51,14 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         # If no broker answers, no store is created.
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
-        stores.bind(store, settings)
+        bound = stores.bind(store, settings, config)
+        fingerprinting = parts.fingerprinting(config, bound, lexicon)
+        stack.callback(fingerprinting.close)
         judge = AdoptingJudge(
             Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S, common=common_hashes(config)),
             in_force,
         )
-        judging = Judging(settings, fingerprinting, judge)
+        judging = Judging(bound, fingerprinting, judge)
         decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
@@ -94,7 +94,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             open_source=open_source,
             build_pipeline=build,
             copy_texts=partial(_copy_texts, config, in_force, store, stopping),
-            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), arrivals, judge).adopt,
+            adopt=Takeover(decode, fingerprinting, parts.version_builder(bound), arrivals, judge).adopt,
         )
 
 

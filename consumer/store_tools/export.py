@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from consumer.fingerprint import TextKind
+from consumer.judge.binding import is_keyed
 from consumer.judge.events import version_name
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
-from storage.records import Arrival, Stored, Tombstone
+from storage.records import Arrival, Record, Stored, Tombstone
 
 SCHEMA: Final = "dupwatch.export/1"
 _BATCH: Final = 256
@@ -31,9 +32,9 @@ class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
     scheme: str
     text_kind: str
     fingerprint: str
-    one_bits: str
-    keys: tuple[str, ...]
-    sketch: bytes
+    one_bits: str | msgspec.UnsetType = msgspec.UNSET
+    keys: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    sketch: bytes | msgspec.UnsetType = msgspec.UNSET
     text_digest: str
     facts: str
     keywords: tuple[tuple[str, float], ...]
@@ -78,6 +79,7 @@ def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
 def _version(stored: Stored, body: str | None) -> ExportedVersion:
     record = stored.record
     return ExportedVersion(
+        **_shingle_members(record),
         id=record.id,
         version=version_name(record.reference),
         arrived_at=rfc3339(record.time_ms),
@@ -87,9 +89,6 @@ def _version(stored: Stored, body: str | None) -> ExportedVersion:
         scheme=record.scheme,
         text_kind=TextKind(record.kind).name.lower(),
         fingerprint=record.fingerprint.hex(),
-        one_bits=record.one_bits.hex(),
-        keys=tuple(key.hex() for key in record.keys),
-        sketch=record.sketch,
         text_digest=record.text_digest.hex(),
         facts=record.facts.hex(),
         keywords=record.keywords,
@@ -101,9 +100,23 @@ def _version(stored: Stored, body: str | None) -> ExportedVersion:
         verdict=None if stored.verdict is None else msgspec.Raw(stored.verdict),
         released_from=None if stored.released_from is None else stored.released_from.hex(),
         body=body,
-        anchors=msgspec.UNSET if record.anchors is None else record.anchors.hex(),
-        sample=msgspec.UNSET if record.sample is None else record.sample,
     )
+
+
+def _shingle_members(record: Record) -> dict[str, Any]:
+    """Return the members that come from shingles; none of a keyed scheme, as they tell something about its secret."""
+    if is_keyed(record.scheme):
+        return {}
+    members: dict[str, Any] = {
+        "one_bits": record.one_bits.hex(),
+        "keys": tuple(key.hex() for key in record.keys),
+        "sketch": record.sketch,
+    }
+    if record.anchors is not None:
+        members["anchors"] = record.anchors.hex()
+    if record.sample is not None:
+        members["sample"] = record.sample
+    return members
 
 
 def _tombstone(tombstone: Tombstone) -> ExportedTombstone:

@@ -108,11 +108,11 @@ def prepared_run(
         if before is not None:
             check_resumable(before, source, settings, config)
         store = resources.enter_context(opened_store(config))
-        bind(store, settings)
+        bound = bind(store, settings, config)
         if before is not None:
             check_store(before, store, settings)
         drain = Drain(stopping, config.kafka.drain_s)
-        fingerprints = fingerprinting(config, settings, lexicon, drain)
+        fingerprints = fingerprinting(config, bound, lexicon, drain)
         resources.callback(fingerprints.close)
         sink = _sink(config, output)
         resources.callback(sink.close)
@@ -130,7 +130,7 @@ def prepared_run(
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
-            Judging(settings, fingerprints, detector),
+            Judging(bound, fingerprints, detector),
             Route(
                 source=source,
                 decode=file_decoder(config),

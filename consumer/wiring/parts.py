@@ -17,6 +17,7 @@ from consumer.decode.registry import RegistryOptions
 from consumer.decode.registry_outages import Briefly
 from consumer.decode.schema_value import schema_parser
 from consumer.fingerprint import Engine, Lexicon, Scheme
+from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
@@ -84,16 +85,17 @@ def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> 
     return chosen_engine(config.fingerprint.engine, settings.scheme, lexicon)
 
 
-def engine(config: Config, settings: JudgeSettings, lexicon: Lexicon, *, sketched: bool = False) -> Engine:
+def engine(config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool = False) -> Engine:
     """Build what computes fingerprints in this process, with sketches where the judge needs them, or always."""
-    name = engine_choice(config, settings, lexicon).name
-    sketched = sketched or settings.sketched
-    return built_engine(name, settings.scheme, lexicon, sketched=sketched, parts=config.judge.parts)
+    name = engine_choice(config, bound.settings, lexicon).name
+    sketched = sketched or bound.settings.sketched
+    scheme, parts = bound.settings.scheme, config.judge.parts
+    return built_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
 
 
-def version_builder(settings: JudgeSettings) -> VersionBuilder:
+def version_builder(bound: Binding) -> VersionBuilder:
     """Build what makes versions of articles."""
-    return VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
+    return VersionBuilder(bound.scheme, bound.settings.plan, bound.settings.lane1)
 
 
 def file_writing(config: Config) -> FileWriting:
@@ -113,18 +115,25 @@ def read_limits(config: Config) -> ReadLimits:
 
 def fingerprinting(
     config: Config,
-    settings: JudgeSettings,
+    bound: Binding,
     lexicon: Lexicon,
     interruption: Interruption = UNINTERRUPTED,
     hooks: Hooks | None = None,
 ) -> Fingerprinting:
     """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``."""
     if not config.workers:
-        return InProcess(engine(config, settings, lexicon), interruption.while_preparing)
-    if engine_choice(config, settings, lexicon).name == COMPILED:
-        return OnThreads(engine(config, settings, lexicon), config.workers, hooks)
-    scheme, words = settings.scheme, word_files(config)
-    return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, parts=config.judge.parts, hooks=hooks)
+        return InProcess(engine(config, bound, lexicon), interruption.while_preparing)
+    if engine_choice(config, bound.settings, lexicon).name == COMPILED:
+        return OnThreads(engine(config, bound, lexicon), config.workers, hooks)
+    return OnWorkers(
+        bound.settings.scheme,
+        word_files(config),
+        config.workers,
+        secret=bound.secret,
+        sketched=bound.settings.sketched,
+        parts=config.judge.parts,
+        hooks=hooks,
+    )
 
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
@@ -36,7 +37,7 @@ from storage.interface import Store
 class Judging:
     """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time."""
 
-    settings: JudgeSettings
+    bound: Binding
     fingerprinting: Fingerprinting
     detector: Judge
     side_by_side: SideBySide | None = None
@@ -76,7 +77,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         source=route.source,
         decode=route.decode,
         fingerprinting=judging.fingerprinting,
-        builder=version_builder(judging.settings),
+        builder=version_builder(judging.bound),
         arrivals=route.arrivals,
         detector=judging.detector,
         sink=route.sink,

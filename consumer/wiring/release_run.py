@@ -27,7 +27,7 @@ from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sources.range_source import RangeSource
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
-from consumer.wiring import parts
+from consumer.wiring import parts, stores
 from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics
 from storage.records import Stored
 
@@ -131,6 +131,8 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
         return False
     lexicon = parts.lexicon_of(config)
     settings = parts.judge_settings(config, lexicon)
-    fingerprints = parts.engine(config, settings, lexicon).fingerprint([article.body], [article.lang])
-    (version,) = parts.version_builder(settings).versions([article], [ArrivedAt(0, 0)], fingerprints)
+    # A reference does not depend on the secret of a store.
+    bound = stores.unstored_binding(config, settings)
+    fingerprints = parts.engine(config, bound, lexicon).fingerprint([article.body], [article.lang])
+    (version,) = parts.version_builder(bound).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference

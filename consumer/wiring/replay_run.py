@@ -43,10 +43,13 @@ class ReplayRun:
 
 
 @contextmanager
-def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping: Stopping) -> Iterator[ReplayRun]:
+def prepared_replay(
+    config: Config, offsets: OffsetRange, hooks: Hooks, stopping: Stopping, against: str | None = None
+) -> Iterator[ReplayRun]:
     """Build a replay from its configuration, and release everything it holds afterwards.
 
-    Verdicts go to a prefix of topics, or nowhere. A replay joins no group.
+    Verdicts go to a prefix of topics, or nowhere. A replay joins no group. It estimates similarities with the secret of
+    the store ``against`` whose verdicts it is compared with, so that chance makes no difference.
     """
     if not is_kafka(config.source.url):
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
@@ -54,13 +57,14 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
         lexicon = parts.lexicon_of(config)
         config = stores.completed_config(config)
         settings = parts.judge_settings(config, lexicon)
-        fingerprinting = parts.fingerprinting(config, settings, lexicon)
-        resources.callback(fingerprinting.close)
         source = _source(config, offsets, stopping)
         resources.callback(source.close)
         # After the source: if that cannot be read, no store is created for it.
         store = resources.enter_context(stores.opened_store(config))
-        stores.bind(store, settings)
+        theirs = None if against is None else stores.secret_of_store(config, against)
+        bound = stores.bind(store, settings, config, theirs)
+        fingerprinting = parts.fingerprinting(config, bound, lexicon)
+        resources.callback(fingerprinting.close)
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
         resources.callback(sink.close)
@@ -68,7 +72,7 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
-            Judging(settings, fingerprinting, detector),
+            Judging(bound, fingerprinting, detector),
             Route(
                 source=source,
                 decode=message_decoder(config),

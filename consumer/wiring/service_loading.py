@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from consumer.config.config import Config
 from consumer.fingerprint import Engine, Lexicon
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
@@ -87,14 +88,14 @@ class Loading:
         sink = self._starting.call(self._opened_sink)
         config = self._when_reachable(partial(stores.completed_config, self._config))
         settings = parts.judge_settings(config, lexicon)
+        store, bound = self._when_reachable(partial(self._opened, config, settings))
         chosen = parts.engine_choice(config, settings, lexicon)
-        engine = parts.engine(config, settings, lexicon)
+        engine = parts.engine(config, bound, lexicon)
         if chosen.name != COMPILED:
             engine = InTurns(engine)
         # The first text takes longer: words are loaded.
         engine.fingerprint([""], [""])
         self._resources.enter_context(traced(config.tracing, "", self._hooks))
-        store = self._when_reachable(partial(self._opened, config, settings))
         common = common_hashes(config)
         self._resources.enter_context(warming(store, common))
         self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
@@ -106,7 +107,7 @@ class Loading:
             seen_ms=config.seen_s * MS_PER_S,
             common=common,
         )
-        fingerprinting = self._fingerprinting(config, settings, lexicon, engine)
+        fingerprinting = self._fingerprinting(config, bound, lexicon, engine)
         written = self._written_store(config, settings, store)
         judge = interruptible_detector(written, settings, self._interruption, config, common=common)
         judging = Judging(
@@ -117,7 +118,7 @@ class Loading:
             limits=parts.decode_limits(config),
             body_format=parts.body_form(config),
             engine=engine,
-            builder=parts.version_builder(settings),
+            builder=parts.version_builder(bound),
             query=asked.query,
             release=self._resting(Releasing(config, store, sink, now_ms).release),
             clock=now_ms,
@@ -125,7 +126,7 @@ class Loading:
         )
         pipeline = build_requests_pipeline(
             config,
-            pipeline_factory.Judging(settings, fingerprinting, judge),
+            pipeline_factory.Judging(bound, fingerprinting, judge),
             self._inbox,
             sink,
             self._interruption,
@@ -152,13 +153,11 @@ class Loading:
         self._resources.callback(sink.close)
         return sink
 
-    def _fingerprinting(
-        self, config: Config, settings: JudgeSettings, lexicon: Lexicon, engine: Engine
-    ) -> Fingerprinting:
+    def _fingerprinting(self, config: Config, bound: Binding, lexicon: Lexicon, engine: Engine) -> Fingerprinting:
         """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
         if not config.workers:
             return InProcess(engine, self._interruption.while_preparing)
-        fingerprinting = parts.fingerprinting(config, settings, lexicon, self._interruption, self._hooks)
+        fingerprinting = parts.fingerprinting(config, bound, lexicon, self._interruption, self._hooks)
         self._resources.callback(fingerprinting.close)
         return fingerprinting
 
@@ -169,7 +168,7 @@ class Loading:
         or none, but a batch is repeated until it is stored.
         """
         return (
-            self._when_reachable(partial(self._opened, config, settings, quick=False))
+            self._when_reachable(partial(self._opened, config, settings, quick=False))[0]
             if stores.is_remote(config)
             else store
         )
@@ -178,15 +177,15 @@ class Loading:
         """Make a call to the store, again and again while it is out of reach, until the service is stopped."""
         return UntilStoreReachable(self._starting.proceed, self._hooks).call(partial(self._starting.call, work))
 
-    def _opened(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> Store:
+    def _opened(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> tuple[Store, Binding]:
         answer_s = config.service.store_s if quick and stores.is_remote(config) else None
         with ExitStack() as opened:
             store = opened.enter_context(
                 stores.opened_store(config, report=self._hooks.report, quiet=True, answer_s=answer_s)
             )
-            stores.bind(store, settings)
+            bound = stores.bind(store, settings, config)
             self._resources.push(opened.pop_all())
-        return store
+        return store, bound
 
 
 def _probed(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:

@@ -1,17 +1,21 @@
 """Opens the configured store, and binds it to the settings that it is judged by."""
 
 import logging
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
 from consumer.config.judging import completed, with_plan
 from consumer.config.printing import flatten
-from consumer.fingerprint import Lexicon
+from consumer.fingerprint import PUBLISHED_SECRET, SECRET_BYTES, Lexicon, Secret
+from consumer.judge.binding import Binding, secret_in, settings_in
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
+from consumer.workers.secret_file import read_secret
 from storage.errors import StoreError, StoreRefused
 from storage.hbase import HbaseOptions, TlsOptions
 from storage.interface import Store
@@ -154,7 +158,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         planned = None if stored is not None else store.planned()
     try:
         if stored is not None:
-            found = completed(config, JudgeSettings.decode(stored))
+            found = completed(config, JudgeSettings.decode(settings_in(stored)))
         elif planned is not None:
             found = with_plan(config, planned.plan)
         else:
@@ -172,11 +176,13 @@ def _changes(config: Config, found: Config) -> Iterator[str]:
     return (f"{name} = {value}" for name, value in flatten(found) if before.get(name) != value)
 
 
-def bind(store: Store, settings: JudgeSettings) -> None:
-    """Bind the store to these settings; StoreMismatch lists the differences where it is bound to others.
+def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret | None = None) -> Binding:
+    """Bind the store to these settings; ``StoreMismatch`` lists the differences where it is bound to others.
 
-    A store without settings that is made for another plan is refused, too, before it gets any. Once it has settings,
-    they decide: a consumer that does not know of plans may have bound it.
+    A new store of a keyed scheme gets the configured secret, or else the one that is ``wanted``, or a random one; a
+    store in memory gets the published one instead of a random one. A store without settings that is made for another
+    plan is refused before it gets any. Once it has settings, they decide: a consumer that does not know of plans may
+    have bound it.
     """
     planned = None if store.settings() is not None else store.planned()
     if planned is not None and planned.plan != settings.plan.name:
@@ -185,11 +191,17 @@ def bind(store: Store, settings: JudgeSettings) -> None:
             f'judge.plan is {settings.plan.name}. Set judge.plan to "{planned.plan}", or name another store; a group '
             "that judges already moves with dupwatch migrate (docs/migration.md)."
         )
-    stored = store.agree(settings.encode())
-    if stored == settings.encode():
-        return
+    configured = configured_secret(config)
+    made = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
+    ours = Binding(settings, configured or wanted or made)
+    if settings.scheme.definition.compares_letters and ours.secret == PUBLISHED_SECRET:
+        log.info("Sketches are keyed with the published secret, as the store is in memory.")
+    stored = store.agree(ours.encode())
     try:
-        found = list(differences(stored, settings))
+        theirs = settings_in(stored)
+        if theirs == settings.encode():
+            return with_configured_secret(Binding.decode(stored), configured)
+        found = list(differences(theirs, settings))
         # The digest follows from the other settings of the scheme: it is only worth showing where they are the same.
         differing = "; ".join([phrase for phrase in found if not phrase.startswith("scheme_digest ")] or found)
     except (ValueError, AttributeError) as error:
@@ -203,18 +215,53 @@ def bind(store: Store, settings: JudgeSettings) -> None:
     )
 
 
-def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
-    """Return the settings that the store is bound to, for commands that look into it."""
+def with_configured_secret(bound: Binding, configured: Secret | None) -> Binding:
+    """Return the binding of a store. Raises ``StoreMismatch`` where another secret is configured."""
+    if configured is not None and bound.settings.scheme.definition.compares_letters and bound.secret != configured:
+        raise StoreMismatch(
+            f"the store's secret has the id {bound.secret.id}, and the one in fingerprint.secret_file {configured.id}. "
+            "Leave the setting out, as the store has its secret; name another store; or move to one with that secret "
+            "with dupwatch migrate (docs/migration.md)."
+        )
+    return bound
+
+
+def unstored_binding(config: Config, settings: JudgeSettings) -> Binding:
+    """Return the binding of what no store is bound to: the secret is the configured one, or else the published one."""
+    return Binding(settings, configured_secret(config) or PUBLISHED_SECRET)
+
+
+def secret_of_store(config: Config, url: str) -> Secret | None:
+    """Return the secret of another store than the configured one; None where it has none. Raises ``StoreError``."""
+    theirs = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
+    with opened_store(theirs, readonly=True) as store:
+        stored = store.settings()
+    return None if stored is None else secret_in(stored)
+
+
+def configured_secret(config: Config) -> Secret | None:
+    """Read ``fingerprint.secret_file``; None where none is configured. Raises ``ConfigError``."""
+    path = config.fingerprint.secret_file
+    if path is None:
+        return None
+    try:
+        return read_secret(Path(path))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"fingerprint.secret_file: {error}") from error
+
+
+def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
+    """Return what the store is bound to, for commands that look into it."""
     stored = store.settings()
     if stored is None:
         raise StoreMismatch("the store is empty: nothing was ever judged into it")
     try:
-        settings = JudgeSettings.decode(stored)
+        bound = Binding.decode(stored)
     except (ValueError, TypeError, KeyError) as error:
         raise StoreMismatch(f"the store was created by another version of dupwatch: {error}") from error
-    if settings.scheme.digest(lexicon) != settings.scheme_digest:
+    if bound.settings.scheme.digest(lexicon) != bound.settings.scheme_digest:
         raise StoreMismatch("the store was created with another dictionary or another version of the scheme")
-    return settings
+    return bound
 
 
 def _log_wait(what: str | None) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.decode.registry_outages import waiting_for_registry
+from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.heap_trim import trimming
@@ -86,15 +87,15 @@ def prepared_topics_run(
         chosen = parts.engine_choice(config, settings, lexicon)
         shown.metrics.show_build(build_of(settings, chosen.name))
 
-        # Workers are started before any client exists: a client's threads and sockets must not be inherited.
-        fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
+        starting.call(partial(check_not_filling, config))
+        store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
+        # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
+        fingerprinting = parts.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
-        starting.call(partial(check_not_filling, config))
         intake = build_intake(config, hooks, stopping)
         interruption = GroupInterruption(turns, drain, intake.source)
-        store = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         shown.latest.read_from(store)
         resources.callback(shown.latest.close)
         delivery = build_delivery(config, streams, intake, hooks, interruption, starting)
@@ -111,7 +112,7 @@ def prepared_topics_run(
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
-            Judging(settings, fingerprinting, detector, side_by_side),
+            Judging(bound, fingerprinting, detector, side_by_side),
             Route(
                 source=intake.source,
                 decode=decode,
@@ -166,16 +167,17 @@ def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
 
 
 @contextmanager
-def _awaited_store(config: Config, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> Iterator[Store]:
-    """Open the store, bound to the settings; wait for it where it is out of reach, and probe it from then on."""
+def _awaited_store(
+    config: Config, settings: JudgeSettings, starting: Starting, hooks: Hooks
+) -> Iterator[tuple[Store, Binding]]:
+    """Open the store and bind it; wait for it where it is out of reach, and probe it from then on."""
     with ExitStack() as opened:
         if stores.is_remote(config):
             probed = partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
             opened.enter_context(StoreProbe(probed, hooks))
 
-        def bound() -> Store:
+        def bound() -> tuple[Store, Binding]:
             store = opened.enter_context(stores.opened_store(config, report=hooks.report))
-            stores.bind(store, settings)
-            return store
+            return store, stores.bind(store, settings, config)
 
         yield UntilStoreReachable(starting.proceed, hooks).call(partial(starting.call, bound))

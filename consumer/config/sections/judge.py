@@ -28,8 +28,8 @@ class FingerprintSection(Section):
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
-    decorations: bool = _SCHEME.decorations
-    """Whether links, @names, repost marks and [emoji] are left out; with jieba-tfidf/3, which alone can."""
+    secret_file: Text | None = None
+    """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     engine: Literal["auto", "compiled", "python"] = "auto"
     """What computes fingerprints: auto is compiled where dupwatch-core is installed, else python. The same bytes."""
 

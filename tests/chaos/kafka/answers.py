@@ -11,7 +11,7 @@ from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.store_tools.inspection import Findings, verify
 from consumer.wiring.parts import lexicon_of
-from consumer.wiring.stores import opened_store, stored_settings
+from consumer.wiring.stores import opened_store, stored_binding
 from storage.records import Tombstone
 from tests.chaos.kafka.feed_message import FeedMessage
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX
@@ -276,7 +276,7 @@ def _check_store(url: str, answers: Answers, events: Mapping[bytes, bytes]) -> F
         ]
         assert not unlike, f"of {len(unlike)} versions what is stored is not what was said"
         assert tombstones == retractions, "the retractions that are stored are not those that were said"
-        *_, findings = verify(store, stored_settings(store, lexicon_of(config)))
+        *_, findings = verify(store, stored_binding(store, lexicon_of(config)).settings)
     assert not findings.wrong, f"{len(findings.wrong)} things are wrong in the store: {findings.wrong[:5]}"
     assert not findings.pending, f"{findings.pending} versions are pending"
     return findings

@@ -77,6 +77,7 @@ def test_every_option_is_a_field() -> None:
         "dictionary",
         "stop_words",
         "idf",
+        "secret_file",
         "engine",
     }
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, Lexicon
 from consumer.judge import part_search
+from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import COMMON_FROM, CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.part_search import ROW_POSTINGS_MAX, Candidate
@@ -102,7 +103,7 @@ def _built(parts: bool) -> tuple[JudgeSettings, Engine, VersionBuilder]:  # noqa
     config = load_config(None, {"judge": {"parts": parts}})
     lexicon: Lexicon = lexicon_of(config)
     settings = judge_settings(config, lexicon)
-    return settings, engine(config, settings, lexicon), version_builder(settings)
+    return settings, engine(config, Binding(settings), lexicon), version_builder(Binding(settings))
 
 
 def text(seed: int, words: int = 150) -> str:

@@ -15,6 +15,7 @@ import dupwatch
 from consumer.config.config import Config
 from consumer.config.sections.serve import ServiceSection
 from consumer.decode.article import FieldMap
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
@@ -187,7 +188,7 @@ def served(
     def load() -> Loaded:
         chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or Nowhere())
         judge = Detector(InterruptibleStore(chosen.store, interruption.while_judging), chosen.settings, now_ms)
-        parts = pipeline_factory.Judging(chosen.settings, InProcess(chosen.engine), judge)
+        parts = pipeline_factory.Judging(Binding(chosen.settings), InProcess(chosen.engine), judge)
         pipeline = build_requests_pipeline(Config(), parts, inbox, answering, interruption, hooks)
         releasing = Releasing(Config(), chosen.store, answering, now_ms)
         return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))

@@ -67,7 +67,7 @@ def test_what_is_named_stays(tmp_path: Path) -> None:
     assert completed.judge.similarity_min == 0.8
     settings = parts.judge_settings(completed, parts.lexicon_of(completed))
     with stores.opened_store(completed) as store, pytest.raises(StoreMismatch, match="plan"):
-        stores.bind(store, settings)
+        stores.bind(store, settings, completed)
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty folder", "an empty store"])

@@ -6,6 +6,7 @@ import pytest
 
 from consumer.config.loading import load_config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.judge.binding import Binding
 from consumer.lifecycle.interruption import UNINTERRUPTED, Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
@@ -29,8 +30,8 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
     pipeline = build_pipeline(
         config,
         Judging(
-            settings,
-            parts.fingerprinting(config, settings, lexicon),
+            Binding(settings),
+            parts.fingerprinting(config, Binding(settings), lexicon),
             interruptible_detector(MemoryStore(), settings, UNINTERRUPTED, config),
         ),
         Route(

@@ -28,10 +28,10 @@ def test_the_first_consumer_is_refused_with_another_plan(config: Config) -> None
     record_plan(config, PLANNED)
     with stores.opened_store(config) as store:
         with pytest.raises(StoreMismatch) as refused:
-            stores.bind(store, SHORT)
+            stores.bind(store, SHORT, config)
         assert store.settings() is None
-        stores.bind(store, LONG)
-        stores.bind(store, LONG)
+        stores.bind(store, LONG, config)
+        stores.bind(store, LONG, config)
         assert store.settings() == LONG.encode()
     assert str(refused.value) == (
         "the store is made for the plan 16x28 and 7,000,000 articles in the window, but judge.plan is 4x16. Set "
@@ -45,22 +45,22 @@ def test_settings_decide_where_a_consumer_that_knows_no_plans_was_first(config: 
     record_plan(config, PLANNED)
     with stores.opened_store(config) as store:
         store.agree(SHORT.encode())
-        stores.bind(store, SHORT)
+        stores.bind(store, SHORT, config)
         with pytest.raises(StoreMismatch, match='plan is "4x16" in the store and "16x28" here'):
-            stores.bind(store, LONG)
+            stores.bind(store, LONG, config)
 
 
 def test_a_store_without_a_plan_is_bound_as_before(config: Config) -> None:
     """By the first consumer, whatever its plan."""
     with stores.opened_store(config) as store:
-        stores.bind(store, SHORT)
+        stores.bind(store, SHORT, config)
         assert store.planned() is None
 
 
 def test_a_bound_store_takes_its_own_plan_only(config: Config) -> None:
     """A store made before there were plans learns what is expected of it; another plan is refused, and not written."""
     with stores.opened_store(config) as store:
-        stores.bind(store, SHORT)
+        stores.bind(store, SHORT, config)
     with pytest.raises(StoreMismatch, match="is bound to the plan 4x16, not 16x28, and nothing was changed"):
         record_plan(config, PLANNED)
     with stores.opened_store(config) as store:

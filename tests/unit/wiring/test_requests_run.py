@@ -10,6 +10,7 @@ import pytest
 
 import dupwatch
 from consumer.config.config import Config
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
@@ -85,7 +86,7 @@ def test_a_batch_is_given_up_when_there_is_no_time_left() -> None:
     gate.is_away = True
     with dupwatch.open("memory:") as window:
         detector = Detector(gate.around(window._store), window._detector.settings, now_ms)
-        judging = Judging(detector.settings, InProcess(window._engine), detector)
+        judging = Judging(Binding(detector.settings), InProcess(window._engine), detector)
         pipeline = build_requests_pipeline(Config(), judging, inbox, AnsweringSink(Nowhere()), interruption, hooks)
         running = threading.Thread(target=pipeline.run, daemon=True)
         running.start()

@@ -240,7 +240,7 @@ def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
     with mock_cluster(TOPICS) as address:
         named = configured(address, tmp_path, 0, source={"body_format": "article"})
         with stores.opened_store(named) as store:
-            stores.bind(store, judge_settings(named, lexicon_of(named)))
+            stores.bind(store, judge_settings(named, lexicon_of(named)), named)
         producer = Producer({"bootstrap.servers": address})
         producer.produce("articles", json.dumps({"body": page}), "a", partition=0)
         assert producer.flush(WAIT_S) == 0
