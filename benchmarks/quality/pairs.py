@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from benchmarks.quality.chinese import converted, opencc
-from benchmarks.quality.feed import Article, is_cjk, read_feed, write_lines
+from benchmarks.quality.feed import Article, read_feed, write_lines
 from benchmarks.quality.shingles import Int64, ShingleSets, normalise, shingle_sets
 
 JACCARD_MIN = 0.4
@@ -68,21 +68,17 @@ def similar_pairs(
 ) -> list[SimilarPair]:
     """Return every pair with a Jaccard similarity of at least ``jaccard_min`` (above 0), in feed order.
 
-    Chinese and Japanese are compared by shingles of 5 characters, everything else by shingles of ``shingle_chars``;
-    texts of the two kinds share no shingle. Containment is the shared part of the smaller set. An article without words
-    is in no pair.
+    Shingles that begin with a Chinese or Japanese character have 5 characters, all others ``shingle_chars``, whatever
+    language a text declares. Containment is the shared part of the smaller set. An article without words is in no pair.
     """
-    found: list[tuple[int, int, float, float]] = []
-    for cjk, chars in ((True, CJK_SHINGLE_CHARS), (False, shingle_chars)):
-        numbers = [n for n, article in enumerate(articles) if is_cjk(article.lang, article.body) == cjk]
-        texts = [normalise(articles[n].body, drop_invisible=drop_invisible) for n in numbers]
-        found += (
-            (numbers[o.later], numbers[o.earlier], o.shared / o.union, o.shared / o.smaller)
-            for o in overlaps(shingle_sets(texts, chars), jaccard_min)
-        )
+    texts = [normalise(article.body, drop_invisible=drop_invisible) for article in articles]
+    found = sorted(
+        (o.later, o.earlier, o.shared / o.union, o.shared / o.smaller)
+        for o in overlaps(shingle_sets(texts, shingle_chars, CJK_SHINGLE_CHARS), jaccard_min)
+    )
     return [
         SimilarPair(articles[earlier].id, articles[later].id, round(jaccard, DECIMALS), round(part, DECIMALS))
-        for later, earlier, jaccard, part in sorted(found)
+        for later, earlier, jaccard, part in found
     ]
 
 
@@ -156,14 +152,14 @@ def main(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Pairs as JSON lines; .gz is packed.")],
     shingle_chars: Annotated[
-        int, typer.Option(min=1, help="Length of the shingles of texts that are not Chinese or Japanese.")
+        int, typer.Option(min=1, help="Length of shingles that do not begin with a Chinese or Japanese character.")
     ] = SHINGLE_CHARS,
     *,
     drop_invisible: Annotated[
         bool, typer.Option(help="Take zero-width characters and soft hyphens out before comparing.")
     ] = False,
     simplified: Annotated[
-        bool, typer.Option("--simplified", help="Compare Chinese texts in simplified characters, by OpenCC's tw2sp.")
+        bool, typer.Option("--simplified", help="Compare all texts in simplified characters, by OpenCC's tw2sp.")
     ] = False,
 ) -> None:
     """Write all pairs of articles with a Jaccard similarity of 0.4 and more."""

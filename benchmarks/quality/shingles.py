@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.quality.feed import CJK
+
 Int64 = npt.NDArray[np.int64]
 
 NON_WORD = re.compile(r"\W+")
 # Soft hyphen, zero-width space, non-joiner, joiner, word joiner, byte order mark.
 INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_BEGINS_CJK = re.compile(f"{CJK.pattern}| (?={CJK.pattern})")
 
 
 class ShingleSets(NamedTuple):
@@ -38,20 +41,32 @@ def normalise(text: str, *, drop_invisible: bool = False) -> str:
     return "" if normalised == " " else normalised
 
 
-def shingle_sets(texts: Sequence[str], shingle_chars: int) -> ShingleSets:
+def shingle_sets(texts: Sequence[str], shingle_chars: int, cjk_shingle_chars: int) -> ShingleSets:
     """Return the sets of the shingles of normalised texts.
 
-    A text shorter than a shingle has one shingle, itself; an empty one has none. Shingles are numbered rare first
-    (by the number of texts they occur in), the order that prefix filtering wants.
+    A shingle that begins with a Chinese or Japanese character, or a space before one, has ``cjk_shingle_chars``
+    characters, every other one ``shingle_chars``. A text that is too short for any has one shingle, itself; an empty
+    one has none. Shingles are numbered rare first (by the number of texts they occur in), the order that prefix
+    filtering wants.
     """
+    # NUL is a non-word character, so it cannot be in a normalised text; behind each text there is room for a shingle.
+    joined = "".join(text + "\0" * max(shingle_chars, cjk_shingle_chars) for text in texts)
+    codes = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32)
+    begins_cjk = np.zeros(len(codes), dtype=np.bool_)
+    begins_cjk[[match.start() for match in _BEGINS_CJK.finditer(joined)]] = True
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    padded = np.where(lengths == 0, 0, np.maximum(lengths, shingle_chars))
-    # NUL is a non-word character, so it cannot be in a normalised text.
-    chars = "".join(text.ljust(width, "\0") for text, width in zip(texts, padded.tolist(), strict=True))
-    names = _window_names(np.frombuffer(chars.encode("utf-32-le"), dtype=np.uint32), shingle_chars)
-    windows = np.where(padded == 0, 0, padded - shingle_chars + 1)
-    members = names[_ranges(np.cumsum(padded) - padded, windows)]
-    owners = np.repeat(np.arange(len(texts)), windows)
+    starts = np.cumsum(lengths + max(shingle_chars, cjk_shingle_chars)) - lengths - max(shingle_chars, cjk_shingle_chars)
+    owners, places = np.repeat(np.arange(len(texts)), lengths), _ranges(starts, lengths)
+    widths = np.where(begins_cjk[places], cjk_shingle_chars, shingle_chars)
+    fits = places + widths <= (starts + lengths)[owners]
+    alone = np.bincount(owners[fits], minlength=len(texts)) == 0
+    chosen = fits | (alone[owners] & (places == starts[owners]))
+    owners, places, widths = owners[chosen], places[chosen], widths[chosen]
+    members = np.zeros(len(places), dtype=np.int64)
+    for width in {shingle_chars, cjk_shingle_chars}:
+        of_width = widths == width
+        # Names of shingles of two lengths are told apart by the lowest bit.
+        members[of_width] = _window_names(codes, width)[places[of_width]] << 1 | (width == cjk_shingle_chars)
     return _sets_rare_first(owners, members, len(texts))
 
 
