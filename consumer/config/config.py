@@ -59,7 +59,7 @@ class Config(BaseSettings):
             source_faults(self.source, self.judge),
             schema_faults(self.kafka, self.registry),
             near_miss_faults(self.kafka, self.judge),
-            rule_faults(self.rules, self.judge),
+            rule_faults(self.rules, self.judge, self.fingerprint),
         ):
             raise ValueError(fault)
         return self

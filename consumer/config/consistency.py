@@ -6,8 +6,9 @@ Limits that have to fit into each other are in ``time_limits``: they need the se
 from collections.abc import Iterator, Mapping
 
 from consumer.config.sections.feed import SourceSection
-from consumer.config.sections.judge import JudgeSection, RuleSection
+from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.sections.kafka import KafkaSection, RegistrySection
+from consumer.fingerprint import SCHEME_NAMES, Scheme
 
 
 def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
@@ -31,7 +32,9 @@ def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
         yield "kafka.near_miss_share has no effect with verify = false; plain SimHash compares no similarities"
 
 
-def rule_faults(rules: Mapping[str, RuleSection], judge: JudgeSection) -> Iterator[str]:
+def rule_faults(
+    rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
+) -> Iterator[str]:
     """Yield which settings of rules have no effect, or would accept more than the judge does."""
     for source, rule in rules.items():
         if source in rule.never_with:
@@ -40,12 +43,20 @@ def rule_faults(rules: Mapping[str, RuleSection], judge: JudgeSection) -> Iterat
             yield f"rules.{source}.facts_shared_min has no effect with verify = false"
         if rule.facts_shared_min is not None and rule.facts_shared_min < judge.facts_shared_min:
             yield f"rules.{source}.facts_shared_min can only be stricter than {judge.facts_shared_min}"
+    similarity_min = _similarity_min(judge, fingerprint)
     for source, rule in rules.items():
         if rule.max_distance is not None and judge.verify:
             yield f"rules.{source}.max_distance has no effect with verify = true; set similarity_min instead"
         if rule.similarity_min is not None and not judge.verify:
             yield f"rules.{source}.similarity_min has no effect with verify = false; set max_distance instead"
-        if rule.similarity_min is not None and rule.similarity_min < judge.similarity_min:
-            yield f"rules.{source}.similarity_min can only be stricter than {judge.similarity_min}"
+        if rule.similarity_min is not None and rule.similarity_min < similarity_min:
+            yield f"rules.{source}.similarity_min can only be stricter than {similarity_min}"
         if rule.max_distance is not None and rule.max_distance > judge.max_distance:
             yield f"rules.{source}.max_distance can only be stricter than {judge.max_distance}"
+
+
+def _similarity_min(judge: JudgeSection, fingerprint: FingerprintSection) -> float:
+    """Return the threshold of the judge or its scheme; 0 for a scheme that does not exist, which is refused later."""
+    if judge.similarity_min is not None:
+        return judge.similarity_min
+    return Scheme(fingerprint.scheme).definition.similarity_min if fingerprint.scheme in SCHEME_NAMES else 0.0

@@ -65,6 +65,9 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     scheme = _scheme(config, stored.scheme, config.fingerprint.model_fields_set)
     with_rules = "rules" in config.model_fields_set
     values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
+    if stored.similarity_min == stored.scheme.definition.similarity_min:
+        # Another scheme is asked for with its own default.
+        values.setdefault("similarity_min", scheme.definition.similarity_min)
     if not _PAGE_OPTIONS.isdisjoint(config.source.model_fields_set):
         values["extractor"] = _extractor(_source(config, stored))
     return replace(stored, scheme=scheme, **values)
@@ -128,6 +131,8 @@ def _values(config: Config, scheme: Scheme, options: AbstractSet[str], *, with_r
     """Return the fields of ``JudgeSettings`` that these options of ``[judge]`` set, and the rules."""
     judge = config.judge
     values = {name: getattr(judge, option) for name, option in _JUDGE.items() if option in options}
+    if values.get("similarity_min", 0) is None:
+        values["similarity_min"] = scheme.definition.similarity_min
     if "plan" in options:
         values["plan"] = BlockPlan.named(judge.plan, scheme.bits)
     if "window_s" in options:

@@ -100,7 +100,7 @@ class JudgeSettings:
     max_distance: int = 3
     reach: int = 10
     verify: bool = True
-    similarity_min: float = 0.75
+    similarity_min: float = Scheme().definition.similarity_min
     lane1: bool = True
     window_ms: int = 7 * DAY_MS
     verifications_max: int = 1024

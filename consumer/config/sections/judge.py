@@ -41,7 +41,8 @@ class JudgeSection(Section):
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
     verify: bool = _JUDGE.verify
-    similarity_min: Share = _JUDGE.similarity_min
+    similarity_min: Share | None = None
+    """How similar articles must be; when unset, as the scheme has it: 0.73 with jieba-tfidf/3, 0.75 with others."""
     facts_shared_min: Share = _JUDGE.facts_shared_min
     """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision

@@ -14,6 +14,7 @@ from consumer.config.sections.judge import FingerprintSection, JudgeSection
 from consumer.decode.page import revision_of
 from consumer.fingerprint import Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.model.errors import ConfigError
 
 SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "plan": {"judge": {"plan": "16x28"}},
@@ -155,3 +156,21 @@ def test_a_field_without_an_option_is_an_error_at_once() -> None:
     """It would keep its default whatever is configured, and nobody would notice."""
     with pytest.raises(TypeError, match="FingerprintSection has no option for facts, name, sketch of Scheme"):
         judging._options(Scheme, frozenset(), FingerprintSection)
+
+
+@pytest.mark.parametrize(("scheme", "similarity_min"), [("jieba-tfidf/2", 0.75), ("jieba-tfidf/3", 0.73)])
+def test_the_scheme_has_a_default_threshold(scheme: str, similarity_min: float) -> None:
+    """Where none is named, the threshold is the scheme's, and a named one goes before it."""
+    named = Scheme(name=scheme)
+    config = load_config(None, {"fingerprint": {"scheme": scheme}})
+    assert configured_settings(config, named, "digest").similarity_min == similarity_min
+    config = load_config(None, {"fingerprint": {"scheme": scheme}, "judge": {"similarity_min": 0.9}})
+    assert configured_settings(config, named, "digest").similarity_min == 0.9
+
+
+def test_a_rule_is_stricter_than_the_threshold_of_the_scheme() -> None:
+    """A rule between the thresholds of two schemes is refused with the stricter one alone."""
+    rules = {"wire": {"similarity_min": 0.74}}
+    load_config(None, {"fingerprint": {"scheme": "jieba-tfidf/3"}, "rules": rules})
+    with pytest.raises(ConfigError, match=r"can only be stricter than 0\.75"):
+        load_config(None, {"fingerprint": {"scheme": "jieba-tfidf/2"}, "rules": rules})
