@@ -55,7 +55,9 @@ def shingle_sets(texts: Sequence[str], shingle_chars: int, cjk_shingle_chars: in
     begins_cjk = np.zeros(len(codes), dtype=np.bool_)
     begins_cjk[[match.start() for match in _BEGINS_CJK.finditer(joined)]] = True
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    starts = np.cumsum(lengths + max(shingle_chars, cjk_shingle_chars)) - lengths - max(shingle_chars, cjk_shingle_chars)
+    starts = (
+        np.cumsum(lengths + max(shingle_chars, cjk_shingle_chars)) - lengths - max(shingle_chars, cjk_shingle_chars)
+    )
     owners, places = np.repeat(np.arange(len(texts)), lengths), _ranges(starts, lengths)
     widths = np.where(begins_cjk[places], cjk_shingle_chars, shingle_chars)
     fits = places + widths <= (starts + lengths)[owners]

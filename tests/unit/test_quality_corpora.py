@@ -166,13 +166,13 @@ def _renaming(name: str) -> Convert:
 
 
 def test_languages_written_in_chinese_characters() -> None:
-    """Japanese is not Chinese, and the region or the script says which characters are meant."""
+    """Japanese is not Chinese; region or script say which characters are meant. All texts are converted."""
     assert [is_chinese(article) for article in CHINESE] == [True, False, True, True]
     assert [is_traditional(article) for article in CHINESE] == [False, False, True, False]
     assert is_traditional(Article(id="5", body="", lang="zh-Hant-HK"))
     assert [article.body for article in converted(CHINESE, _renaming("x"))] == [
         "简体文+x",
-        "日本文",
+        "日本文+x",
         "繁體文+x",
         "same",
     ]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from benchmarks.quality import score
 from benchmarks.quality.debian_corpus import article_from_page, corpus
 from benchmarks.quality.edits import EDITS, edited_feed
-from benchmarks.quality.feed import Article, is_cjk, read_feed, read_lines, write_lines
+from benchmarks.quality.feed import CJK, Article, is_cjk, read_feed, read_lines, write_lines
 from benchmarks.quality.pairs import SimilarPair, similar_pairs
 from benchmarks.quality.score import Outcome, Verdict, measure, wilson
 from benchmarks.quality.shingles import normalise
@@ -166,11 +166,11 @@ def test_command_fails_without_all_verdicts(tmp_path: Path) -> None:
 
 def _shingles_by_definition(article: Article) -> set[str]:
     text = re.sub(r"\W+", " ", unicodedata.normalize("NFKC", article.body).casefold())
-    width = 5 if is_cjk(article.lang, article.body) else 9
     if text in {"", " "}:
         return set()
-    # The width is part of a shingle: those of two kinds are never compared.
-    return {f"{width}{text[start : start + width]}" for start in range(max(1, len(text) - width + 1))}
+    widths = [5 if CJK.match(text[start:].lstrip(" ")) else 9 for start in range(len(text))]
+    found = {text[start : start + width] for start, width in enumerate(widths) if start + width <= len(text)}
+    return found or {text}
 
 
 def _pairs_by_definition(articles: list[Article], jaccard_min: float) -> list[tuple[str, str, float, float]]:
