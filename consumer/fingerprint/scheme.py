@@ -42,7 +42,7 @@ class Scheme:
     With ``decorations`` links, @names and the like do not count; a parameter of schemes that compare letters.
     """
 
-    name: str = "jieba-tfidf/2"
+    name: str = "jieba-tfidf/3"
     keywords_max: int | None = None
     short_keywords_max: int = 7
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared

@@ -7,11 +7,12 @@ verdict is adopted unchanged, with the fingerprint and keys of the new settings.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from typing_extensions import override
 
+from consumer.fingerprint import TextKind
 from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
@@ -19,10 +20,12 @@ from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import ArrivedAt
+from consumer.migration.seen_copy import merge_seen, seen_as
 from consumer.migration.stand_ins import left_out
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
+from storage.seen import Seen
 
 _Answer = TypeVar("_Answer")
 
@@ -49,8 +52,8 @@ class AdoptingJudge(Judge):
     """Adopts the verdicts of ``in_force``, the store in force (None where there is none); ``detector`` judges the rest.
 
     Verdicts are adopted with their arrivals, and postings are written only for what was kept; of many equal texts that
-    were kept because nothing could compare them, for a few (``stand_ins``). Repeated after a crash anywhere, the result
-    is the same. For one process; nobody else may judge into the store meanwhile.
+    were kept because the old settings could not compare them, for a few (``stand_ins``). Repeated after a crash
+    anywhere, the result is the same. For one process; nobody else may judge into the store meanwhile.
     """
 
     detector: Detector
@@ -78,7 +81,7 @@ class AdoptingJudge(Judge):
         versions = [arrived for arrived in batch if isinstance(arrived, Version)]
         # The store in force may be far away: it is asked before the store that is filled is locked.
         known = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        judged = self._judged_in_force([version.reference for version in versions])
+        judged = self._judged_in_force(versions)
 
         def work(attempt: "_Attempt") -> list[VerdictEvent]:
             events = attempt.adopt(versions, judged)
@@ -112,7 +115,7 @@ class AdoptingJudge(Judge):
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
-        judged = self._judged_in_force([version.reference for version in versions])
+        judged = self._judged_in_force(versions)
         return self._together(lambda attempt: attempt.adopt(versions, judged))
 
     def _together(self, work: Callable[["_Attempt"], _Answer]) -> _Answer:
@@ -127,15 +130,22 @@ class AdoptingJudge(Judge):
         self.adopted.add(attempt.adopted)
         return answer
 
-    def _judged_in_force(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        """Return the versions that have a verdict in the store in force."""
-        if self.in_force is None or not references:
-            return {}
-        return {
-            stored.record.reference: stored
-            for stored in self.in_force.read(references)
-            if stored is not None and stored.verdict is not None
+    def _judged_in_force(self, versions: Sequence[Version]) -> "_InForce":
+        """Return what the store in force has of these versions."""
+        if self.in_force is None or not versions:
+            return _InForce({}, {})
+        found = self.in_force.read([version.reference for version in versions])
+        judged = {
+            stored.record.reference: stored for stored in found if stored is not None and stored.verdict is not None
         }
+        if not self.detector.seen_texts.keep_ms:
+            return _InForce(judged, {})
+        digests = (
+            (judged[version.reference].record.text_digest, version.record.text_digest)
+            for version in versions
+            if version.reference in judged
+        )
+        return _InForce(judged, seen_as(self.in_force, digests))
 
     def _known_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
         """Return these tombstones as the store in force has them."""
@@ -150,6 +160,16 @@ class AdoptingJudge(Judge):
         }
 
 
+class _InForce(NamedTuple):
+    """What the store in force has of a batch: the versions with a verdict by reference, and what it remembers of texts.
+
+    ``seen`` has the texts whose digest is another one now, by that one.
+    """
+
+    judged: Mapping[bytes, Stored]
+    seen: Mapping[bytes, Seen]
+
+
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     """One attempt to adopt and judge a batch; ``detector`` and ``adopted`` count for this attempt alone."""
@@ -157,8 +177,9 @@ class _Attempt:
     detector: Detector
     adopted: Adopted = field(default_factory=Adopted)
 
-    def adopt(self, versions: Sequence[Version], judged: Mapping[bytes, Stored]) -> dict[bytes, VerdictEvent]:
+    def adopt(self, versions: Sequence[Version], in_force: _InForce) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts of those that were judged in the store in force; return their events by reference."""
+        judged = in_force.judged
         adopting = [
             Version(_arrived_as(version.record, judged[version.reference].record), version.body)
             for version in versions
@@ -166,7 +187,9 @@ class _Attempt:
         ]
         if not adopting:
             return {}
-        uncompared = {version.reference for version in adopting if _was_uncompared(judged[version.reference])}
+        uncompared = {
+            version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
+        }
         adopting = self.detector.part_search.posted(adopting)
         stored = self.detector.store.create(left_out(adopting, uncompared, self.detector.search))
         pending = [version.record for version in stored if version.verdict is None]
@@ -181,6 +204,7 @@ class _Attempt:
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)
         seen_texts = self.detector.seen_texts
+        merge_seen(self.detector.store, [*in_force.seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
         # They have no keys to be looked up by, and equal ones are kept.
         repeats = {version.reference for version in adopting if version.record.keys}
@@ -224,9 +248,17 @@ def _arrived_as(record: Record, known: Record) -> Record:
     return msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
 
 
-def _was_uncompared(stored: Stored) -> bool:
-    """Return whether a version was kept without keys, so that nothing was ever compared with it."""
-    return not stored.record.keys and state_of(stored) is State.KEPT
+def _was_uncompared(stored: Stored, now: Record) -> bool:
+    """Return whether a version was kept and texts that are equal to it now may have been kept beside it.
+
+    Either it has no keys, and nothing was ever compared with it, or its few words were compared in another form, which
+    tells texts apart that are equal now.
+    """
+    if state_of(stored) is not State.KEPT:
+        return False
+    return not stored.record.keys or (
+        stored.record.kind != TextKind.LONG and stored.record.text_digest != now.text_digest
+    )
 
 
 def _is_kept(event: VerdictEvent) -> bool:

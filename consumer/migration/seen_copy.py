@@ -2,9 +2,12 @@
 
 So what the fill adds counts on top. Repeated after a stop anywhere the result is the same: what both stores say is
 merged, never added up.
+
+A scheme that compares texts in another form gives most texts another digest. What is remembered of them goes along with
+their versions, which have both digests, as the window is filled: docs/decisions/0053.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,13 +21,30 @@ def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
     """Copy all entries; return how many, fewer if it was stopped. Raises the stores' errors."""
     entries, copied = old.scan_seen(), 0
     while not stopped() and (page := list(islice(entries, _PAGE))):
-        _merge(new, page)
+        merge_seen(new, page)
         copied += len(page)
     return copied
 
 
-def _merge(new: Store, page: Sequence[tuple[bytes, Seen]]) -> None:
-    left = dict(page)
+def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, Seen]:
+    """Return what an old store remembers of texts, by their new digests, of pairs of an old digest and a new one.
+
+    Texts that had different digests may be one text now. Raises the store's errors.
+    """
+    renamed = sorted({(before, after) for before, after in digests if before != after})
+    asked = sorted({before for before, _ in renamed})
+    remembered = dict(zip(asked, old.seen(asked), strict=True)) if asked else {}
+    found: dict[bytes, Seen] = {}
+    for before, after in renamed:
+        seen = remembered[before]
+        if seen is not None:
+            found[after] = merged(found[after], seen) if after in found else seen
+    return found
+
+
+def merge_seen(new: Store, entries: Sequence[tuple[bytes, Seen]]) -> None:
+    """Merge these entries, of different digests, into what a store remembers. Raises the store's errors."""
+    left = dict(entries)
     while left:
         stored = dict(zip(left, new.seen(list(left)), strict=True))
         changes = [

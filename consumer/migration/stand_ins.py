@@ -1,7 +1,8 @@
 """Which of many equal texts, kept by a store that could not compare them, are found in the new store for all.
 
-A text without keys is matched by nothing, so the store in force may have kept any number of equal ones. With keys for
-each, the new store would read them all for every other copy. A few are enough: docs/decisions/0049.
+A text without keys is matched by nothing, and short texts that differ in their spaces are one text only in newer
+schemes. So the store in force may have kept any number of texts that are equal now. With keys for each, the new store
+would read them all for every other copy. A few are enough: docs/decisions/0049.
 """
 
 from collections import defaultdict
@@ -25,8 +26,8 @@ WINDOW_PARTS: Final = 32
 def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
     """Return these versions, of different ids, as they are to be stored: without keys where others stand in for one.
 
-    ``uncompared`` are the references of those that the store in force kept without keys; others keep theirs. Raises
-    the store's errors.
+    ``uncompared`` are the references of those that the store in force could not compare with all that are equal now;
+    others keep theirs. Raises the store's errors.
     """
     equal: defaultdict[tuple[object, ...], list[Record]] = defaultdict(list)
     for version in versions:
@@ -64,8 +65,8 @@ def _is_equal(other: Stored, record: Record) -> bool:
 
 
 def _matched_by(record: Record) -> tuple[object, ...]:
-    """Return what decides which texts match a record; equal texts may be of two kinds, and have other words."""
-    return record.text_digest, record.sketch, record.kind, record.fingerprint
+    """Return what decides which texts match a record; equal texts may differ in kind, words and facts."""
+    return record.text_digest, record.sketch, record.kind, record.fingerprint, record.facts
 
 
 def _stands_in(other: Record, record: Record, settings: JudgeSettings) -> bool:
