@@ -16,7 +16,7 @@ from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Scheme
 from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.workers.word_files import load_lexicon
 
-SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2")
+SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3")
 _BATCH: Final = 256
 
 

@@ -21,7 +21,7 @@ from benchmarks.quality.score import Quality, Rate, Verdict, measure
 from benchmarks.speed.report import OUT, Row, publish, tell
 
 PART: Final = "schemes"
-SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2")
+SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3")
 ALL: Final = "all"
 
 

@@ -86,7 +86,7 @@ STORED_EXAMPLE: Final = {
             ],
             "shared_keywords": ["ferry", "terminal"],
             "fingerprint": "9c6ad2a5b0cf0e71",
-            "scheme": "jieba-tfidf/2",
+            "scheme": "jieba-tfidf/3+1f0c55b7",
             "truncated": False,
             "arrived_at": "2026-11-23T09:05:00.000Z",
             "decided_at": "2026-11-23T09:05:00.012Z",

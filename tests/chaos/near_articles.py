@@ -4,6 +4,7 @@ What stands for a text is what the engine would tell of it. An edit changes a sh
 the fingerprint, one-bit minima, bands and the sketch. Around the threshold of similarity, being near is not transitive.
 """
 
+import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="made")
 BAND_MINIMA = 3
 FINGERPRINT_BITS_A_SHARE = 30
 """How many bits of a fingerprint an edit of everything would flip; 64 independent ones would be 32 on average."""
+_FILLED_BIN = range(1, 256)
+"""What a byte of the sketch can be; the text is long enough that no bin is empty, which is 0 where bins are marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,14 @@ def new_text(chance: random.Random, kind: TextKind = TextKind.LONG) -> Text:
         fingerprint=chance.getrandbits(64),
         one_bits=chance.getrandbits(64),
         bands=tuple(chance.getrandbits(16) for _ in range(4)),
-        sketch=chance.randbytes(256),
+        sketch=bytes(chance.choices(_FILLED_BIN, k=256)),
         kind=kind,
     )
 
 
 def edited(text: Text, chance: random.Random, share: float) -> Text:
     """The text with about this share of its shingles changed: the similarity falls by as much."""
-    sketch = bytes(chance.randrange(256) if chance.random() < share else byte for byte in text.sketch)
+    sketch = bytes(chance.choice(_FILLED_BIN) if chance.random() < share else byte for byte in text.sketch)
     band_stays = (1 - share) ** BAND_MINIMA
     return replace(
         text,
@@ -84,7 +87,7 @@ def version_of(name: str, text: Text, sequence: int, time_ms: int = TIME_MS, sou
         fingerprint=text.fingerprint.to_bytes(8, "big"),
         one_bits=text.one_bits.to_bytes(8, "big"),
         sketch=text.sketch,
-        text_digest=text.sketch[:16],
+        text_digest=hashlib.blake2b(text.sketch, digest_size=16).digest(),
         source=source,
     )
     return Version(record, None)

@@ -4,9 +4,14 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from consumer.migration.seen_copy import copy_seen
+from consumer.judge.detector import Detector
+from consumer.judge.settings import DAY_MS
+from consumer.migration.adopting import AdoptingJudge
+from consumer.migration.seen_copy import copy_seen, seen_as
 from storage.memory import MemoryStore
 from storage.seen import Seen, SeenChange
+from tests.builders import TIME_MS
+from tests.unit.migration.test_stand_ins import LETTERS, NOW, SIMPLIFIED, WINDOW_MS, judged, version
 
 ENTRIES = {number.to_bytes(16, "big"): Seen(number, 10_000 + number, number, 1 + number) for number in range(3_000)}
 
@@ -60,3 +65,47 @@ def test_a_lost_compare_and_set_is_repeated_from_what_is_stored() -> None:
     new = Racing()
     copy_seen(remembering({digest: Seen(5, 50, 3, 20)}), new, lambda: False)
     assert dict(new.scan_seen()) == {digest: Seen(0, 99, 9, 20)}
+
+
+def test_what_is_remembered_is_found_by_another_digest() -> None:
+    """Of two texts that are one now the earlier beginning counts, and the larger number of times; none is added up."""
+    one, other, unknown, now = (bytes([number]) * 16 for number in range(4))
+    old = remembering({one: Seen(5, 50, 3, 20), other: Seen(1, 40, 9, 2), now: Seen(0, 99, 0, 7)})
+    assert seen_as(old, [(one, now), (other, now), (unknown, now), (now, now)]) == {now: Seen(1, 50, 3, 20)}
+    assert seen_as(old, []) == {}
+
+
+def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now() -> None:
+    """Spaces between its letters made it another text; the fill counts its copies in the window once, however often."""
+    keep_ms = 90 * DAY_MS
+    spaced, times_ms = f"{SIMPLIFIED} See you soon.", [TIME_MS + number * (WINDOW_MS + 1) for number in range(4)]
+    before, store = MemoryStore(), MemoryStore()
+    old = [
+        version(NOW, *each, time_ms=time_ms) for each, time_ms in zip(enumerate([spaced] * 3), times_ms, strict=False)
+    ]
+    detector = Detector(before, NOW, lambda: TIME_MS, seen_ms=keep_ms)
+    sent = [detector.judge([each])[0].verdict for each in old]
+    assert sent[2].seen_before is not None
+    assert sent[2].seen_before.times == 2
+    in_window = version(LETTERS, 2, spaced, time_ms=times_ms[2])
+    assert in_window.record.text_digest != old[2].record.text_digest
+    for _ in range(2):
+        copy_seen(before, store, lambda: False)
+        filling = AdoptingJudge(Detector(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms), before)
+        filling.judge([in_window])
+    after = Detector(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms)
+    (event,) = after.judge([version(LETTERS, 9, spaced.replace("See", "S e e"), time_ms=times_ms[3])])
+    assert event.verdict.seen_before is not None
+    assert event.verdict.seen_before.times == 3
+    assert event.verdict.seen_before.first == sent[2].seen_before.first
+
+
+def test_nothing_is_renamed_for_consumers_that_remember_nothing() -> None:
+    """Without ``judge.seen_days`` the old store is not asked, and the new one stays as it is."""
+    before, store = MemoryStore(), MemoryStore()
+    spaced = f"{SIMPLIFIED} See you soon."
+    old = version(NOW, 0, spaced)
+    judged(before, NOW, old)
+    remembering({old.record.text_digest: Seen(1, 2, 3, 4)}, before)
+    AdoptingJudge(Detector(store, LETTERS, lambda: TIME_MS), before).judge([version(LETTERS, 0, spaced)])
+    assert dict(store.scan_seen()) == {}

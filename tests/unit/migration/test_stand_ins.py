@@ -45,13 +45,17 @@ BATCH = 1_000
 
 BEFORE = JudgeSettings(BlockPlan.named("4x16"), "before", Scheme(name="jieba-tfidf/1"), window_ms=WINDOW_MS)
 NOW = replace(BEFORE, scheme_digest="now", scheme=Scheme(name="jieba-tfidf/2"))
+LETTERS = replace(BEFORE, scheme_digest="letters", scheme=Scheme(name="jieba-tfidf/3"))
+EITHER = pytest.mark.parametrize("now", [NOW, LETTERS], ids=["every script", "letters"])
+SPACED = tuple("加微信领红包".replace("微", between + "微", 1) for between in ("", " ", "-", ".", "_", "·", "\n"))
+"""Posts with few keywords that are one text where letters are compared, and as many elsewhere, but for white space."""
 APART = MappingProxyType({"apart": SourceRule(within_source=False), "strict": SourceRule(similarity_min=0.9)})
 
 
 @cache
-def fingerprinted(text: str, name: str, lang: str) -> Fingerprints:
-    """Fingerprint a text by the scheme of this name."""
-    return Fingerprinter(Scheme(name=name), load_lexicon()).fingerprint([text], [lang])
+def fingerprinted(text: str, scheme: Scheme, lang: str) -> Fingerprints:
+    """Fingerprint a text by a scheme."""
+    return Fingerprinter(scheme, load_lexicon()).fingerprint([text], [lang])
 
 
 def version(
@@ -67,7 +71,7 @@ def version(
     """Return the article with this number and text, as these settings have it."""
     builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
     article = Article(id=f"post {number}", body=text, source=source, title=title, lang=lang)
-    fingerprints = fingerprinted(text, settings.scheme.name, lang)
+    fingerprints = fingerprinted(text, settings.scheme, lang)
     return builder.versions([article], [ArrivedAt(time_ms, number)], fingerprints)[0]._replace(body=None)
 
 
@@ -119,11 +123,11 @@ def numbered(like: Version, number: int, time_ms: int) -> Version:
     return Version(record, None)
 
 
-def many_kept(count: int, span_ms: int = WINDOW_MS) -> tuple[Store, list[Version]]:
+def many_kept(count: int, span_ms: int = WINDOW_MS, now: JudgeSettings = NOW) -> tuple[Store, list[Version]]:
     """Return a store that kept so many equal posts in this time, and the same posts by the new settings."""
     before = MemoryStore(clock=lambda: TIME_MS)
     times = [TIME_MS + number * span_ms // count for number in range(count)]
-    likes = [version(settings, 0) for settings in (BEFORE, NOW)]
+    likes = [version(settings, 0) for settings in (BEFORE, now)]
     old, new = ([numbered(like, *each) for each in enumerate(times)] for like in likes)
     assert {each.record.keys for each in old} == {()}
     before.create(old)
@@ -134,10 +138,11 @@ def many_kept(count: int, span_ms: int = WINDOW_MS) -> tuple[Store, list[Version
 
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.load)])
-def test_more_equal_posts_than_a_row_may_have(store: Store, count: int) -> None:
+@EITHER
+def test_more_equal_posts_than_a_row_may_have(store: Store, count: int, now: JudgeSettings) -> None:
     """They keep their verdicts, fill no row, and each new copy is flagged, by a few comparisons, for as long again."""
-    before, posts = many_kept(count)
-    fill = filled(store, before, posts)
+    before, posts = many_kept(count, now=now)
+    fill = filled(store, before, posts, now)
     found = posted(store)
     assert len(found) <= STAND_INS_MAX
     assert (fill.adopted.kept, fill.adopted.flagged_now) == (count, count - 1)
@@ -151,9 +156,9 @@ def test_more_equal_posts_than_a_row_may_have(store: Store, count: int) -> None:
     stats = store.stats()
     assert (stats.versions, stats.verdicts, stats.crowded_rows) == (count, count, 0)
     assert stats.widest_row == len(found)
-    detector = Detector(store, NOW, lambda: TIME_MS)
+    detector = Detector(store, now, lambda: TIME_MS)
     for number, time_ms in enumerate((posts[-1].record.time_ms, posts[-1].record.time_ms + WINDOW_MS - 2 * PART_MS)):
-        (event,) = detector.judge([version(NOW, count + number, time_ms=time_ms)])
+        (event,) = detector.judge([version(now, count + number, time_ms=time_ms)])
         assert event.verdict.outcome == "duplicate"
         assert event.verdict.duplicate_of in found
         assert not event.verdict.truncated
@@ -172,24 +177,25 @@ def test_what_is_found_is_spread_over_the_window() -> None:
         assert len(query.matches) >= STAND_INS_MIN
 
 
-def test_each_text_counts_for_itself(store: Store) -> None:
+@EITHER
+def test_each_text_counts_for_itself(store: Store, now: JudgeSettings) -> None:
     """Texts of every kind that the old settings could not compare; those that they could all have their postings."""
     before = MemoryStore()
     texts = [POST, RUSSIAN, "!!!", TRADITIONAL]
     those = [(number, text) for number, text in enumerate(texts * 4)]
-    kinds = [TextKind(version(NOW, 0, text).record.kind) for text in texts]
+    kinds = [TextKind(version(now, 0, text).record.kind) for text in texts]
     assert kinds == [TextKind.SHORT, TextKind.SHINGLED, TextKind.SHORT, TextKind.LONG]
     sent = judged(before, BEFORE, *(version(BEFORE, number, text) for number, text in those))
-    fill = AdoptingJudge(Detector(store, NOW, lambda: TIME_MS + 1_000), before)
-    assert fill.judge([version(NOW, number, text) for number, text in those]) == sent
+    fill = AdoptingJudge(Detector(store, now, lambda: TIME_MS + 1_000), before)
+    assert fill.judge([version(now, number, text) for number, text in those]) == sent
     assert posted(store) == [f"post {number}" for number in range(8) if number != 7]
     assert fill.adopted.flagged_now == 9
     copies = [
-        version(NOW, 100, POST),
-        version(NOW, 101, RUSSIAN.replace("яблоками", "грушами")),
-        version(NOW, 102, SIMPLIFIED),
+        version(now, 100, POST),
+        version(now, 101, RUSSIAN.replace("яблоками", "грушами")),
+        version(now, 102, SIMPLIFIED),
     ]
-    found = [event.verdict.duplicate_of for event in judged(store, NOW, *copies)]
+    found = [event.verdict.duplicate_of for event in judged(store, now, *copies)]
     assert found == ["post 0", "post 1", "post 3"]
 
 
@@ -330,17 +336,65 @@ def test_a_crash_anywhere_does_not_change_which_are_found(calls: int) -> None:
     assert len(posted(cut)) == STAND_INS_MIN
 
 
-def test_what_was_said_is_found_in_either_script(store: Store) -> None:
+@EITHER
+def test_what_was_said_is_found_in_either_script(store: Store, now: JudgeSettings) -> None:
     """A version has the same reference by both schemes, whatever it is written in, and its old verdict."""
     texts = [SIMPLIFIED, TRADITIONAL, POST, RUSSIAN, ""]
     before = MemoryStore()
-    old, new = ([version(by, *each) for each in enumerate(texts)] for by in (BEFORE, NOW))
+    old, new = ([version(by, *each) for each in enumerate(texts)] for by in (BEFORE, now))
     sent = judged(before, BEFORE, *old)
     assert [event.verdict.outcome for event in sent] == ["unique"] * 5
     assert [each.reference for each in old] == [each.reference for each in new]
     assert len({each.reference[ID_HASH_BYTES:] for each in new}) == 5
     assert new[0].record.text_digest == new[1].record.text_digest
-    fill = AdoptingJudge(Detector(store, NOW, lambda: TIME_MS + 1_000), before)
+    fill = AdoptingJudge(Detector(store, now, lambda: TIME_MS + 1_000), before)
     assert fill.judge(new) == sent
-    assert judged(store, NOW, *new) == sent
+    assert judged(store, now, *new) == sent
     assert fill.adopted.flagged_now == 1
+
+
+def test_posts_that_differ_in_a_space_have_a_few_that_stand_in(store: Store) -> None:
+    """Any number of them was kept, none being equal; where letters are compared they are one text."""
+    before = MemoryStore()
+    old, new = ([version(by, *each) for each in enumerate(SPACED)] for by in (NOW, LETTERS))
+    sent = judged(before, NOW, *old)
+    kept = [event.verdict.id for event in sent if event.verdict.outcome == "unique"]
+    assert len(kept) >= len(SPACED) - 1
+    fill = filled(store, before, new, LETTERS, batch=3)
+    # The first one has no space, so that its digest is what it was.
+    assert posted(store) == kept[: 1 + STAND_INS_MIN]
+    assert fill.adopted.flagged_now == len(kept) - 1
+    assert [each and each.verdict for each in store.read([each.reference for each in new])] == [
+        event.encoded for event in sent
+    ]
+    (copy,) = judged(store, LETTERS, version(LETTERS, 9, "加 微 信 领 红 包", time_ms=TIME_MS + 1))
+    assert copy.verdict.duplicate_of in posted(store)
+
+
+def test_equal_texts_with_other_facts_stand_in_for_none(store: Store) -> None:
+    """The guard compares facts, which are read before spaces between letters go."""
+    settings = [replace(by, scheme=replace(by.scheme, facts=True), facts_shared_min=0.8) for by in (NOW, LETTERS)]
+    before = MemoryStore()
+    texts = ["we met Anna Bell", "we met AnnaBell", "we met Anna-Bell", "we met Anna.Bell"]
+    old, new = ([version(by, *each) for each in enumerate(texts)] for by in settings)
+    assert len({each.record.text_digest for each in new}) == 1
+    assert len({each.record.facts for each in new}) > 1
+    judged(before, settings[0], *old)
+    filled(store, before, new, settings[1])
+    assert {each.record.facts for each in new} == {each.record.facts for each in new if each.record.id in posted(store)}
+
+
+def test_long_texts_keep_their_keys(store: Store) -> None:
+    """The old settings have compared them by their sketches, so that there are few equal ones."""
+    before = MemoryStore()
+    texts = [SIMPLIFIED, *(SIMPLIFIED.replace("天", f"{mark}天", 1) for mark in " -.")]
+    old, new = ([version(by, *each) for each in enumerate(texts)] for by in (NOW, LETTERS))
+    assert {each.record.kind for each in old} == {TextKind.LONG}
+    assert len({each.record.text_digest for each in new}) == 1
+    for each in old:
+        before.create([each])
+    before.settle(
+        [(each.reference, kept_event(each.record, truncated=False, decided_ms=TIME_MS).encoded) for each in old]
+    )
+    filled(store, before, new, LETTERS)
+    assert len(posted(store)) == len(texts)
