@@ -387,12 +387,11 @@ def test_equal_texts_with_other_facts_stand_in_for_none(store: Store) -> None:
 def test_long_texts_keep_their_keys(store: Store) -> None:
     """The old settings have compared them by their sketches, so that there are few equal ones."""
     before = MemoryStore()
-    texts = [SIMPLIFIED, *(SIMPLIFIED.replace("天", f"{mark}天", 1) for mark in " -.")]
+    texts = [SIMPLIFIED.replace(character, f" {character}", 1) for character in "今早晨发布"]
     old, new = ([version(by, *each) for each in enumerate(texts)] for by in (NOW, LETTERS))
     assert {each.record.kind for each in old} == {TextKind.LONG}
-    assert len({each.record.text_digest for each in new}) == 1
-    for each in old:
-        before.create([each])
+    assert len({(each.record.text_digest, each.record.fingerprint) for each in new}) == 1
+    before.create(old)
     before.settle(
         [(each.reference, kept_event(each.record, truncated=False, decided_ms=TIME_MS).encoded) for each in old]
     )
