@@ -95,6 +95,7 @@ EVERY: Final[dict[Name, Entry]] = {
     ("store", "stats"): Entry(("--store", "{store}")),
     ("store", "verify"): Entry(("--store", "{store}")),
     ("store", "export"): Entry(("--store", "{store}")),
+    ("store", "secret", "export"): Entry(("{folder}/secret", "--store", "{store}")),
     ("store", "init"): Entry(("--store", f"hbase://{NOWHERE}/feed", "--print")),
     ("store", "pack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),
     ("store", "unpack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),

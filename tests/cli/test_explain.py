@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from consumer.cli import difference_view
+from consumer.fingerprint import PUBLISHED_SECRET
 from tests.cli.command import FAST, Command, json_lines, run_process, text, write_lines
 
 LONG = [text(seed, 500) for seed in range(12)]
@@ -145,7 +146,7 @@ def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[s
     assert len(rows) == 10
     assert all(found for _, found in rows)
     assert found_for(shown, "different ids") == ("✓", "a and copy")
-    assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/2")
+    assert found_for(shown, "same scheme") == ("✓", f"both jieba-tfidf/3+{PUBLISHED_SECRET.id}")
     allowed = "allowed by the source rules"
     assert found_for(shown, allowed) == ("✓", "sources 'wire' and 'paper', which are compared with each other")
     apart = dupwatch("explain", "a", "copy", *history, "--set", 'rules.paper.never_with=["wire"]').out.decode()

@@ -11,6 +11,7 @@ from consumer.cli.store_init import posting_shares
 from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan, Lexicon
 from consumer.judge import plan_choice
+from consumer.judge.binding import Binding
 from consumer.wiring.parts import judge_settings
 from storage.hbase.schema import Share
 from storage.lmdb import LmdbOptions, LmdbStore
@@ -274,7 +275,7 @@ def test_an_outgrown_store_is_named_with_the_commands_that_move_it(
     """By the doctor, from a sample of its postings; it stays a warning."""
     url = f"lmdb:{tmp_path / 'store'}"
     opened = LmdbStore.open(tmp_path / "store", LmdbOptions(durability="process"))
-    opened.agree(judge_settings(load_config(None, {}), lexicon).encode())
+    opened.agree(Binding(judge_settings(load_config(None, {}), lexicon)).encode())
     opened.add([make_record(str(number), str(number).encode()) for number in range(20_000)])
     opened.close()
     asked = ("doctor", "--source", SAMPLE, "--store", url)

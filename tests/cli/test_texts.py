@@ -64,7 +64,7 @@ def test_the_heading_of_the_fingerprint(dupwatch: Command, tmp_path: Path) -> No
     assert not [line for line in lines if "\ufffd" in line]
     at = [line.strip() for line in lines].index("Fingerprint")
     assert lines[at - 1].strip() == ""
-    assert lines[at + 1].split() == ["scheme", "jieba-tfidf/2"]
+    assert lines[at + 1].split() == ["scheme", "jieba-tfidf/3"]
 
 
 _RUSSIAN = (
@@ -83,6 +83,10 @@ _SHORT = "At least one text is short: the two are duplicates only if their norma
         ("jieba-tfidf/2", "", "has no keywords, or is empty", _NEVER),
         ("jieba-tfidf/2", _RUSSIAN, "by its shingles", None),
         ("jieba-tfidf/2", text(1), None, None),
+        ("jieba-tfidf/3", "😀", "is short: only an article with the same normalised text", _SHORT),
+        ("jieba-tfidf/3", " ".join(text(1)), "by its shingles", None),
+        ("jieba-tfidf/3", "", "has no keywords, or is empty", _NEVER),
+        ("jieba-tfidf/3", text(1), None, None),
     ],
 )
 def test_how_a_text_is_matched_is_said(

@@ -22,6 +22,10 @@ from tests.unit.judge.strategies import judge_settings, stored_versions
 BASE = new_text(random.Random("comparison"))
 NEAR = edited(BASE, random.Random("near"), 0.1)
 PLAIN = replace(SETTINGS, verify=False, lane1=False)
+LETTERS = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3"))
+WORDS = replace(SETTINGS, scheme=Scheme("jieba-tfidf/2"))
+ANOTHER = b"another text...."
+"""The digest of a text that is not equal, however similar it is."""
 
 
 def record(name: str = "a", text: Text = BASE, sequence: int = 0, **fields: object) -> Record:
@@ -203,7 +207,7 @@ def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
     plain = replace(BASE, fingerprint=BASE.fingerprint ^ 0b11)
     for bits, near in ((2, True), (1, False)):
         by = replace(PLAIN, sources=MappingProxyType({stricter: SourceRule(max_distance=bits)}))
-        comparison = compared(first, record("b", plain, 1, source="blog"), by)
+        comparison = compared(first, record("b", plain, 1, source="blog", text_digest=ANOTHER), by)
         assert (comparison.distance_max, comparison.near) == (bits, near)
 
 
@@ -218,9 +222,11 @@ def test_short_texts_match_by_equal_text_alone() -> None:
     short = replace(BASE, kind=TextKind.SHORT)
     equal = compared(record("a", short), record("b", short, 1))
     assert (equal.near, equal.similarity) == (True, 1.0)
-    other = record("b", short, 1, text_digest=b"another text....")
+    other = record("b", short, 1, text_digest=ANOTHER)
     assert compared(record("a", short), other).verified is False
-    assert compared(record("a", short), record("b", BASE, 1)).verified is False
+    for by, near in ((WORDS, False), (LETTERS, True)):
+        assert compared(record("a", short), record("b", BASE, 1), by).verified is near
+        assert compared(record("a", short), record("b", BASE, 1, text_digest=ANOTHER), by).verified is False
     assert compared(record("a", short), other, PLAIN).verified is False
 
 
@@ -240,7 +246,7 @@ def test_a_text_of_shingles_matches_every_long_one_by_its_sketch() -> None:
     elsewhere = replace(near, bands=tuple(band ^ 1 for band in BASE.bands))
     assert not compared(record("a", shingled), record("b", elsewhere, 1)).found
     short = replace(BASE, kind=TextKind.SHORT)
-    assert not compared(record("a", shingled), record("b", short, 1)).verified
+    assert not compared(record("a", shingled), record("b", short, 1, text_digest=ANOTHER)).verified
 
 
 def test_a_text_of_shingles_matches_by_equal_text_without_verification() -> None:
@@ -249,11 +255,14 @@ def test_a_text_of_shingles_matches_by_equal_text_without_verification() -> None
     shingled = record("a", replace(BASE, kind=TextKind.SHINGLED), keys=keys)
     for kind, digest, near in [
         (TextKind.SHINGLED, shingled.text_digest, True),
-        (TextKind.SHINGLED, b"another text....", False),
-        (TextKind.LONG, shingled.text_digest, False),
+        (TextKind.SHINGLED, ANOTHER, False),
+        (TextKind.LONG, ANOTHER, False),
     ]:
         other = record("b", replace(BASE, kind=kind), 1, keys=keys, text_digest=digest)
         assert compared(shingled, other, PLAIN).near is near
+    long = record("b", BASE, 1, keys=keys)
+    for by, near in ((WORDS, False), (LETTERS, True)):
+        assert compared(shingled, long, replace(by, verify=False, lane1=False)).near is near
 
 
 @pytest.mark.parametrize("by", [SETTINGS, PLAIN])
@@ -312,7 +321,6 @@ def test_comparing_with_no_others_gives_nothing() -> None:
     assert compare(Stored(record(), None, None), [], SETTINGS) == []
 
 
-LETTERS = replace(SETTINGS, scheme=Scheme("jieba-tfidf/3"))
 KINDS = (TextKind.LONG, TextKind.SHORT, TextKind.SHINGLED)
 
 
@@ -323,7 +331,7 @@ def test_equal_letters_are_near_whatever_the_kinds(of_this: TextKind, of_that: T
     """One with a space after each letter has no words; where all of a text is compared, only equal kinds are."""
     other = msgspec.structs.replace(record("b", NEAR, 1, kind=int(of_that)), sketch=bytes(256))
     this = record("a", kind=int(of_this), text_digest=other.text_digest)
-    for by, near in ((LETTERS, True), (SETTINGS, of_this == of_that == TextKind.SHORT)):
+    for by, near in ((LETTERS, True), (WORDS, of_this == of_that == TextKind.SHORT)):
         found = compared(this, other, replace(by, verify=verify, max_distance=0, reach=10))
         assert found.verified is (near or (not verify and of_this == of_that == TextKind.SHINGLED))
         assert (found.similarity == 1.0) is (near or TextKind.SHORT in (of_this, of_that))
@@ -344,4 +352,4 @@ def test_the_sketch_of_letters_is_compared_by_its_marks() -> None:
     other = bytes(byte % 255 + 1 for byte in half[:64]) + bytes(192)
     this, that = record("a", sketch=half, text_digest=b"a" * 16), record("b", sequence=1, sketch=other)
     assert compared(this, that, LETTERS).similarity == 0.0
-    assert (compared(this, that).similarity or 0.0) > 0.7
+    assert (compared(this, that, WORDS).similarity or 0.0) > 0.7

@@ -198,7 +198,7 @@ def test_it_is_what_a_comparison_with_everything_finds() -> None:
     store = MemoryStore()
     judge = Detector(store, SETTINGS, lambda: TIME_MS)
     said = 0
-    for arrived in mixed_feed(500, "ended"):
+    for arrived in mixed_feed(500, "ended texts"):
         if isinstance(arrived, Version) and store.read([arrived.record.reference]) == [None]:
             expected = _by_brute_force(store, arrived)
             verdict = judge.judge([arrived])[0].verdict

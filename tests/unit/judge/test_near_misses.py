@@ -102,7 +102,7 @@ def test_it_is_what_the_article_would_be_flagged_for_with_a_lower_threshold() ->
     store = MemoryStore()
     detector, lower = judge(store), Detector(store, LOWERED, lambda: TIME_MS)
     counts = {"flags": 0, "near misses": 0, "nothing": 0}
-    for version in crowd(chance, 150):
+    for version in crowd(chance, 200):
         (asked,) = lower.query([version])
         (event,) = detector.judge([version])
         (found,) = near_misses([event])

@@ -8,6 +8,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import DAY_MS
 from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.seen_copy import copy_seen, seen_as
+from consumer.model.verdict import SeenBefore
 from storage.memory import MemoryStore
 from storage.seen import Seen, SeenChange
 from tests.builders import TIME_MS
@@ -85,7 +86,7 @@ def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now()
     ]
     detector = Detector(before, NOW, lambda: TIME_MS, seen_ms=keep_ms)
     sent = [detector.judge([each])[0].verdict for each in old]
-    assert sent[2].seen_before is not None
+    assert isinstance(sent[2].seen_before, SeenBefore)
     assert sent[2].seen_before.times == 2
     in_window = version(LETTERS, 2, spaced, time_ms=times_ms[2])
     assert in_window.record.text_digest != old[2].record.text_digest
@@ -95,7 +96,7 @@ def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now()
         filling.judge([in_window])
     after = Detector(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms)
     (event,) = after.judge([version(LETTERS, 9, spaced.replace("See", "S e e"), time_ms=times_ms[3])])
-    assert event.verdict.seen_before is not None
+    assert isinstance(event.verdict.seen_before, SeenBefore)
     assert event.verdict.seen_before.times == 3
     assert event.verdict.seen_before.first == sent[2].seen_before.first
 
