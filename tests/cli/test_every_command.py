@@ -51,7 +51,7 @@ BROKERS_FIRST = {("replay",), ("migrate",)}
 """They look at their store when brokers have answered."""
 UNTIL_STOPPED = {("demo",), ("serve",), ("console",), ("top",)}
 """They work without arguments, until they are stopped."""
-PRINTS_NOTHING = {("run",), ("backfill",), ("demo",), ("idf", "build")}
+PRINTS_NOTHING = {("run",), ("backfill",), ("demo",), ("idf", "build"), ("store", "secret", "export")}
 """On standard output, given as in the table."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?<![0-9])(?:3[0-7]|9[0-7]|38|4[0-7])(?:;|m)")
 STYLES = re.compile(r"\x1b\[\??[0-9;]*[A-Za-z]")

@@ -91,7 +91,7 @@ def crowd(chance: random.Random, size: int) -> list[Version]:
     """Edits of a few texts, many of them about as like each other as the threshold asks."""
     texts = [new_text(chance) for _ in range(2)]
     return [
-        version_of(f"article {n}", edited(chance.choice(texts), chance, chance.uniform(0.02, 0.25)), n)
+        version_of(f"article {n}", edited(chance.choice(texts), chance, chance.uniform(0.02, 0.3)), n)
         for n in range(size)
     ]
 
@@ -102,7 +102,7 @@ def test_it_is_what_the_article_would_be_flagged_for_with_a_lower_threshold() ->
     store = MemoryStore()
     detector, lower = judge(store), Detector(store, LOWERED, lambda: TIME_MS)
     counts = {"flags": 0, "near misses": 0, "nothing": 0}
-    for version in crowd(chance, 200):
+    for version in crowd(chance, 150):
         (asked,) = lower.query([version])
         (event,) = detector.judge([version])
         (found,) = near_misses([event])
