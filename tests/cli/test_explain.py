@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from consumer.cli import difference_view
-from consumer.fingerprint import PUBLISHED_SECRET
+from consumer.fingerprint import PUBLISHED_SECRET, Scheme
 from tests.cli.command import FAST, Command, json_lines, run_process, text, write_lines
 
+DEFAULT = Scheme().definition.similarity_min
 LONG = [text(seed, 500) for seed in range(12)]
 
 
@@ -162,15 +163,15 @@ def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history
     pair = ("explain", "copy", "a", "--version-b", old, *history)
     (own,) = json_lines(dupwatch(*pair, "--json").out)
     (other,) = json_lines(dupwatch(*pair, "--json", *asked).out)
-    assert (own["near"], own["similarity_min"], own["distance_max"], own["other_settings"]) == (True, 0.75, 3, [])
+    assert (own["near"], own["similarity_min"], own["distance_max"], own["other_settings"]) == (True, DEFAULT, 3, [])
     assert (other["near"], other["similarity_min"], other["distance_max"]) == (False, 0.999, 0)
     assert other["other_settings"] == [
-        "max_distance is 3 in the store and 0 here", "similarity_min is 0.75 in the store and 0.999 here",
+        "max_distance is 3 in the store and 0 here", f"similarity_min is {DEFAULT} in the store and 0.999 here",
     ]  # fmt: skip
     shown = dupwatch(*pair, *asked).out.decode()
     assert "Compared with settings that differ from the store's: max_distance is 3 in the store and 0 here" in shown
     assert "minimum 0.999" in shown
-    assert "settings that differ" not in dupwatch(*pair, "--set", "judge.similarity_min=0.75").out.decode()
+    assert "settings that differ" not in dupwatch(*pair, "--set", f"judge.similarity_min={DEFAULT}").out.decode()
 
 
 def test_rules_that_are_named_count_too(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from consumer.fingerprint import Scheme
 from tests.cli.command import FAST, Command, json_lines, run_process, text, write_lines
 
 BODY = text(1)
+DEFAULT = Scheme().definition.similarity_min
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def test_what_is_neither_a_file_nor_an_article(dupwatch: Command, store: tuple[s
 @pytest.mark.parametrize(
     ("setting", "difference"),
     [
-        ("judge.similarity_min=0.999", "similarity_min is 0.75 in the store and 0.999 here"),
+        ("judge.similarity_min=0.999", f"similarity_min is {DEFAULT} in the store and 0.999 here"),
         ("judge.max_distance=0", "max_distance is 3 in the store and 0 here"),
         ("judge.window_s=60", "window_ms is 604800000 in the store and 60000 here"),
         ("fingerprint.keywords_max=20", "scheme.keywords_max is null in the store and 20 here"),
@@ -129,11 +131,11 @@ def test_other_settings_are_refused(
 
 def test_settings_of_the_store_are_taken(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:
     """A configuration that repeats the settings of the store is accepted."""
-    (tmp_path / "same.toml").write_text("[judge]\nsimilarity_min = 0.75\nmax_distance = 3\n")
+    (tmp_path / "same.toml").write_text(f"[judge]\nsimilarity_min = {DEFAULT}\nmax_distance = 3\n")
     feed = write_lines(tmp_path / "asked.jsonl", [{"id": "x", "body": BODY}])
     assert dupwatch("query", feed, *store, "--config", tmp_path / "same.toml").code == 0
     refused = dupwatch("query", feed, *store, DUPWATCH_JUDGE__SIMILARITY_MIN="0.9")
-    assert (refused.code, "similarity_min is 0.75 in the store and 0.9 here" in refused.err) == (4, True)
+    assert (refused.code, f"similarity_min is {DEFAULT} in the store and 0.9 here" in refused.err) == (4, True)
 
 
 def test_a_json_file_that_is_read_as_text_is_announced(

@@ -40,6 +40,7 @@ GUARDED = JudgeSettings(
     plan=BlockPlan.named("16x28"),
     scheme_digest="00",
     scheme=Scheme("jieba-tfidf/1", facts=True, keywords_max=50),
+    similarity_min=0.75,
     facts_shared_min=0.5,
     facts_revision=1,
     sources=MappingProxyType(
