@@ -25,7 +25,7 @@ from tests.protocol.articles import (
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, stands_still
 from tests.protocol.explorer import Explored, Process, Result, World, explore
 from tests.protocol.promises import broken_promises
-from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MODES, SHORT, TWIN, Text, make_text
+from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MODES, SHORT, SPACED, TWIN, Text, make_text
 from tests.protocol.texts import MIDDLE as LONG
 
 STATES_MAX = 2_000_000
@@ -291,6 +291,7 @@ def kinds_of_texts() -> Iterator[Case]:
         path = texts(FIRST, LONG, LAST)
         for (a, b), c in (((0, 1), 2), ((0, 2), 1), ((1, 2), 0)):
             yield Case(f"{mode}: shingles, {a}{b}|{c}", (Process((path[a], path[b])), *alone(path[c])), 1, mode=mode)
+        yield Case(f"{mode}: long and spaced, 0|1", alone(*texts(LONG, SPACED)), 1, mode=mode)
         yield Case(f"{mode}: equal shingles, 0|1", alone(*texts(FIRST, FIRST)), 1, mode=mode)
 
 

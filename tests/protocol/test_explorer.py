@@ -26,7 +26,7 @@ from tests.protocol.cases import Case, all_cases, batches
 from tests.protocol.contents import Content, content_of, memory_store, restore, stands_still
 from tests.protocol.explorer import Process, Result, World, explore
 from tests.protocol.steps import NextStep, Read, ScriptedStore
-from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MIDDLE, MODES, SHORT, TWIN, make_text
+from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MIDDLE, MODES, SHORT, SPACED, TWIN, make_text
 
 GRAPHS = [
     (TRIANGLE, {(0, 1), (1, 2), (0, 2)}),
@@ -79,6 +79,8 @@ def test_texts_are_near_as_their_kinds_have_it(mode: str) -> None:
     articles = [Stored(make_text(number, text, mode).record, None, None) for number, text in enumerate(texts)]
     near = {(a, b) for a, b in combinations(range(10), 2) if compare(articles[a], [articles[b]], MODES[mode])[0].near}
     assert near == {(0, 1), (6, 7)} | ({(6, 8), (7, 8), (8, 9)} if MODES[mode].verify else set())
+    spaced = Stored(make_text(10, SPACED, mode).record, None, None)
+    assert [n for n in range(10) if compare(spaced, [articles[n]], MODES[mode])[0].near] == [8] * MODES[mode].lane1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Texts of every kind: short ones, which only equal ones repeat, and such as are compared by their shingles.
 
-Their fingerprints, 0, 0x7 and 0x3F, share three blocks, so that all meet in lane 0 where they have its keys; those of
-shingles, and long ones, share their bands. On the path from the first text of shingles to the long one, and from there
+Their fingerprints, 0, 0x7 and 0x3F, share three blocks, so that all meet in lane 0 where they have its keys; all but
+the empty one share their bands. On the path from the first text of shingles to the long one, and from there
 to the other one of shingles, a fifth of the sketch changes each time: only neighbours are similar enough.
 """
 
@@ -57,14 +57,17 @@ TWIN: Final = Text(TextKind.SHORT, 0x0, _digest(0x0, b"another."))
 EMPTY: Final = Text(TextKind.EMPTY, 0x0, _digest(0x0, b"no text."))
 FIRST: Final = Text(TextKind.SHINGLED, 0x0, _digest(0x0, b"shingles"))
 MIDDLE: Final = Text(TextKind.LONG, 0x7, _digest(0x7, b"long one"), 50)
+SPACED: Final = MIDDLE._replace(kind=TextKind.SHORT, fingerprint=0xFFFF_FFFF_FFFF_FFFF)
+"""The long one with a space after each letter: equal where letters are compared, and found by its bands alone."""
 LAST: Final = Text(TextKind.SHINGLED, 0x3F, _digest(0x3F, b"shingled"), 100)
 
 
 def make_text(number: int, text: Text, mode: str, *, keys_a_lane: int = 1) -> Version:
     """Return the article with this text that arrives as the ``number``-th, found by some of its keys in each lane."""
     settings = MODES[mode]
-    sketch = np.zeros((1, 256), np.uint8)
-    sketch[0, : text.changed] = 1
+    # No bin is empty, which is 0 where letters are compared.
+    sketch = np.ones((1, 256), np.uint8)
+    sketch[0, : text.changed] = 2
     fingerprints = Fingerprints(
         codes=np.array([[text.fingerprint]], np.uint64),
         sketches=sketch if settings.sketched else sketch[:, :0],
@@ -74,6 +77,7 @@ def make_text(number: int, text: Text, mode: str, *, keys_a_lane: int = 1) -> Ve
         kinds=np.array([text.kind], np.uint8),
         text_digests=np.frombuffer(text.digest, np.uint8)[None],
         keyword_counts=np.zeros(1, np.int64),
+        marked=settings.scheme.definition.compares_letters,
     )
     builder = VersionBuilder("protocol/1", settings.plan, settings.lane1)
     article = Article(id=f"article {number}", body="", source="wire")
