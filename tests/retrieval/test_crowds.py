@@ -99,7 +99,7 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
         detector = Detector(store, LIMITED, lambda: TIME_MS)
         texts = [replace(new_text(chance), fingerprint=BASE.fingerprint, bands=BASE.bands) for _ in range(60)]
         # It is ordered after all others: by its code in lane 1, and by its reference in lane 0.
-        text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
+        text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes([1]) * 256)
         last = next(
             version for n in count() if (version := version_of(f"last {n}", text, 60)).record.reference > b"\xff"
         )

@@ -22,7 +22,6 @@ from consumer.fingerprint import (
     WeighedWord,
     cosine,
     fingerprint_number,
-    sketch_similarity,
 )
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.workers.word_files import load_lexicon
@@ -107,7 +106,7 @@ def test_compare_measures(files: tuple[str, str]) -> None:
     assert (
         printed["similarity"]
         == back["similarity"]
-        == float(sketch_similarity(fingerprints.sketches[0], fingerprints.sketches[1]))
+        == float(Scheme().definition.sketch_similarity(fingerprints.sketches[0], fingerprints.sketches[1]))
     )
     assert printed["cosine"] == cosine(dict(fingerprints.keywords[0]), dict(fingerprints.keywords[1]))
     assert printed["equal_text"] is False
@@ -148,7 +147,7 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
             ["fingerprint", "-", "--scheme", "md5/1"],
             "x",
             ConfigError,
-            "unknown scheme 'md5/1'; choose one of the 13 in docs/schemes.md",
+            "unknown scheme 'md5/1'; choose one of the 14 in docs/schemes.md",
         ),
         (["fingerprint", "-", "--set", "source.record_bytes_max=5"], "123456", SourceError, "longer than 5 bytes"),
         (["compare", "-", "-"], "x", ConfigError, "only one of the two texts can be standard input"),

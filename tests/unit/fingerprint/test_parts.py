@@ -397,9 +397,9 @@ def lexicon() -> Lexicon:
 def test_the_engine_has_parts_if_asked(lexicon: Lexicon) -> None:
     """Of the text that is compared, with sketches or without; nothing otherwise, and the rest is the same."""
     texts, languages = ["軟體與滑鼠，" * 30, "", _words(random.Random(16), 900)], ["zh-TW", "", "en"]
-    asked = Fingerprinter(Scheme(), lexicon, parts=True).fingerprint(texts, languages)
-    plain = Fingerprinter(Scheme(), lexicon).fingerprint(texts, languages)
-    bare = Fingerprinter(Scheme(), lexicon, sketched=False, parts=True).fingerprint(texts, languages)
+    asked = Fingerprinter(Scheme("jieba-tfidf/2"), lexicon, parts=True).fingerprint(texts, languages)
+    plain = Fingerprinter(Scheme("jieba-tfidf/2"), lexicon).fingerprint(texts, languages)
+    bare = Fingerprinter(Scheme("jieba-tfidf/2"), lexicon, sketched=False, parts=True).fingerprint(texts, languages)
     assert (plain.anchors, plain.samples) == ((), ())
     assert (asked.anchors, asked.samples) == (bare.anchors, bare.samples)
     assert np.array_equal(asked.sketches, plain.sketches)

@@ -36,7 +36,7 @@ README = Path(__file__).parents[3] / "README.md"
 @pytest.fixture(scope="module")
 def fingerprinter() -> Fingerprinter:
     """With the default scheme."""
-    return Fingerprinter(Scheme(), load_lexicon())
+    return Fingerprinter(Scheme("jieba-tfidf/2"), load_lexicon())
 
 
 @pytest.mark.parametrize("name", LETTERS)
