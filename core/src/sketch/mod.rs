@@ -14,15 +14,15 @@
 //!
 //! A *marked* sketch has 0 for every bin that was empty, and 1 plus the bits from 9 on, modulo 255, for every other one.
 
+mod letters;
 mod minima;
 mod shingles;
 
 use crate::hashes::mix_64;
 use minima::{BINS, Minima};
 
-pub use shingles::{
-    LONG, OfLetters, OfWords, Powers, Reader, SHORT, Shingled, Shingling, TextOfLetters, TextOfWords, declared_shingle,
-};
+pub use letters::{OfLetters, TextOfLetters};
+pub use shingles::{LONG, OfWords, Powers, Reader, SHORT, Shingled, Shingling, TextOfWords, declared_shingle};
 
 const BANDS_MAX: usize = 16;
 const ONE_BITS: usize = 64;

@@ -1,8 +1,6 @@
 //! The characters of a text, its shingles and their hashes.
 
-use std::fmt;
-
-use crate::hashes::{mix_64, siphash_13};
+use crate::hashes::mix_64;
 use crate::unicode::is_word;
 
 /// The length of a shingle in the languages of East Asia, in code points.
@@ -12,12 +10,9 @@ pub const LONG: usize = 9;
 /// The primary subtags (BCP 47) of the languages that have short shingles.
 const EAST_ASIAN: [&str; 8] = ["zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"];
 /// From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
-const CJK_FROM: char = '\u{2e80}';
+pub(super) const CJK_FROM: char = '\u{2e80}';
 /// More than the longest shingle, and a power of 2.
 const REMEMBERED: usize = 16;
-
-/// Polynomials whose values are hashed together: the processor works on several at once.
-const TOGETHER: usize = 64;
 
 /// How characters are cut into shingles and into the longer stretches of anchors, and how both are hashed.
 ///
@@ -45,8 +40,8 @@ pub trait Shingling: Copy {
 pub struct Powers {
     /// The base.
     pub base: u64,
-    short: u64,
-    long: u64,
+    pub(super) short: u64,
+    pub(super) long: u64,
     /// For a short stretch.
     pub stretch_short: u64,
     /// For a long one.
@@ -54,7 +49,7 @@ pub struct Powers {
 }
 
 impl Powers {
-    const fn new(base: u64, lengths: [u32; 4]) -> Self {
+    pub(super) const fn new(base: u64, lengths: [u32; 4]) -> Self {
         let [short, long, stretch_short, stretch_long] = lengths;
         Self {
             base,
@@ -85,50 +80,6 @@ impl Shingling for OfWords {
     #[inline]
     fn finish(&self, polynomial: u64) -> u64 {
         mix_64(polynomial)
-    }
-}
-
-/// The keyed hashes of letters.
-#[derive(Clone, Copy)]
-pub struct OfLetters {
-    powers: Powers,
-    first: u64,
-    second: u64,
-}
-
-impl OfLetters {
-    /// The hashes with this odd base and this key of `SipHash`.
-    #[must_use]
-    pub const fn new(base: u64, first: u64, second: u64) -> Self {
-        Self {
-            powers: Powers::new(base, [6, 7, 20, 28]),
-            first,
-            second,
-        }
-    }
-}
-
-/// Shows nothing of the key.
-impl fmt::Debug for OfLetters {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("OfLetters").finish_non_exhaustive()
-    }
-}
-
-impl Shingling for OfLetters {
-    const SHORT: usize = 6;
-    const LONG: usize = 7;
-    const STRETCH_SHORT: usize = 20;
-    const STRETCH_LONG: usize = 28;
-
-    #[inline]
-    fn powers(&self) -> &Powers {
-        &self.powers
-    }
-
-    #[inline]
-    fn finish(&self, polynomial: u64) -> u64 {
-        siphash_13(polynomial, self.first, self.second)
     }
 }
 
@@ -215,15 +166,6 @@ pub struct TextOfWords<'a> {
     pub declared: usize,
 }
 
-/// A sequence of letters, which all count.
-#[derive(Clone, Copy, Debug)]
-pub struct TextOfLetters<'a> {
-    /// The letters.
-    pub letters: &'a [char],
-    /// How they are cut and hashed.
-    pub shingling: OfLetters,
-}
-
 impl Shingled for TextOfWords<'_> {
     type Shingling = OfWords;
     const MARKED: bool = false;
@@ -266,45 +208,6 @@ impl Shingled for TextOfWords<'_> {
         if !is_any && window.length > 0 {
             reader.shingle(OfWords.finish(window.whole()));
         }
-    }
-}
-
-impl Shingled for TextOfLetters<'_> {
-    type Shingling = OfLetters;
-    const MARKED: bool = true;
-
-    fn shingling(&self) -> OfLetters {
-        self.shingling
-    }
-
-    fn read(&self, reader: &mut impl Reader) {
-        let mut window = Window::new(self.shingling);
-        let mut is_any = false;
-        // A letter ends two shingles at most.
-        let mut polynomials = Vec::with_capacity(TOGETHER + 1);
-        for &letter in self.letters {
-            let is_cjk = letter >= CJK_FROM;
-            reader.character(letter, is_cjk);
-            window.push(letter, is_cjk, &mut |polynomial| polynomials.push(polynomial));
-            if polynomials.len() >= TOGETHER {
-                is_any = true;
-                hash_together(&mut polynomials, self.shingling, reader);
-            }
-        }
-        if !is_any && polynomials.is_empty() && window.length > 0 {
-            polynomials.push(window.whole());
-        }
-        hash_together(&mut polynomials, self.shingling, reader);
-    }
-}
-
-/// Hashes polynomials, and empties them.
-fn hash_together(polynomials: &mut Vec<u64>, shingling: OfLetters, reader: &mut impl Reader) {
-    for value in polynomials.iter_mut() {
-        *value = shingling.finish(*value);
-    }
-    for hash in polynomials.drain(..) {
-        reader.shingle(hash);
     }
 }
 

@@ -172,3 +172,49 @@ fn the_declared_language_sets_the_length_of_shingles() {
         assert_eq!(declared_shingle(language), length, "{language}");
     }
 }
+
+/// Keeps the hashes of all shingles.
+struct Hashes(Vec<u64>);
+
+impl Reader for Hashes {
+    fn shingle(&mut self, hash: u64) {
+        self.0.push(hash);
+    }
+}
+
+#[test]
+fn shingles_of_letters_are_hashed_one_by_one() {
+    let shingling = OfLetters::new(0x1234_5677, 1, 2);
+    let hash = |shingle: &[char]| {
+        let value = shingle.iter().fold(0_u64, |value, &letter| {
+            value
+                .wrapping_mul(shingling.powers().base)
+                .wrapping_add(u64::from(letter))
+        });
+        shingling.finish(value.wrapping_add(shingle.len() as u64))
+    };
+    let long: Vec<char> = ('a'..='z').chain('一'..='九').cycle().take(400).collect();
+    for length in 0..long.len() {
+        for text in [
+            &long[..length],
+            &long[20..20 + length.min(380)],
+            &long[26..26 + length.min(200)],
+        ] {
+            let mut found = Hashes(Vec::new());
+            TextOfLetters {
+                letters: text,
+                shingling,
+            }
+            .read(&mut found);
+            let lengths = text.iter().map(|&letter| if letter < '\u{2e80}' { 7 } else { 4 });
+            let mut expected: Vec<u64> = (0..)
+                .zip(lengths)
+                .filter_map(|(at, n)| text.get(at..at + n).map(hash))
+                .collect();
+            if expected.is_empty() && !text.is_empty() {
+                expected.push(hash(text));
+            }
+            assert_eq!(found.0, expected, "{text:?}");
+        }
+    }
+}
