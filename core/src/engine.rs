@@ -62,7 +62,7 @@ pub struct Scratch {
 impl Scratch {
     /// Free what only a text far longer than others needed.
     fn give_back(&mut self) {
-        self.utf8.clear();
+        self.utf8.truncate(KEPT_UTF8_BYTES_MAX);
         self.utf8.shrink_to(KEPT_UTF8_BYTES_MAX);
         self.keywords.clear();
         self.keywords.shrink_to(KEPT_KEYWORDS_MAX);
