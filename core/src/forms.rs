@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::normalise::{as_written, normalise};
+use crate::normalise::{Normalised, as_written};
 use crate::scheme::{Definition, Parameters, Reading};
 use crate::{equality, letters, simplified};
 
@@ -20,10 +20,11 @@ impl Forms {
     /// The forms of a text without surrogates.
     #[must_use]
     pub fn of(text: &str, definition: &Definition, parameters: &Parameters) -> Self {
-        let written = normalise(text);
+        let normalised = Normalised::of(text);
         if definition.compares_letters() {
-            return Self::of_letters(text, written, parameters);
+            return Self::of_letters(text, normalised, parameters);
         }
+        let written = normalised.form;
         Self {
             text: definition.every_script().then(|| simplified::fold(&written)).flatten(),
             words: (definition.reading == Reading::AsWritten).then(|| as_written(text)),
@@ -33,19 +34,19 @@ impl Forms {
         }
     }
 
-    fn of_letters(text: &str, written: Vec<char>, parameters: &Parameters) -> Self {
-        let shingled = letters::letters(text, &written, parameters.decorations);
-        let equality::Forms { read, compact } = equality::forms(text, &written);
+    fn of_letters(text: &str, normalised: Normalised, parameters: &Parameters) -> Self {
+        let letters::Found { letters, seen } = letters::letters(text, &normalised.form, parameters.decorations);
+        let equality::Forms { read, compact } = equality::forms(text, &normalised, seen);
         // Most texts stay as they are: to see that takes less than a second digest.
         let read = match read {
-            Cow::Owned(read) if read != written => Some(read),
+            Cow::Owned(read) if read != normalised.form => Some(read),
             _ => None,
         };
         Self {
-            shingled: Some(shingled),
+            shingled: Some(letters),
             compared: compact,
             text: read,
-            written,
+            written: normalised.form,
             words: None,
         }
     }

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use crate::letters::{
-    BEFORE_SEPARATOR, BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, SPACE, STRESS, STRESSED, Tables,
-    VOWEL,
+    BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, SPACE, STRESS, STRESSED, Tables, VOWEL,
 };
-use crate::normalise::normalise;
+use crate::normalise::Normalised;
 use crate::simplified;
 
 /// Two forms of a text.
@@ -26,28 +25,48 @@ impl Forms<'_> {
     }
 }
 
-/// The forms by which a text is equal to others, given the text as written and normalised.
+/// The forms by which a text is equal to others, given the text as written and normalised, and the roles of all
+/// characters of the latter.
 #[must_use]
-pub fn forms<'a>(text: &str, normalised: &'a [char]) -> Forms<'a> {
+pub(crate) fn forms<'a>(text: &str, normalised: &'a Normalised, seen: u32) -> Forms<'a> {
     let tables = Tables::get();
-    let form = match set_off(text, tables) {
-        None => Cow::Borrowed(normalised),
-        Some(changed) => Cow::Owned(normalise(&changed)),
+    let changed = if normalised.makes_digits {
+        set_off(text, tables).map(|changed| Normalised::of(&changed).form)
+    } else {
+        None
     };
-    let read = compact(&form, tables);
-    let is_plain = read.seen & (POINT | STRESS | STRESSED) == 0 && (read.seen & EAST == 0 || read.seen & SPACE == 0);
-    if is_plain {
-        return read.in_simplified(form);
+    let (form, seen) = match changed {
+        None => (Cow::Borrowed(&*normalised.form), seen),
+        Some(form) => {
+            let seen = tables.seen(&form);
+            (Cow::Owned(form), seen)
+        }
+    };
+    let (form, compact) = if seen & (POINT | STRESS | STRESSED) != 0 {
+        let form = plain(&form, tables);
+        let compact = compact(&form, tables);
+        (Cow::Owned(form), compact)
+    } else if seen & EAST != 0 && seen & SPACE != 0 {
+        let (form, compact) = without_needless(&form, tables);
+        (Cow::Owned(form), compact)
+    } else if seen & SEPARATING != 0 {
+        let compact = compact(&form, tables);
+        (form, compact)
+    } else {
+        (form, None)
+    };
+    if seen & EAST == 0 {
+        return Forms { read: form, compact };
     }
-    let form = plain(&form, tables);
-    compact(&form, tables).in_simplified(Cow::Owned(form))
+    // A phrase that separators stand in is folded as one, so these went before.
+    Forms {
+        compact: compact.map(|compact| simplified::fold_always(&compact).unwrap_or(compact)),
+        read: simplified::fold_always(&form).map_or(form, Cow::Owned),
+    }
 }
 
 /// The text as written with ^ between a digit and a raised one behind it. None: there are none.
 fn set_off(text: &str, tables: &Tables) -> Option<String> {
-    if text.is_ascii() {
-        return None;
-    }
     let mut changed: Option<String> = None;
     let (mut taken, mut is_digit) = (0, false);
     for (place, character) in text.char_indices() {
@@ -101,62 +120,80 @@ fn plain(text: &[char], tables: &Tables) -> Vec<char> {
 }
 
 /// Whether a space between characters of these roles does not count.
-fn is_needless(before: u16, behind: u16) -> bool {
+const fn is_needless(before: u32, behind: u32) -> bool {
     let beside = EAST | BESIDE_EAST;
     before & EAST != 0 && behind & beside != 0 || before & beside != 0 && behind & EAST != 0
 }
 
-/// What one pass over a text finds.
+/// The text without the white space beside ideographs and kana, as [`plain`] leaves it out, and that text [`compact`].
+fn without_needless(text: &[char], tables: &Tables) -> (Vec<char>, Option<Vec<char>>) {
+    let mut form = vec!['\0'; text.len()];
+    let mut compact = Compact::new(text.len());
+    let (mut end, mut last, mut has_space) = (0, 0, false);
+    for &character in text {
+        let role = tables.roles.get(character);
+        if has_space && is_needless(last, role) {
+            end -= 1;
+            compact.end -= 1;
+        }
+        form[end] = character;
+        end += 1;
+        compact.push(character, role);
+        has_space = role & SPACE != 0;
+        if !has_space {
+            last = role;
+        }
+    }
+    form.truncate(end);
+    (form, compact.unless_equal(end))
+}
+
+/// The text without white space, hyphens, dots and low lines that stand between two letters. None: there are none.
+fn compact(text: &[char], tables: &Tables) -> Option<Vec<char>> {
+    let mut compact = Compact::new(text.len());
+    for &character in text {
+        compact.push(character, tables.roles.get(character));
+    }
+    compact.unless_equal(text.len())
+}
+
+/// What becomes of a text without separators between letters.
 struct Compact {
-    /// The text without white space, hyphens, dots and low lines that stand between two letters.
-    /// None: there are none.
-    form: Option<Vec<char>>,
-    /// All roles of its characters.
-    seen: u16,
-    /// Whether it has what Chinese is folded of.
-    is_east_asian: bool,
+    form: Vec<char>,
+    /// The place behind the last character.
+    end: usize,
+    /// The place behind the last one that separates nothing.
+    kept: usize,
+    /// The role of that one, shifted so that `BEFORE_SEPARATOR` meets [`BEHIND_SEPARATOR`].
+    before: u32,
 }
 
 impl Compact {
-    /// Fold both forms. A phrase that separators stand in is folded as one, so these went before.
-    fn in_simplified(self, text: Cow<'_, [char]>) -> Forms<'_> {
-        if !self.is_east_asian {
-            return Forms {
-                read: text,
-                compact: self.form,
-            };
-        }
-        Forms {
-            compact: self.form.map(|form| simplified::fold_always(&form).unwrap_or(form)),
-            read: simplified::fold_always(&text).map_or(text, Cow::Owned),
+    fn new(room: usize) -> Self {
+        Self {
+            form: vec!['\0'; room],
+            end: 0,
+            kept: 0,
+            before: 0,
         }
     }
-}
 
-fn compact(text: &[char], tables: &Tables) -> Compact {
-    let mut form: Option<Vec<char>> = None;
-    let (mut taken, mut run, mut last, mut seen, mut is_east_asian) = (0, 0, 0, 0, false);
-    for (place, &character) in text.iter().enumerate() {
-        let role = tables.roles.get(character);
-        seen |= role;
-        is_east_asian |= character >= simplified::EAST_ASIAN_FROM;
-        if role & SEPARATING != 0 {
-            continue;
+    #[inline]
+    fn push(&mut self, character: char, role: u32) {
+        // No separator is a letter.
+        if self.before & role & BEHIND_SEPARATOR != 0 {
+            self.end = self.kept;
         }
-        if run < place && last & BEFORE_SEPARATOR != 0 && role & BEHIND_SEPARATOR != 0 {
-            form.get_or_insert_with(|| Vec::with_capacity(text.len()))
-                .extend_from_slice(&text[taken..run]);
-            taken = place;
+        self.form[self.end] = character;
+        self.end += 1;
+        if role & SEPARATING == 0 {
+            (self.kept, self.before) = (self.end, role << 1);
         }
-        run = place + 1;
-        last = role;
     }
-    if let Some(form) = &mut form {
-        form.extend_from_slice(&text[taken..]);
-    }
-    Compact {
-        form,
-        seen,
-        is_east_asian,
+
+    /// The form, unless it has this length, which is that of the text.
+    fn unless_equal(mut self, length: usize) -> Option<Vec<char>> {
+        self.form.truncate(self.end);
+        (self.end < length).then_some(self.form)
     }
 }

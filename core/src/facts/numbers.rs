@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::end_of;
 use super::figures::is_digit;
-use crate::letters::{FORM, Figure, Tables};
+use super::{end_of, first};
+use crate::letters::{Figure, Tables};
 
 /// The Arabic decimal separator.
 pub(super) const ARABIC_POINT: char = '\u{66b}';
@@ -48,9 +49,7 @@ fn plain(character: char, tables: &Tables) -> char {
         _ if !may_change(character) => character,
         '\u{2010}' | '\u{2012}' | '\u{2013}' | '\u{2212}' => '-',
         '\u{2018}' | '\u{2019}' | '\u{2bc}' | '\u{66c}' => '\'',
-        _ if tables.figures.get(character) == Figure::Digit => {
-            char::from_u32(tables.letters.get(character) & FORM).unwrap_or(character)
-        }
+        _ if tables.figures.get(character) == Figure::Digit => tables.letter(character),
         _ => character,
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn decorations(text: &[char], signs: &[usize], tables: &Tables) -> Ve
 }
 
 fn is_too_much(spans: &[Span], text: &[char], tables: &Tables) -> bool {
-    let count = |text: &[char]| text.iter().filter(|&&c| tables.letters.get(c) & KIND != 0).count();
+    let count = |text: &[char]| text.iter().filter(|&&c| tables.roles.get(c) & KIND != 0).count();
     let (mut linked, mut other, mut left, mut places, mut end) = (0, 0, 0, 0, 0);
     for Span { place, is_link } in spans {
         let between = count(&text[end..place.start]);
@@ -226,7 +226,7 @@ impl Finder<'_> {
     }
 
     fn is_letter(&self, character: char) -> bool {
-        self.tables.letters.get(character) & KIND != 0
+        self.tables.roles.get(character) & KIND != 0
     }
 }
 

@@ -6,24 +6,34 @@ mod decorations;
 mod look_alikes;
 mod tables;
 
-use crate::normalise::normalise;
+use crate::normalise::Normalised;
 use crate::simplified;
 pub use decorations::digest as decorations_digest;
 pub use tables::digest;
 pub(crate) use tables::*;
 
+/// What one pass over a text finds.
+#[derive(Debug)]
+pub struct Found {
+    /// The letters and figures.
+    pub letters: Vec<char>,
+    /// The roles of all characters of the normalised text, see [`Tables`].
+    pub(crate) seen: u32,
+}
+
 /// The letters and figures of a text, given as written and normalised.
 ///
 /// Without `decorations` those of links, names and other decorations do not count.
 #[must_use]
-pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Vec<char> {
+pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Found {
     let tables = Tables::get();
     let mut letters = Letters::with_capacity(normalised.len());
     letters.add(normalised, tables);
+    let seen = letters.seen;
     if letters.has_two_scripts()
         && let Some(changed) = look_alikes::in_one_script(text, tables)
     {
-        let changed = normalise(&changed);
+        let changed = Normalised::of(&changed).form;
         letters.clear();
         letters.add(&changed, tables);
         if without_decorations {
@@ -32,11 +42,12 @@ pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Ve
     } else if without_decorations {
         letters.leave_out_decorations(normalised, tables);
     }
-    if letters.is_east_asian {
-        settled(letters.form, tables)
-    } else {
+    let letters = if letters.seen & AS_EAST == 0 {
         letters.form
-    }
+    } else {
+        settled(letters.form, tables)
+    };
+    Found { letters, seen }
 }
 
 /// The letters in simplified characters, those that look alike as one.
@@ -51,12 +62,10 @@ fn settled(form: Vec<char>, tables: &Tables) -> Vec<char> {
 /// The letters of a text that have been read so far.
 struct Letters {
     form: Vec<char>,
-    /// The bits of all characters in [`Tables::letters`].
+    /// The bits of all characters in [`Tables::roles`].
     seen: u32,
-    /// Whether the last letter is one whose marks are letters.
-    keeps_marks: bool,
-    /// Whether there is what Chinese is folded of.
-    is_east_asian: bool,
+    /// The role of the last letter that is no mark.
+    last: u32,
     /// Where decorations may be in the last piece.
     signs: Vec<usize>,
 }
@@ -66,35 +75,51 @@ impl Letters {
         Self {
             form: Vec::with_capacity(capacity),
             seen: 0,
-            keeps_marks: false,
-            is_east_asian: false,
+            last: 0,
             signs: Vec::new(),
         }
     }
 
     fn clear(&mut self) {
         self.form.clear();
-        (self.seen, self.keeps_marks, self.is_east_asian) = (0, false, false);
+        (self.seen, self.last) = (0, 0);
     }
 
     /// Read a piece of a normalised text.
     fn add(&mut self, text: &[char], tables: &Tables) {
         self.signs.clear();
+        let mut end = self.form.len();
+        // One more: what is no letter is written, too.
+        self.form.resize(end + text.len() + 1, '\0');
+        let (mut seen, mut last) = (self.seen, self.last);
         for (place, &character) in text.iter().enumerate() {
-            let entry = tables.letters.get(character);
-            self.seen |= entry;
-            self.is_east_asian |= character >= simplified::EAST_ASIAN_FROM;
-            if entry & DECORATING != 0 {
-                self.signs.push(place);
+            let role = tables.roles.get(character);
+            seen |= role;
+            let (mut letter, mut is_letter) = (character, role & KIND != 0);
+            if role & UNUSUAL != 0 {
+                letter = tables.letter(character);
+                if role & DECORATING != 0 {
+                    self.signs.push(place);
+                }
+                if role & KIND == MARK {
+                    if last & KIND != LETTER {
+                        continue;
+                    }
+                    // What follows has the same letter before it.
+                    self.form[end] = letter;
+                    end += 1;
+                    is_letter = false;
+                }
             }
-            match entry & KIND {
-                0 => continue,
-                MARK if !self.keeps_marks => continue,
-                MARK => {}
-                kind => self.keeps_marks = kind == LETTER,
+            if is_letter {
+                last = role;
             }
-            self.form.extend(char::from_u32(entry & FORM));
+            // Written in any case, so that there is nothing to predict: words are short.
+            self.form[end] = letter;
+            end += usize::from(is_letter);
         }
+        (self.seen, self.last) = (seen, last);
+        self.form.truncate(end);
     }
 
     /// Whether words may mix scripts.
@@ -115,5 +140,16 @@ impl Letters {
             end = place.end;
         }
         self.add(&text[end..], tables);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radicals_are_folded_as_the_ideographs_that_they_count_as() {
+        let normalised = Normalised::of("\u{2ed1}");
+        assert_eq!(letters("\u{2ed1}", &normalised.form, false).letters, ['长']);
     }
 }

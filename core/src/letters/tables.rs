@@ -11,34 +11,37 @@ use crate::unicode::{self, CodePoints, INVISIBLES};
 /// On each line a name, then ranges of code points, which are a set, or a character and its form.
 const FILE: &str = include_str!("letters.tsv");
 
+/// Ideographs and kana. No text without one is folded as Chinese.
+pub(crate) const EAST: u32 = 1;
+pub(crate) const BESIDE_EAST: u32 = 1 << 1;
+pub(crate) const SEPARATING: u32 = 1 << 2;
+pub(crate) const BEFORE_SEPARATOR: u32 = 1 << 3;
+/// The bit above [`BEFORE_SEPARATOR`].
+pub(crate) const BEHIND_SEPARATOR: u32 = BEFORE_SEPARATOR << 1;
+pub(crate) const POINT: u32 = 1 << 5;
+pub(crate) const STRESS: u32 = 1 << 6;
+pub(crate) const VOWEL: u32 = 1 << 7;
+/// A letter with which stress is composed.
+pub(crate) const STRESSED: u32 = 1 << 8;
+pub(crate) const SPACE: u32 = 1 << 9;
 /// A letter whose marks do not count.
-pub(crate) const BARE: u32 = 1 << 21;
+pub(crate) const BARE: u32 = 1 << 10;
 /// A letter whose marks are letters.
-pub(crate) const LETTER: u32 = 2 << 21;
+pub(crate) const LETTER: u32 = 2 << 10;
 /// A mark that is a letter behind a [`LETTER`].
-pub(crate) const MARK: u32 = 3 << 21;
+pub(crate) const MARK: u32 = 3 << 10;
 /// The bits that say whether a character counts as a letter; 0 if it does not.
-pub(crate) const KIND: u32 = 3 << 21;
-/// The bits of the letter that a character counts as.
-pub(crate) const FORM: u32 = (1 << 21) - 1;
+pub(crate) const KIND: u32 = 3 << 10;
 /// The first of the bits of the scripts in which words are mixed, in the order of [`SCRIPTS`].
-pub(crate) const FIRST_SCRIPT: u32 = 23;
+pub(crate) const FIRST_SCRIPT: u32 = 12;
 /// The bits of these scripts.
 pub(crate) const ANY_SCRIPT: u32 = 7 << FIRST_SCRIPT;
 /// A decoration begins here, or what it begins with ends here.
-pub(crate) const DECORATING: u32 = 1 << 26;
-
-pub(crate) const EAST: u16 = 1;
-pub(crate) const BESIDE_EAST: u16 = 1 << 1;
-pub(crate) const SEPARATING: u16 = 1 << 2;
-pub(crate) const BEFORE_SEPARATOR: u16 = 1 << 3;
-pub(crate) const BEHIND_SEPARATOR: u16 = 1 << 4;
-pub(crate) const POINT: u16 = 1 << 5;
-pub(crate) const STRESS: u16 = 1 << 6;
-pub(crate) const VOWEL: u16 = 1 << 7;
-/// A letter with which stress is composed.
-pub(crate) const STRESSED: u16 = 1 << 8;
-pub(crate) const SPACE: u16 = 1 << 9;
+pub(crate) const DECORATING: u32 = 1 << 15;
+/// A [`MARK`], [`DECORATING`], or a character that counts as another letter: few are.
+pub(crate) const UNUSUAL: u32 = 1 << 16;
+/// A character that counts as one of [`EAST`], which radicals do without being one.
+pub(crate) const AS_EAST: u32 = 1 << 17;
 
 /// In the order in which ties are decided.
 pub(crate) const SCRIPTS: [&str; 3] = ["latin", "cyrillic", "greek"];
@@ -49,14 +52,14 @@ pub(crate) const FIRST_CLASS: u8 = 2;
 
 /// What the file says of each character.
 pub(crate) struct Tables {
-    /// Of a character of a normalised text its form, its kind, its script, and whether it is [`DECORATING`].
-    pub(crate) letters: CodePoints<u32>,
+    /// What a character of a normalised text is to letters, and does when texts are compared by equality, as bits.
+    pub(crate) roles: CodePoints<u32>,
+    /// What to add to the code point of a character for the letter that it counts as.
+    letters: CodePoints<u32>,
     /// What to add to the code point of a folded character.
     settled: CodePoints<u32>,
     /// What to add to the code point of a letter with which stress is composed.
     unstressed: CodePoints<u32>,
-    /// What a character does when texts are compared by equality, as bits.
-    pub(crate) roles: CodePoints<u16>,
     /// The class of a character of a text as written: 0 ends a word.
     pub(crate) scripts: CodePoints<u8>,
     /// Whether a character cannot be told apart from one of another script.
@@ -88,10 +91,24 @@ impl Tables {
         &TABLES
     }
 
+    /// The roles of all characters of a normalised text.
+    pub(crate) fn seen(&self, text: &[char]) -> u32 {
+        text.iter().fold(0, |seen, &character| seen | self.roles.get(character))
+    }
+
+    /// The letter that a character counts as.
+    #[inline]
+    pub(crate) fn letter(&self, character: char) -> char {
+        moved(character, self.letters.get(character))
+    }
+
     /// What a folded character counts as in the end.
     #[inline]
     pub(crate) fn settled(&self, character: char) -> char {
-        moved(character, self.settled.get(character))
+        match self.settled.get(character) {
+            0 => character,
+            difference => moved(character, difference),
+        }
     }
 
     /// A letter without the stress that is composed with it.
@@ -141,10 +158,10 @@ fn only(text: &str) -> char {
 
 fn build() -> Tables {
     Tables {
-        letters: letters(),
+        roles: roles(),
+        letters: becoming("fold"),
         settled: becoming("settle"),
         unstressed: becoming("unstress"),
-        roles: roles(),
         scripts: scripts(),
         same: {
             let mut same = CodePoints::new(false);
@@ -154,23 +171,6 @@ fn build() -> Tables {
         look_alikes: look_alikes(),
         figures: figures(),
     }
-}
-
-fn letters() -> CodePoints<u32> {
-    let mut letters = CodePoints::new(0);
-    for (name, kind) in [("bare", BARE), ("letter", LETTER), ("mark", MARK)] {
-        set(name).for_each(|character| letters.set(character, kind | u32::from(character)));
-    }
-    for (written, form) in forms("fold") {
-        letters.set(written, letters.get(written) & KIND | u32::from(form));
-    }
-    for (place, name) in SCRIPTS.into_iter().enumerate() {
-        set(name).for_each(|character| letters.set(character, letters.get(character) | 1 << FIRST_SCRIPT << place));
-    }
-    for character in decorations::signs() {
-        letters.set(character, letters.get(character) | DECORATING);
-    }
-    letters.shared()
 }
 
 #[inline]
@@ -187,34 +187,43 @@ fn becoming(name: &str) -> CodePoints<u32> {
     table.shared()
 }
 
-fn roles() -> CodePoints<u16> {
+fn roles() -> CodePoints<u32> {
     let mut roles = CodePoints::new(0);
+    let add = |roles: &mut CodePoints<u32>, character, role| roles.set(character, roles.get(character) | role);
     for (name, role) in [
-        ("east", EAST),
+        ("east", EAST | AS_EAST),
         ("latin", BESIDE_EAST),
         ("beside_east", BESIDE_EAST),
         ("separator", SEPARATING),
-        ("bare", BEFORE_SEPARATOR | BEHIND_SEPARATOR),
-        ("letter", BEFORE_SEPARATOR | BEHIND_SEPARATOR),
+        ("bare", BARE | BEFORE_SEPARATOR | BEHIND_SEPARATOR),
+        ("letter", LETTER | BEFORE_SEPARATOR | BEHIND_SEPARATOR),
         ("point", POINT),
         ("blank", POINT),
         ("stress", STRESS),
         ("vowel", VOWEL),
     ] {
-        set(name).for_each(|character| roles.set(character, roles.get(character) | role));
+        set(name).for_each(|character| add(&mut roles, character, role));
     }
     for number in set("number") {
         roles.set(number, roles.get(number) & !(BEFORE_SEPARATOR | BEHIND_SEPARATOR));
     }
     for (name, role) in [
-        ("mark", BEFORE_SEPARATOR | BEHIND_SEPARATOR),
+        ("mark", MARK | UNUSUAL | BEFORE_SEPARATOR | BEHIND_SEPARATOR),
         ("accent", BEFORE_SEPARATOR),
     ] {
-        set(name).for_each(|character| roles.set(character, roles.get(character) | role));
+        set(name).for_each(|character| add(&mut roles, character, role));
     }
-    ('0'..='9').for_each(|digit| roles.set(digit, roles.get(digit) | BESIDE_EAST));
-    forms("unstress").for_each(|(letter, _)| roles.set(letter, roles.get(letter) | STRESSED));
-    roles.set(' ', roles.get(' ') | SPACE);
+    for (place, name) in SCRIPTS.into_iter().enumerate() {
+        set(name).for_each(|character| add(&mut roles, character, 1 << FIRST_SCRIPT << place));
+    }
+    ('0'..='9').for_each(|digit| add(&mut roles, digit, BESIDE_EAST));
+    forms("unstress").for_each(|(letter, _)| add(&mut roles, letter, STRESSED));
+    for (written, letter) in forms("fold") {
+        let as_east = roles.get(letter) & AS_EAST;
+        add(&mut roles, written, UNUSUAL | as_east);
+    }
+    decorations::signs().for_each(|character| add(&mut roles, character, DECORATING | UNUSUAL));
+    add(&mut roles, ' ', SPACE);
     roles.shared()
 }
 

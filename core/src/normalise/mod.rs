@@ -25,28 +25,42 @@ const MARKS_IN_A_ROW_MAX: usize = 30;
 /// Only the first 30 of more combining marks in a row stay, before and after folding. Idempotent.
 #[must_use]
 pub fn normalise(text: &str) -> Vec<char> {
-    let mut form = Vec::new();
-    normalise_into(text, &mut form);
-    form
+    Normalised::of(text).form
 }
 
-/// [`normalise`] into a vector, whose content it replaces.
-pub fn normalise_into(text: &str, form: &mut Vec<char>) {
-    form.clear();
-    if text.is_ascii() {
-        ascii(text, form);
-    } else {
-        form.reserve(text.chars().count());
-        Normaliser {
-            text,
-            table: Table::get(),
-            rules: Rules::new(),
-            form,
+/// A normalised text.
+#[derive(Debug)]
+pub struct Normalised {
+    /// The text.
+    pub form: Vec<char>,
+    /// Whether it may have a digit that was written as another character, as raised ones are.
+    pub makes_digits: bool,
+}
+
+impl Normalised {
+    /// Normalise a text, as [`normalise`] does.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut form = Vec::new();
+        let mut makes_digits = false;
+        if text.is_ascii() {
+            ascii(text, &mut form);
+        } else {
+            form.reserve(text.chars().count());
+            let mut normaliser = Normaliser {
+                text,
+                table: Table::get(),
+                rules: Rules::new(),
+                form: &mut form,
+                makes_digits: false,
+            };
+            normaliser.all();
+            makes_digits = normaliser.makes_digits;
         }
-        .all();
-    }
-    if form.last() == Some(&' ') {
-        form.pop();
+        if form.last() == Some(&' ') {
+            form.pop();
+        }
+        Self { form, makes_digits }
     }
 }
 
@@ -87,6 +101,8 @@ struct Normaliser<'a> {
     table: &'static Table,
     rules: Rules,
     form: &'a mut Vec<char>,
+    /// See [`Normalised::makes_digits`].
+    makes_digits: bool,
 }
 
 /// The segment that is being written, see [`Entry`].
@@ -124,6 +140,7 @@ impl Normaliser<'_> {
         let mut segments = Segments::default();
         let mut place = 0;
         while let Some(segment) = self.simple(place) {
+            self.makes_digits = true;
             self.form.truncate(segment.start);
             place = segments.compose(self.text, segment.place, self.table, &self.rules, self.form);
         }
@@ -142,6 +159,7 @@ impl Normaliser<'_> {
                 }
                 Entry::Becomes(other) => {
                     segment = Segment::at(place, self.form, Some(self.form.len()));
+                    self.makes_digits |= other.is_ascii_digit();
                     self.form.push(other);
                 }
                 Entry::Space => {
@@ -151,7 +169,11 @@ impl Normaliser<'_> {
                 Entry::Several { first, count } => {
                     segment = Segment::at(place, self.form, None);
                     segment.class = Some(u8::MAX);
-                    self.table.several(first, count).iter().for_each(|&c| put(c, self.form));
+                    let several = self.table.several(first, count);
+                    self.makes_digits |= several.first().is_some_and(char::is_ascii_digit);
+                    for &c in several {
+                        put(c, self.form);
+                    }
                 }
                 Entry::Invisible => {}
                 Entry::Joins { class, composes } => {

@@ -4,7 +4,8 @@ use std::iter::once;
 
 use super::entries::{Entry, Table};
 use super::rules::Rules;
-use super::{MARKS_IN_A_ROW_MAX, normalise};
+use super::{MARKS_IN_A_ROW_MAX, Normalised, normalise};
+use crate::letters::{Figure, Tables};
 use crate::unicode::{INVISIBLE, classes, is_mark, is_space};
 
 fn defined(text: &str) -> String {
@@ -184,4 +185,17 @@ fn folding_before_composing_is_folding_after_it() {
         }
     }
     assert!(checked > 11_000, "{checked}");
+}
+
+#[test]
+fn no_raised_digit_is_overlooked() {
+    let makes_digits = |text: &str| Normalised::of(text).makes_digits;
+    let raised: Vec<char> = ('\0'..=char::MAX)
+        .filter(|&c| Tables::get().figures.get(c) == Figure::Raised)
+        .collect();
+    assert!(raised.len() > 100);
+    for character in raised {
+        assert!(makes_digits(&format!("5{character}")), "{character}");
+    }
+    assert!(!makes_digits("5 of 7, 中文。"));
 }

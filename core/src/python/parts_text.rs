@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::strings::text_of;
+use crate::letters::Tables;
+use crate::normalise::Normalised;
 use crate::{equality, letters, normalise, simplified, unicode};
 
 /// Add the functions of this part.
@@ -49,8 +51,9 @@ fn fold(text: &str) -> String {
 #[pyfunction]
 fn equality_forms(text: &Bound<'_, PyString>) -> PyResult<(String, String)> {
     let text = text_of(text)?;
-    let normalised = normalise::normalise(&text);
-    let forms = equality::forms(&text, &normalised);
+    let normalised = Normalised::of(&text);
+    let seen = Tables::get().seen(&normalised.form);
+    let forms = equality::forms(&text, &normalised, seen);
     Ok((forms.read.iter().collect(), forms.compared().iter().collect()))
 }
 
@@ -60,6 +63,7 @@ fn letters_of(text: &Bound<'_, PyString>, without_decorations: bool) -> PyResult
     let text = text_of(text)?;
     let normalised = normalise::normalise(&text);
     Ok(letters::letters(&text, &normalised, without_decorations)
+        .letters
         .into_iter()
         .collect())
 }

@@ -10,18 +10,24 @@ use std::sync::LazyLock;
 
 use blake2::{Blake2b128, Digest};
 
-use step::Step;
+use step::{FIRST, SINGLE, Step};
+
+use crate::unicode::CodePoints;
 
 /// On each line the number of a step, a phrase or character, and its form; all normalised.
 const TABLES: &str = include_str!("traditional_chinese.tsv");
+/// How many bits there are for the first step.
+const LAST_SHIFT: u8 = 3;
+const SINGLES: u8 = SINGLE | SINGLE << LAST_SHIFT;
+const FIRSTS: u8 = FIRST | FIRST << LAST_SHIFT;
 /// A text is Japanese where one of so many of its kana and Han characters is kana.
 const JAPANESE_SHARE: usize = 8;
-/// No entry is without a character from here on.
-pub(crate) const EAST_ASIAN_FROM: char = '\u{2e80}';
 
 struct ChineseTables {
     /// Characters that the last one replaces are traditional.
     steps: [Step; 2],
+    /// What each character is in entries of the first step, as bits, and of the last one, from [`LAST_SHIFT`] on.
+    roles: CodePoints<u8>,
 }
 
 static CHINESE: LazyLock<ChineseTables> = LazyLock::new(|| ChineseTables::new(TABLES));
@@ -30,20 +36,17 @@ static CHINESE: LazyLock<ChineseTables> = LazyLock::new(|| ChineseTables::new(TA
 /// it is.
 #[must_use]
 pub fn fold(text: &[char]) -> Option<Vec<char>> {
-    let [_, last] = &CHINESE.steps;
-    if !text.iter().any(|&c| last.is_single(c)) || is_japanese(text) {
+    let is_traditional = |&character: &char| CHINESE.roles.get(character) & SINGLE << LAST_SHIFT != 0;
+    if !text.iter().any(is_traditional) || is_japanese(text) {
         return None;
     }
     CHINESE.after_steps(text)
 }
 
 /// Fold a text, whatever else it has: characters become the same in every text. None: it stays as
-/// it is.
+/// it is, as each does without a character of [`EAST`](crate::letters::EAST).
 #[must_use]
 pub fn fold_always(text: &[char]) -> Option<Vec<char>> {
-    if text.iter().all(|&c| c < EAST_ASIAN_FROM) {
-        return None;
-    }
     CHINESE.after_steps(text)
 }
 
@@ -76,23 +79,59 @@ impl ChineseTables {
                 entry.split_once('\t')
             })
         });
+        let steps = [Step::new(first), Step::new(last)];
+        let mut roles = CodePoints::new(0);
+        for (step, shift) in steps.iter().zip([0, LAST_SHIFT]) {
+            for (character, role) in step.roles() {
+                roles.set(character, roles.get(character) | role << shift);
+            }
+        }
         Self {
-            steps: [Step::new(first), Step::new(last)],
+            steps,
+            roles: roles.shared(),
         }
     }
 
     fn after_steps(&self, text: &[char]) -> Option<Vec<char>> {
         let [first, last] = &self.steps;
-        match first.fold(text) {
-            Some(folded) => Some(last.fold(&folded).unwrap_or(folded)),
-            None => last.fold(text),
+        let [first_places, last_places] = self.places(text);
+        let Some(folded) = first.fold(text, first_places) else {
+            return last.fold(text, last_places).map(|folded| folded.text);
+        };
+        let places = folded.moved(&last_places);
+        Some(last.fold(&folded.text, places).unwrap_or(folded).text)
+    }
+
+    /// The places of a text where entries of the first step may begin, and of the last one. Most texts have few.
+    fn places(&self, text: &[char]) -> [Vec<usize>; 2] {
+        let mut places = [Vec::new(), Vec::new()];
+        let mut before = 0;
+        for (behind, &character) in text.iter().enumerate() {
+            let role = self.roles.get(character);
+            if before & (SINGLES | role >> 1 & FIRSTS) != 0 {
+                let pair = (text[behind - 1], character);
+                for ((step, before), places) in self.steps.iter().zip([before, before >> LAST_SHIFT]).zip(&mut places) {
+                    let is_first = before & FIRST != 0 && step.may_begin(pair.0, pair.1);
+                    if is_first || before & SINGLE != 0 {
+                        places.push(behind - 1);
+                    }
+                }
+            }
+            before = role;
         }
+        for (before, places) in [before, before >> LAST_SHIFT].into_iter().zip(&mut places) {
+            if before & SINGLE != 0 {
+                places.push(text.len() - 1);
+            }
+        }
+        places
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::letters::{EAST, KIND, Tables};
 
     fn folded(text: &str) -> Option<String> {
         let characters: Vec<char> = text.chars().collect();
@@ -109,7 +148,18 @@ mod tests {
             let number: usize = step.parse().expect("a number");
             let written: Vec<char> = written.chars().collect();
             let expected: Vec<char> = form.chars().collect();
-            assert_eq!(CHINESE.steps[number - 1].fold(&written).unwrap_or(written), expected);
+            let folded = CHINESE.steps[number - 1].fold(&written, 0..written.len());
+            assert_eq!(folded.map_or(written, |folded| folded.text), expected);
+        }
+    }
+
+    #[test]
+    fn every_entry_has_a_letter_of_east_asia() {
+        let tables = Tables::get();
+        let is_letter = |role: u32| role & EAST != 0 && role & KIND != 0;
+        for line in TABLES.lines() {
+            let written = line.split('\t').nth(1).expect("an entry");
+            assert!(written.chars().any(|c| is_letter(tables.roles.get(c))), "{line}");
         }
     }
 

@@ -11,6 +11,13 @@ type Span = Range<usize>;
 const PAIR_BITS: u32 = 17;
 const WORD_BITS: usize = u64::BITS as usize;
 
+/// A character that is replaced alone.
+pub(super) const SINGLE: u8 = 1;
+/// The first character of a phrase.
+pub(super) const FIRST: u8 = 1 << 1;
+/// The second one: the bit above [`FIRST`].
+pub(super) const SECOND: u8 = 1 << 2;
+
 /// Phrases of several characters, and single characters, each with what takes its place.
 ///
 /// From the left the longest phrase counts, and characters outside of phrases are replaced one by
@@ -18,8 +25,6 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// found by halving, a character at a time: the work is linear in the text, whatever it is.
 pub(super) struct Step {
     characters: FxHashMap<char, Span>,
-    /// A bit for each code point: whether it is one of these.
-    character_bits: Vec<u64>,
     /// In order of code points, so that those with the same beginning follow each other.
     phrases: Vec<Phrase>,
     /// The phrases that begin with a pair.
@@ -35,12 +40,38 @@ struct Phrase {
     form: Span,
 }
 
+/// A text after a step.
+#[derive(Default)]
+pub(super) struct Folded {
+    pub(super) text: Vec<char>,
+    /// Where entries were in the text before, and where their forms are in this one.
+    changes: Vec<(Span, Span)>,
+}
+
+impl Folded {
+    /// Where entries of the next step may begin: at these places of the text before, and in and right before forms.
+    pub(super) fn moved(&self, places: &[usize]) -> Vec<usize> {
+        let mut moved = Vec::with_capacity(places.len() + 2 * self.changes.len());
+        let mut rest = places.iter().copied().peekable();
+        let (mut written, mut folded) = (0, 0);
+        for (before, after) in &self.changes {
+            while let Some(place) = rest.next_if(|&place| place < before.start) {
+                moved.push(place - written + folded);
+            }
+            while rest.next_if(|&place| place < before.end).is_some() {}
+            moved.extend(after.start.saturating_sub(1)..after.end);
+            (written, folded) = (before.end, after.end);
+        }
+        moved.extend(rest.map(|place| place - written + folded));
+        moved
+    }
+}
+
 impl Step {
     /// Build the step of its entries: a phrase or character, and its form.
     pub(super) fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut step = Self {
             characters: FxHashMap::default(),
-            character_bits: Vec::new(),
             phrases: Vec::new(),
             pairs: FxHashMap::default(),
             pair_bits: vec![0; (1 << PAIR_BITS) / WORD_BITS],
@@ -54,37 +85,44 @@ impl Step {
         step
     }
 
-    /// The text after this step. None: it stays as it is.
-    pub(super) fn fold(&self, text: &[char]) -> Option<Vec<char>> {
-        let mut folded: Option<Vec<char>> = None;
-        let (mut taken, mut place) = (0, 0);
-        while let Some(next) = self.next(text, place) {
-            let (length, form) = match self.longest(&text[next..]) {
-                Some(phrase) => (phrase.written.len(), &self.pool[phrase.form.clone()]),
-                None => match self.characters.get(&text[next]) {
-                    Some(form) => (1, &self.pool[form.clone()]),
-                    None => (1, &text[next..=next]),
-                },
+    /// The text after this step, given in order the places where entries may begin. None: it stays as it is.
+    pub(super) fn fold(&self, text: &[char], places: impl IntoIterator<Item = usize>) -> Option<Folded> {
+        let mut folded = Folded::default();
+        let mut taken = 0;
+        for place in places {
+            if place < taken {
+                continue;
+            }
+            let Some((length, form)) = self.entry(&text[place..]) else {
+                continue;
             };
-            let folded = folded.get_or_insert_with(|| Vec::with_capacity(text.len()));
-            folded.extend_from_slice(&text[taken..next]);
-            folded.extend_from_slice(form);
-            place = next + length;
-            taken = place;
+            folded.text.extend_from_slice(&text[taken..place]);
+            let start = folded.text.len();
+            folded.text.extend_from_slice(form);
+            taken = place + length;
+            folded.changes.push((place..taken, start..folded.text.len()));
         }
-        folded.map(|mut folded| {
-            folded.extend_from_slice(&text[taken..]);
-            folded
-        })
+        if folded.changes.is_empty() {
+            return None;
+        }
+        folded.text.extend_from_slice(&text[taken..]);
+        Some(folded)
     }
 
-    /// The next place, from this one on, where an entry may begin. Most texts have few of them.
-    fn next(&self, text: &[char], from: usize) -> Option<usize> {
-        let rest = &text[from..];
-        let pairs = rest.windows(2);
-        let in_pairs = pairs.map(|pair| self.is_single(pair[0]) | self.may_begin(pair[0], pair[1]));
-        let last = rest.last().map(|&last| self.is_single(last));
-        in_pairs.chain(last).position(|may| may).map(|place| from + place)
+    /// The length and the form of the entry with which a text begins.
+    fn entry(&self, text: &[char]) -> Option<(usize, &[char])> {
+        let (length, form) = match self.longest(text) {
+            Some(phrase) => (phrase.written.len(), &phrase.form),
+            None => (1, self.characters.get(text.first()?)?),
+        };
+        Some((length, &self.pool[form.clone()]))
+    }
+
+    /// The characters of all entries with their bits, [`SINGLE`], [`FIRST`] and [`SECOND`].
+    pub(super) fn roles(&self) -> impl Iterator<Item = (char, u8)> {
+        let singles = self.characters.keys().map(|&character| (character, SINGLE));
+        let pairs = self.pairs.keys();
+        singles.chain(pairs.flat_map(|&(first, second)| [(first, FIRST), (second, SECOND)]))
     }
 
     /// The longest phrase with which a text begins.
@@ -117,11 +155,6 @@ impl Step {
     fn add(&mut self, written: Span, form: Span) {
         match (&self.pool[written.clone()], &self.pool[form.clone()]) {
             (&[character], _) => {
-                let code = character as usize;
-                if self.character_bits.len() <= code / WORD_BITS {
-                    self.character_bits.resize(code / WORD_BITS + 1, 0);
-                }
-                self.character_bits[code / WORD_BITS] |= 1 << (code % WORD_BITS);
                 self.characters.insert(character, form);
             }
             (&[first, second, ..], _) => {
@@ -135,17 +168,9 @@ impl Step {
         }
     }
 
-    /// Whether a character alone is replaced.
+    /// Whether a phrase may begin with these two.
     #[inline]
-    pub(super) fn is_single(&self, character: char) -> bool {
-        let code = character as usize;
-        self.character_bits
-            .get(code / WORD_BITS)
-            .is_some_and(|bits| bits >> (code % WORD_BITS) & 1 != 0)
-    }
-
-    #[inline]
-    fn may_begin(&self, first: char, second: char) -> bool {
+    pub(super) fn may_begin(&self, first: char, second: char) -> bool {
         let (word, bit) = pair_bit(first, second);
         self.pair_bits[word] & bit != 0
     }
