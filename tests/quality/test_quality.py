@@ -1,8 +1,10 @@
 """How good the verdicts are with the settings that come with the program: floors, so that nothing falls unseen."""
 
+import gzip
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import msgspec
 import pytest
 
 from benchmarks.quality.feed import read_feed, read_lines
-from benchmarks.quality.pairs import SimilarPair
+from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.score import Verdict as ScoredVerdict
 from benchmarks.quality.score import measure
 from consumer.config.loading import load_config
@@ -25,6 +27,7 @@ from consumer.wiring.parts import Streams
 from tests.dev_feed import FOLDER_VARIABLE, REQUIRED_VARIABLE, dev_data_dir
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample"
+ARTICLES = 3_000
 PLAIN_SIMHASH = {"judge": {"verify": False, "lane1": False}}
 
 
@@ -84,14 +87,22 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     return judge
 
 
-def test_the_development_feed_is_judged_as_well_as_promised(dev_folder: Path, judged: Callable[..., Outcome]) -> None:
-    """Precision ≥ 0.995, recall ≥ 0.99, at most 2 % of the flags between, with at most 8 row reads an article."""
-    feed = dev_folder / "articles-dev.jsonl.gz"
+def test_the_development_feed_is_judged_as_well_as_promised(
+    dev_folder: Path, judged: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """Precision ≥ 0.995, recall ≥ 0.99, at most 2 % of the flags between, with at most 8 row reads an article.
+
+    On its beginning: to compare all pairs of the whole feed would take longer than all else here.
+    """
+    with gzip.open(dev_folder / "articles-dev.jsonl.gz") as whole:
+        beginning = b"".join(islice(whole, ARTICLES))
+    feed = tmp_path / "beginning.jsonl"
+    feed.write_bytes(beginning)
     outcome = judged(feed)
     scored = [msgspec.json.decode(line, type=ScoredVerdict) for line in outcome.lines]
-    ids = [article.id for article in read_feed(feed)]
-    quality = measure(ids, read_lines(dev_folder / "articles-dev-pairs.jsonl.gz", SimilarPair), scored)
-    assert quality.flags > 500
+    articles = read_feed(feed)
+    quality = measure([article.id for article in articles], similar_pairs(articles), scored)
+    assert quality.flags > 200
     assert (quality.precision.value or 0) >= 0.995
     assert (quality.recall.value or 0) >= 0.99
     assert quality.between <= 0.02 * quality.flags

@@ -23,7 +23,8 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def run(*arguments: str | Path) -> Result:
     """Run the command."""
-    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+    threshold = ("--set", "judge.similarity_min=0.75")
+    return CliRunner().invoke(app, ["evaluate", *threshold, *map(str, arguments)])
 
 
 def test_it_says_where_the_line_is_and_what_would_change(tmp_path: Path) -> None:
