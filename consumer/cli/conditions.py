@@ -7,7 +7,7 @@ from rich.text import Text
 
 from consumer.cli.render import plain
 from consumer.fingerprint import facts_count
-from consumer.judge.comparison import Comparison
+from consumer.judge.comparison import Comparison, guard_skips
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
     FACTS_MISSING_MIN,
@@ -43,7 +43,7 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
         ),
         (comparison.found_by_bands, "or found by a sketch band", _bands_text(comparison)),
         (comparison.verified, "similar enough", _similarity_text(comparison, settings)),
-        (comparison.facts_agree, "facts agree", _facts_text(x, y, comparison)),
+        (comparison.facts_agree, "facts agree", _facts_text(x, y, comparison, settings)),
     )
     for holds, name, details in rows:
         table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, plain(details))
@@ -103,12 +103,12 @@ def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:
     return f"similarity {similarity}, minimum {comparison.similarity_min:g}"
 
 
-def _facts_text(x: Record, y: Record, comparison: Comparison) -> str:
+def _facts_text(x: Record, y: Record, comparison: Comparison, settings: JudgeSettings) -> str:
     """Return what the fact guard compared."""
     if not comparison.facts_shared_min:
         return "not checked: facts_shared_min is 0"
-    if x.text_digest == y.text_digest:
-        return "not checked: the normalised texts are equal"
+    if guard_skips(x, y, settings):
+        return "not checked: the texts are equal"
     counts = f"A has {facts_count(x.facts)} facts, B has {facts_count(y.facts)}"
     checks = []
     if comparison.facts_shared is not None:

@@ -103,6 +103,7 @@ def verify(
     findings = Findings()
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
+        opened.check()
         judged_by = stored_binding(opened, lexicon_of(chosen)).settings
         check_unchanged(chosen, judged_by)
         task = bar.add_task("checking", total=opened.stats().versions)

@@ -54,6 +54,9 @@ class Candidates(NamedTuple):
     ``found`` is their number before the limit was applied. ``suspects`` is the number of these whose fingerprint is
     more than ``max_distance`` away, or that only lane 1 found. ``truncated`` says that a row or the list was cut short.
     ``same_code`` are those with the article's own fingerprint, where equal texts are near whatever their sketches.
+
+    ``replaced`` are versions that were certainly replaced before the article arrived, but are nearer to it than their
+    id's later version: a text may have been replaced only to be sent again under another id.
     """
 
     references: tuple[bytes, ...]
@@ -61,6 +64,12 @@ class Candidates(NamedTuple):
     truncated: bool
     suspects: int = 0
     same_code: frozenset[bytes] = frozenset()
+    replaced: tuple[bytes, ...] = ()
+
+    @property
+    def read(self) -> tuple[bytes, ...]:
+        """All versions to read."""
+        return self.references + self.replaced
 
 
 class Probe(NamedTuple):
@@ -163,6 +172,7 @@ def _find(
         truncated or len(best) < count,
         suspects,
         frozenset(_references(near.tails[same_code])),
+        replaced,
     )
 
 

@@ -41,8 +41,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
     for equal short texts (all equal texts where letters are compared), None where a text has no keywords or there is no
-    sketch. ``facts_shared`` is the share of
-    facts that both texts have, of the text with fewer facts; None without a fact guard, or where a text has no facts.
+    sketch. ``facts_shared`` is the share of facts that both texts have, of the text with fewer facts; None without a
+    fact guard, or where a text has no facts.
     ``facts_shared_of_more`` is their share of the text with more; None without a guard, or where neither has facts. Its
     minimum is 0 in revision 1 of the guard.
     """
@@ -257,7 +257,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
         verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
-        facts_agree=_same_facts(x, y, settings) or _facts_agree(overlap, thresholds.facts_shared_min),
+        facts_agree=overlap is None or guard_skips(x, y, settings) or _facts_agree(overlap, thresholds),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
@@ -291,7 +291,7 @@ def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
     return settings.scheme.definition.compares_letters or (x.kind == y.kind == TextKind.SHORT)
 
 
-def _same_facts(x: Record, y: Record, settings: JudgeSettings) -> bool:
+def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
     """Return whether the texts are so much alike that the fact guard need not ask for what they share.
 
     Where letters are compared, equality folds the text that facts are taken from, so these are compared as well.

@@ -92,6 +92,11 @@ def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
     return kind in {TextKind.LONG, TextKind.SHINGLED}
 
 
+def retraction_reference(article_id: str, origin: bytes) -> bytes:
+    """Return the reference of the tombstone of a retraction."""
+    return reference_of(article_id, b"retraction\0" + origin)
+
+
 def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction.
 

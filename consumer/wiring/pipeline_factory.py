@@ -86,7 +86,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         reply=route.reply,
         hooks=hooks,
         stopping=control.stopping,
-        expiry=Expiry(judging.detector, now_ms, judging.settings.window_ms, config.lifetime_s * MS_PER_S),
+        expiry=Expiry(judging.detector, now_ms, judging.bound.settings.window_ms, config.lifetime_s * MS_PER_S),
         postings_watch=config.judge.postings_watch,
         patience=control.patience,
         interruption=control.interruption,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from consumer.dead_letters.file_letters import dead_letters_path
+from consumer.judge.binding import Binding
 from consumer.judge.events import reference_in
-from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.store_tools.inspection import verify
 from storage.lmdb import LmdbOptions, LmdbStore
@@ -114,7 +114,7 @@ def check_same(harmed: Place, unharmed: Place) -> None:
     versions = [(verdict, event) for verdict, event in zip(verdicts, events, strict=True) if verdict.version]
     stored = store.read([reference_in(verdict.id, verdict.version) for verdict, _ in versions])
     assert [entry and entry.verdict for entry in stored] == [event for _, event in versions]
-    *_, findings = verify(store, JudgeSettings.decode(store.settings() or b""))
+    *_, findings = verify(store, Binding.decode(store.settings() or b"").settings)
     assert findings.wrong == []
     assert (findings.pending, findings.versions) == (0, len(versions))
     store.close()

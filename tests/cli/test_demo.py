@@ -42,7 +42,7 @@ def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_
     """It ends by itself with exit code 0, shows each flag, and has the counts of ``dupwatch run``."""
     verdicts = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
     outcomes = Counter(verdict["outcome"] for verdict in verdicts)
-    ended = run_process("demo", "--rate", "10000")
+    ended = run_process("demo", "--rate", "10000", *FAST)
     assert ended.code == 0, ended.err
     assert ended.out == b""
     assert ended.err.count("≈ ") == shown(ended.err, "duplicates") == outcomes["duplicate"]

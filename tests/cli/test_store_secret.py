@@ -15,7 +15,7 @@ from consumer.wiring import stores
 from consumer.wiring.parts import judge_settings, lexicon_of
 from tests.cli.command import FAST, SAMPLE, Command, json_lines, run_process
 
-KEYED = (*FAST, "--set", "fingerprint.scheme=jieba-tfidf/3")
+KEYED = ("--set", "store.durability=process")
 OTHER = Secret(bytes(range(32)))
 
 

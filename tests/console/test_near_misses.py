@@ -77,7 +77,7 @@ def test_a_near_miss_of_a_consumer_is_judged_and_releases_nothing(
     """It is in the queue with both sources and texts; what is said of it is exported, and changes nothing else."""
     topics = make_topics(kafka_address, partitions=1)
     store = f"lmdb:{tmp_path / 'store'}"
-    with sampling(topics, store, tmp_path, [*nearly(1, "a"), *nearly(11, "b")]):
+    with sampling(topics, store, tmp_path, [*nearly(4, "a"), *nearly(11, "b")]):
         pass
     stored = run_process("show", "a-nearly", "--store", store, "--json", *FAST).out
     with consoling(topics, store, place, tmp_path) as console:
@@ -92,7 +92,7 @@ def test_a_near_miss_of_a_consumer_is_judged_and_releases_nothing(
             assert "This pair was not flagged. What you say changes nothing for the two articles" in page
             assert "Same article" in page
             assert "Different articles" in page
-        assert text(1, 200)[:60] in seen[1]
+        assert text(4, 200)[:60] in seen[1]
         assert console.decide(first, "right") == 303
         assert console.decide(second, "wrong", "another story") == 303
         assert console.open_flags() == []
@@ -111,7 +111,7 @@ def test_they_are_read_again_from_the_topic_and_not_from_the_store(kafka_address
     """The console goes on where it was; a new database gets them by ``--rebuild topic`` alone, which the log says."""
     topics = make_topics(kafka_address, partitions=1)
     store = f"lmdb:{tmp_path / 'store'}"
-    with sampling(topics, store, tmp_path, nearly(1, "a")):
+    with sampling(topics, store, tmp_path, nearly(4, "a")):
         pass
     for folder, more, taken in (("one", [], 1), ("one", [], 0), ("two", ["store"], 0), ("two", ["topic"], 1)):
         (tmp_path / folder).mkdir(exist_ok=True)

@@ -525,7 +525,7 @@ def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path
 def begin(topics: Topics, old: str, new: str, from_group: str | None = None, settings: tuple[str, ...] = NEW) -> None:
     """A migration in this process."""
     chosen = configured(
-        None, [setting for setting in settings if setting != "--set"],
+        None, [setting for setting in (*settings, *FAST) if setting != "--set"],
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip
     moves = Moves(from_group or topics.prefix, old)

@@ -91,8 +91,8 @@ def test_near_misses_are_sent_where_they_are_asked_for(
 ) -> None:
     """A pair just under the threshold, by its schema, with the sources; its verdict says nothing of it."""
     topics = make_topics(kafka_address, partitions=1)
-    words = text(1, 200).split()
-    feed = [("first", words), ("nearly", words[:150] + text(2, 50).split()), ("other", text(3, 200).split())]
+    words = text(4, 200).split()
+    feed = [("first", words), ("nearly", words[:150] + text(5, 50).split()), ("other", text(3, 200).split())]
     send(topics, [(name, article(" ".join(body), source=f"of {name}")) for name, body in feed])
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "kafka.near_miss_share=1", *more) as consumer:
         wait_for_count(topics, ALL, 3)

@@ -64,12 +64,15 @@ def test_a_scheme_with_facts_keeps_its_digest() -> None:
 
 
 def test_default_settings_keep_their_digest() -> None:
-    """Those that stores were bound to before there was ``/2``, and those that new stores are bound to."""
+    """Those that stores are bound to, by their scheme; a threshold that is chosen anew is another matter."""
     plan, older = BlockPlan.named("4x16"), Scheme("jieba-tfidf/1")
-    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older)
+    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75)
     assert settings.digest() == "a3e3d9f93512cd1c368fb328b6be84934887ada82faf01488e0cff77d33e1e84"
-    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[Scheme().name])
+    older = Scheme("jieba-tfidf/2")
+    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75)
     assert settings.digest() == "858007290272bb08de5b277e12f80112c28f571474e15d93fd7735e418360bc1"
+    settings = JudgeSettings(plan=plan, scheme_digest="00", scheme=Scheme("jieba-tfidf/3"), similarity_min=0.75)
+    assert settings.digest() == "29c66a4701474eb1a96df18df75bd6d37cb5f95d81bc268ce0be85ffd6efdc44"
 
 
 def test_settings_with_rules_and_facts_keep_their_bytes() -> None:

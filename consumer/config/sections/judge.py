@@ -30,6 +30,8 @@ class FingerprintSection(Section):
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
+    decorations: bool = _SCHEME.decorations
+    """Whether links, @names, repost marks and [emoji] are left out; with jieba-tfidf/3, which alone can."""
     engine: Literal["auto", "compiled", "python"] = "auto"
     """What computes fingerprints: auto is compiled where dupwatch-core is installed, else python. The same bytes."""
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use super::end_of;
 use super::figures::is_digit;
-use super::{end_of, first};
 use crate::letters::{Figure, Tables};
 
 /// The Arabic decimal separator.

@@ -23,7 +23,7 @@ impl OfLetters {
     #[must_use]
     pub const fn new(base: u64, first: u64, second: u64) -> Self {
         Self {
-            powers: Powers::new(base, [4, 7, 20, 28]),
+            powers: Powers::new(base, [6, 7, 20, 28]),
             first,
             second,
         }
@@ -46,7 +46,7 @@ impl fmt::Debug for OfLetters {
 }
 
 impl Shingling for OfLetters {
-    const SHORT: usize = 4;
+    const SHORT: usize = 6;
     const LONG: usize = 7;
     const STRETCH_SHORT: usize = 20;
     const STRETCH_LONG: usize = 28;

@@ -21,7 +21,10 @@ from tests.unit.console.reviewed import review, whole_figures
 
 HOSTILE = "<b>\"'\u202e]\x1b[2J\n[judge]"
 JUDGING = JudgeSettings(
-    plan=BlockPlan.named("4x16"), scheme_digest="", sources={"strict": SourceRule(similarity_min=0.9)}
+    plan=BlockPlan.named("4x16"),
+    scheme_digest="",
+    similarity_min=0.75,
+    sources={"strict": SourceRule(similarity_min=0.9)},
 )
 
 

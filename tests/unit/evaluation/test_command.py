@@ -79,7 +79,7 @@ def test_sample_feed(sample_pairs: Path) -> None:
     assert judged(found) == (duplicates, 0)
     assert found["evaluation"]["judge"]["recall"]["low"] == pytest.approx(0.968, abs=5e-4)
     assert [each["setting"] for each in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
-    assert found["recommended"][1]["best_f1"]["point"]["threshold"] == 0.75
+    assert found["recommended"][1]["best_f1"]["point"]["threshold"] == found["recommended"][1]["now"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "sample/README.md"])
@@ -143,13 +143,26 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    found = evaluated(FEED, sample_pairs, "--precision", "0.98")
     assert "bits right wrong precision precision 95 % recall recall 95 % F1" in lines
-    assert "3 89 0 1.000 0.959–1.000 0.767 0.683–0.835 0.868 now" in lines
-    assert "0.75 116 0 1.000 0.968–1.000 1.000 0.968–1.000 1.000 now F1 P" in lines
-    assert "similarity_min 0.75 precision 0.98 0.75 0.58 to 0.79 1.000 1.000 1.000" in lines
+    distance, similarity, _ = found["evaluation"]["curves"]
+    assert f"3 {_row(distance, 3)} now" in lines
+    now = found["recommended"][1]["now"]
+    assert f"{now} {_row(similarity, now)} now F1 P" in lines
+    ties = found["recommended"][1]["reaching"]["ties"]
+    assert f"similarity_min {now} precision 0.98 {now} {min(ties):.2f} to {max(ties)} 1.000 1.000 1.000" in lines
     assert "Recall counts labelled duplicates only" in result.stdout
     assert "…" not in result.stdout
     assert "limits for unique and duplicate: 14." in result.stderr
+
+
+def _row(curve: dict[str, Any], threshold: float) -> str:
+    """Return how the table has a point."""
+    (point,) = (each for each in curve["points"] if each["threshold"] == threshold)
+    rates = (
+        f"{rate['value']:.3f} {rate['low']:.3f}–{rate['high']:.3f}" for rate in (point["precision"], point["recall"])
+    )
+    return f"{point['right']} {point['wrong']} {' '.join(rates)} {point['f1']:.3f}"
 
 
 def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:

@@ -65,10 +65,10 @@ def test_equals_the_reference(texts: list[str]) -> None:
     assert fingerprints.keywords == tuple(weigh(RustTokenizer().cut(normalise(text)), LEXICON) for text in texts)
 
 
-def test_equals_the_reference_on_the_development_feed(fingerprinter: Fingerprinter) -> None:
+def test_equals_the_reference_on_the_development_feed() -> None:
     """The same on real articles."""
     bodies = [article["body"] for article in dev_articles()[::61]]
-    assert fingerprinter.fingerprint(bodies).codes[:, 0].tolist() == [_reference_code(body) for body in bodies]
+    assert ENGINE.fingerprint(bodies).codes[:, 0].tolist() == [_reference_code(body) for body in bodies]
 
 
 @pytest.mark.parametrize("keywords_max", [1, 5, 22, 10_000])

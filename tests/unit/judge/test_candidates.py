@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from consumer.fingerprint import Scheme, TextKind
-from consumer.judge import candidates as candidates_module
+from consumer.judge import near_postings
 from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
     Candidates,

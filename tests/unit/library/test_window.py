@@ -53,8 +53,11 @@ def test_a_feed_gets_the_verdicts_of_a_run(tmp_path: Path, url: str) -> None:
     feed += [{"id": f"v{chance.randrange(40)}", "body": text(1_000 + chance.randrange(60))} for _ in range(300)]
     source = write_lines(tmp_path / "feed.jsonl", feed)
     sink = tmp_path / "out.jsonl"
-    run_process("run", "--source", source, "--sink", sink, "--store", f"lmdb:{tmp_path / 'other'}", "--emit", "all")
-    with dupwatch.open(url) as window:
+    other = f"lmdb:{tmp_path / 'other'}"
+    run_process("run", "--source", source, "--sink", sink, "--store", other, "--emit", "all")
+    secret = tmp_path / "secret"
+    run_process("store", "secret", "export", secret, "--store", other)
+    with dupwatch.open(url, settings={"fingerprint": {"secret_file": str(secret)}}) as window:
         verdicts = window.judge(dupwatch.Article(article["id"], article["body"]) for article in feed)
     ours = [without_times(json.loads(encode(verdict))) for verdict in verdicts]
     assert ours == [without_times(event) for event in json_lines(sink.read_bytes())]

@@ -144,4 +144,4 @@ def test_a_store_keeps_the_revision_of_its_fact_guard(tmp_path: Path, caplog: py
         stores.opened_store(named) as store,
         pytest.raises(StoreMismatch, match="facts_revision is 1 in the store and 2 here"),
     ):
-        stores.bind(store, parts.judge_settings(named, parts.lexicon_of(named)))
+        stores.bind(store, parts.judge_settings(named, parts.lexicon_of(named)), named)
