@@ -194,7 +194,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
     configured = configured_secret(config)
     made = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
     ours = Binding(settings, configured or wanted or made)
-    if settings.scheme.definition.compares_letters and ours.secret == PUBLISHED_SECRET:
+    if settings.scheme.definition.compares_letters and ours.secret is PUBLISHED_SECRET:
         log.info("Sketches are keyed with the published secret, as the store is in memory.")
     stored = store.agree(ours.encode())
     try:
