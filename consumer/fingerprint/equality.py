@@ -27,8 +27,8 @@ from consumer.fingerprint.simplified import ChineseTables
 EQUALITY_DESCRIBED: Final = (
     "normalised, with ^ between a digit and what NFKC makes a digit of; Arabic and Hebrew points, stress on Cyrillic "
     "vowels, overlays and blanks out; no white space between ideographs and kana, nor between these and Latin letters, "
-    "ASCII digits and punctuation; simplified characters in every text; for the digest no white space, hyphens, dots "
-    "and _ between letters"
+    "ASCII digits and punctuation; simplified characters unless the text is Japanese; for the digest no white space, "
+    "hyphens, dots and _ between letters"
 )
 _SPACE: Final = ord(" ")
 _RAISED_BY: Final = "^"
@@ -52,11 +52,11 @@ def equality_forms(
     set_off = [_set_off(text, form, letters) for text, form in zip(texts, normalised, strict=True)]
     plain = _plain(set_off, letters)
     compact = _compact(plain, letters)
-    read = chinese.fold_always(plain)
+    read = chinese.fold(plain)
     # A phrase that separators stand in is folded as one, so separators go before folding.
     changed = [place for place, form in enumerate(plain) if form != compact[place]]
     compared = list(read)
-    for place, form in zip(changed, chinese.fold_always([compact[place] for place in changed]), strict=True):
+    for place, form in zip(changed, chinese.fold([compact[place] for place in changed]), strict=True):
         compared[place] = form
     return EqualityForms(read, compared)
 

@@ -40,5 +40,5 @@ def _letters(texts: Sequence[str], written: list[str], scheme: Scheme, lexicon: 
     letters, chinese = lexicon.letters(), lexicon.chinese()
     equality = equality_forms(texts, written, letters, chinese)
     decorations = lexicon.decorations() if scheme.decorations else None
-    shingled = letters_of(texts, written, letters, chinese, decorations)
+    shingled = letters_of(texts, written, letters, decorations)
     return Forms(written, equality.read, equality.read, equality.compared, shingled)

@@ -1,6 +1,7 @@
 """What becomes of each character when texts are compared by their letters; ``consumer.workers.word_files`` loads it.
 
-The file has a name on each line, then either ranges of code points, which are a set, or a character and its form.
+The file has a name on each line, then either ranges of code points, which are a set, or a character or word and its
+form.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint.normalise import INVISIBLE
+from consumer.fingerprint.simplified import Step
 
 CODE_POINTS: Final = 0x110000
 SEPARATOR: Final = "\n"
@@ -44,7 +46,7 @@ IN_WORD: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class LetterTables:
-    """Sets of characters and forms of characters by their names, and a digest of the file that they come from.
+    """Sets of characters, and forms of characters and words, by name, and the digest of the file that they come from.
 
     ``kinds`` says of each code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not
     count (``BARE``), as one whose marks are letters (``LETTER``), or as such a mark (``MARK``).
@@ -81,9 +83,9 @@ class LetterTables:
         return self._forms("fold")
 
     @cached_property
-    def settled_forms(self) -> npt.NDArray[np.uint32]:
-        """The letter that each folded code point counts as in the end."""
-        return self._forms("settle")
+    def words(self) -> Step:
+        """Words of several letters that count as another word."""
+        return Step(self.forms.get("word", {}), {})
 
     @cached_property
     def unstressed_forms(self) -> npt.NDArray[np.uint32]:

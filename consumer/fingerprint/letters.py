@@ -11,13 +11,12 @@ from consumer.fingerprint.code_points import code_points, text_of
 from consumer.fingerprint.decorations import DecorationLists, without_decorations
 from consumer.fingerprint.letter_tables import BARE, DROPPED, LETTER, MARK, SEPARATOR, LetterTables
 from consumer.fingerprint.look_alikes import in_one_script
-from consumer.fingerprint.simplified import ChineseTables
 
 LETTERS_DESCRIBED: Final = (
     "words as written that mix Latin, Greek and Cyrillic in the script that has most letters unlike those of others, "
     "then Latin, then Cyrillic; normalised; letters and numbers alone, without marks on Latin, Greek, Cyrillic, Arabic "
-    "and Hebrew letters, ideographs and digits; each as the table says, then Chinese in simplified characters in every "
-    "text, then each as the table says"
+    "and Hebrew letters, ideographs and digits; each as the table says, then the longest words that the table has, "
+    "from the left"
 )
 
 
@@ -25,7 +24,6 @@ def letters_of(
     texts: Sequence[str],
     normalised: Sequence[str],
     letters: LetterTables,
-    chinese: ChineseTables,
     decorations: DecorationLists | None,
 ) -> list[str]:
     """Return the letters and figures of each text, given the texts as written and normalised.
@@ -35,7 +33,7 @@ def letters_of(
     forms = in_one_script(texts, normalised, letters)
     if decorations is not None:
         forms = without_decorations(forms, letters, decorations)
-    return _settled(chinese.fold_always(_letters(forms, letters)), letters)
+    return letters.words.fold_all(_letters(forms, letters))
 
 
 def _letters(texts: Sequence[str], letters: LetterTables) -> list[str]:
@@ -51,13 +49,6 @@ def _letters(texts: Sequence[str], letters: LetterTables) -> list[str]:
         keep &= ~is_mark | (kinds[np.maximum.accumulate(ends_or_letter)] == LETTER)
     stops = np.cumsum(keep)[ends]
     return _cut(text_of(letters.letter_forms[codes[keep]]), stops)
-
-
-def _settled(texts: Sequence[str], letters: LetterTables) -> list[str]:
-    joined = "".join(texts)
-    if joined.isascii():
-        return list(texts)
-    return _cut(text_of(letters.settled_forms[code_points(joined)]), np.cumsum([len(text) for text in texts]))
 
 
 def _cut(joined: str, stops: npt.NDArray[np.int64]) -> list[str]:

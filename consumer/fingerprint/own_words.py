@@ -13,18 +13,16 @@ def words_known(lexicon: Lexicon, definition: Definition) -> Lexicon:
     """Return the lexicon as a scheme knows its words."""
     if not definition.every_script:
         return lexicon
-    return in_simplified(lexicon, always=definition.compares_letters)
+    return in_simplified(lexicon)
 
 
-def in_simplified(lexicon: Lexicon, *, always: bool) -> Lexicon:
+def in_simplified(lexicon: Lexicon) -> Lexicon:
     """Return a lexicon whose words are known in simplified characters too, as texts have them once they are folded.
 
-    ``always``: as those of schemes that fold every text alike. As written words stay too, since others do not fold
-    Japanese. A simplified form that is listed itself is as listed; of several words with the same form the first by
-    code points counts. jieba's own IDF table stays as it is.
+    As written words stay too, since Japanese texts are not folded. A simplified form that is listed itself is as
+    listed; of several words with the same form the first by code points counts. jieba's own IDF table stays as it is.
     """
-    chinese = lexicon.chinese()
-    fold = chinese.fold_always if always else chinese.fold
+    fold = lexicon.chinese().fold
     own = {word.word: word for word in lexicon.own_words}
     added = {
         form: OwnWord(form, own[word].frequency)

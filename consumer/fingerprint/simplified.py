@@ -55,6 +55,12 @@ class Step:
                     break
         return "".join((*parts, folded[end:]))
 
+    def fold_all(self, texts: Sequence[str]) -> list[str]:
+        """Return each of these texts after this step; every entry must have a character from U+2E80 on."""
+        if "".join(texts).isascii():
+            return list(texts)
+        return [text if max(text, default="") < _EAST_ASIAN_FROM else self.fold(text) for text in texts]
+
     def _one_by_one(self, codes: npt.NDArray[np.uint32]) -> str:
         """Return the text with each character replaced, except those that become several."""
         known = codes < len(self._table)
@@ -122,20 +128,9 @@ class ChineseTables:
         A text without one is returned as it is.
         """
         return [
-            self._folded(text) if has else text for text, has in zip(texts, self._has_traditional(texts), strict=True)
+            self._in_steps(text) if has and not is_japanese(text) else text
+            for text, has in zip(texts, self._has_traditional(texts), strict=True)
         ]
-
-    def fold_always(self, texts: Sequence[str]) -> list[str]:
-        """Fold each of these texts, whatever else it has: characters become the same in every text.
-
-        A text without a character from U+2E80 on, which no entry is without, is returned as it is.
-        """
-        if "".join(texts).isascii():
-            return list(texts)
-        return [text if max(text, default="") < _EAST_ASIAN_FROM else self._in_steps(text) for text in texts]
-
-    def _folded(self, text: str) -> str:
-        return text if is_japanese(text) else self._in_steps(text)
 
     def _in_steps(self, text: str) -> str:
         for step in self.steps:

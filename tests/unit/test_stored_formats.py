@@ -23,7 +23,7 @@ from tests.builders import make_record
 SCHEME_DIGESTS = {
     "jieba-tfidf/1": "1e5f40b268a37e051a4f7a7e15a5ac1a",
     "jieba-tfidf/2": "26646300c21e69b7f32a39c732da7208",
-    "jieba-tfidf/3": "64144f8cd79285c82eff8504aceb182d",
+    "jieba-tfidf/3": "4e481cf6d6492b2df84679619d9d1929",
     "multiply-xor-64/1": "29684b9712776f50b92dcd2698a4b437",
     "multiply-xor-128/1": "a2a4f1420bcbd220b177c1856347fdfb",
     "multiply-xor-utf16-64/1": "31647be60898bcda0463083a6dc7affe",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::letters::{
-    BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, SPACE, STRESS, STRESSED, Tables, VOWEL,
+    BEHIND_SEPARATOR, BESIDE_EAST, EAST, Figure, POINT, SEPARATING, SPACE, STRESS, STRESSED, TRADITIONAL, Tables, VOWEL,
 };
 use crate::normalise::Normalised;
 use crate::simplified;
@@ -55,13 +55,13 @@ pub(crate) fn forms<'a>(text: &str, normalised: &'a Normalised, seen: u32) -> Fo
     } else {
         (form, None)
     };
-    if seen & EAST == 0 {
+    if seen & TRADITIONAL == 0 {
         return Forms { read: form, compact };
     }
     // A phrase that separators stand in is folded as one, so these went before.
     Forms {
-        compact: compact.map(|compact| simplified::fold_always(&compact).unwrap_or(compact)),
-        read: simplified::fold_always(&form).map_or(form, Cow::Owned),
+        compact: compact.map(|compact| simplified::fold(&compact).unwrap_or(compact)),
+        read: simplified::fold(&form).map_or(form, Cow::Owned),
     }
 }
 

@@ -7,7 +7,6 @@ mod look_alikes;
 mod tables;
 
 use crate::normalise::Normalised;
-use crate::simplified;
 pub use decorations::digest as decorations_digest;
 pub use tables::digest;
 pub(crate) use tables::*;
@@ -42,21 +41,12 @@ pub fn letters(text: &str, normalised: &[char], without_decorations: bool) -> Fo
     } else if without_decorations {
         letters.leave_out_decorations(normalised, tables);
     }
-    let letters = if letters.seen & AS_EAST == 0 {
-        letters.form
-    } else {
-        settled(letters.form, tables)
+    let Letters { form, words, .. } = letters;
+    let letters = match tables.words.fold(&form, words) {
+        Some(folded) => folded.text,
+        None => form,
     };
     Found { letters, seen }
-}
-
-/// The letters in simplified characters, those that look alike as one.
-fn settled(form: Vec<char>, tables: &Tables) -> Vec<char> {
-    let mut form = simplified::fold_always(&form).unwrap_or(form);
-    for character in &mut form {
-        *character = tables.settled(*character);
-    }
-    form
 }
 
 /// The letters of a text that have been read so far.
@@ -68,6 +58,8 @@ struct Letters {
     last: u32,
     /// Where decorations may be in the last piece.
     signs: Vec<usize>,
+    /// Where words may begin that count as others.
+    words: Vec<usize>,
 }
 
 impl Letters {
@@ -77,11 +69,13 @@ impl Letters {
             seen: 0,
             last: 0,
             signs: Vec::new(),
+            words: Vec::new(),
         }
     }
 
     fn clear(&mut self) {
         self.form.clear();
+        self.words.clear();
         (self.seen, self.last) = (0, 0);
     }
 
@@ -112,6 +106,9 @@ impl Letters {
                 }
             }
             if is_letter {
+                if last & role >> 1 & FIRST_OF_WORD != 0 {
+                    self.words.push(end - 1);
+                }
                 last = role;
             }
             // Written in any case, so that there is nothing to predict: words are short.
@@ -147,9 +144,23 @@ impl Letters {
 mod tests {
     use super::*;
 
+    fn form(text: &str) -> String {
+        letters(text, &Normalised::of(text).form, false)
+            .letters
+            .iter()
+            .collect()
+    }
+
     #[test]
     fn radicals_are_folded_as_the_ideographs_that_they_count_as() {
-        let normalised = Normalised::of("\u{2ed1}");
-        assert_eq!(letters("\u{2ed1}", &normalised.form, false).letters, ['长']);
+        assert_eq!(form("\u{2ed1}"), form("长"));
+        assert_eq!(form("\u{2ed1}"), form("長"));
+    }
+
+    #[test]
+    fn words_count_as_others_where_they_stand_in_either_script() {
+        assert_eq!(form("軟-體 a"), form("软件a"));
+        assert_eq!(form("软体"), form("軟件"));
+        assert_ne!(form("软体"), form("体软"));
     }
 }

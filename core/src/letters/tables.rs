@@ -6,12 +6,13 @@ use std::sync::LazyLock;
 use blake2::{Blake2b128, Digest};
 
 use super::decorations;
+use crate::simplified::{self, Step};
 use crate::unicode::{self, CodePoints, INVISIBLES};
 
-/// On each line a name, then ranges of code points, which are a set, or a character and its form.
+/// On each line a name, then ranges of code points, which are a set, or a character or word and its form.
 const FILE: &str = include_str!("letters.tsv");
 
-/// Ideographs and kana. No text without one is folded as Chinese.
+/// Ideographs and kana.
 pub(crate) const EAST: u32 = 1;
 pub(crate) const BESIDE_EAST: u32 = 1 << 1;
 pub(crate) const SEPARATING: u32 = 1 << 2;
@@ -40,8 +41,12 @@ pub(crate) const ANY_SCRIPT: u32 = 7 << FIRST_SCRIPT;
 pub(crate) const DECORATING: u32 = 1 << 15;
 /// A [`MARK`], [`DECORATING`], or a character that counts as another letter: few are.
 pub(crate) const UNUSUAL: u32 = 1 << 16;
-/// A character that counts as one of [`EAST`], which radicals do without being one.
-pub(crate) const AS_EAST: u32 = 1 << 17;
+/// A character that counts as the first letter of a word in [`Tables::words`].
+pub(crate) const FIRST_OF_WORD: u32 = 1 << 17;
+/// As the second one: the bit above [`FIRST_OF_WORD`].
+pub(crate) const SECOND_OF_WORD: u32 = FIRST_OF_WORD << 1;
+/// A character without one of which no text is folded to simplified Chinese.
+pub(crate) const TRADITIONAL: u32 = 1 << 19;
 
 /// In the order in which ties are decided.
 pub(crate) const SCRIPTS: [&str; 3] = ["latin", "cyrillic", "greek"];
@@ -56,8 +61,8 @@ pub(crate) struct Tables {
     pub(crate) roles: CodePoints<u32>,
     /// What to add to the code point of a character for the letter that it counts as.
     letters: CodePoints<u32>,
-    /// What to add to the code point of a folded character.
-    settled: CodePoints<u32>,
+    /// Words of several letters that count as another word.
+    pub(crate) words: Step,
     /// What to add to the code point of a letter with which stress is composed.
     unstressed: CodePoints<u32>,
     /// The class of a character of a text as written: 0 ends a word.
@@ -102,15 +107,6 @@ impl Tables {
         moved(character, self.letters.get(character))
     }
 
-    /// What a folded character counts as in the end.
-    #[inline]
-    pub(crate) fn settled(&self, character: char) -> char {
-        match self.settled.get(character) {
-            0 => character,
-            difference => moved(character, difference),
-        }
-    }
-
     /// A letter without the stress that is composed with it.
     pub(crate) fn unstressed(&self, character: char) -> char {
         moved(character, self.unstressed.get(character))
@@ -148,6 +144,11 @@ fn forms(name: &str) -> impl Iterator<Item = (char, char)> {
     })
 }
 
+/// Words with their forms.
+fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    entries("word").map(|entry| entry.split_once('\t').expect("a form follows"))
+}
+
 fn only(text: &str) -> char {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
@@ -160,7 +161,7 @@ fn build() -> Tables {
     Tables {
         roles: roles(),
         letters: becoming("fold"),
-        settled: becoming("settle"),
+        words: Step::new(words()),
         unstressed: becoming("unstress"),
         scripts: scripts(),
         same: {
@@ -191,7 +192,7 @@ fn roles() -> CodePoints<u32> {
     let mut roles = CodePoints::new(0);
     let add = |roles: &mut CodePoints<u32>, character, role| roles.set(character, roles.get(character) | role);
     for (name, role) in [
-        ("east", EAST | AS_EAST),
+        ("east", EAST),
         ("latin", BESIDE_EAST),
         ("beside_east", BESIDE_EAST),
         ("separator", SEPARATING),
@@ -216,11 +217,17 @@ fn roles() -> CodePoints<u32> {
     for (place, name) in SCRIPTS.into_iter().enumerate() {
         set(name).for_each(|character| add(&mut roles, character, 1 << FIRST_SCRIPT << place));
     }
+    simplified::traditional().for_each(|character| add(&mut roles, character, TRADITIONAL));
     ('0'..='9').for_each(|digit| add(&mut roles, digit, BESIDE_EAST));
     forms("unstress").for_each(|(letter, _)| add(&mut roles, letter, STRESSED));
+    for (word, _) in words() {
+        for (letter, role) in word.chars().zip([FIRST_OF_WORD, SECOND_OF_WORD]) {
+            add(&mut roles, letter, role);
+        }
+    }
     for (written, letter) in forms("fold") {
-        let as_east = roles.get(letter) & AS_EAST;
-        add(&mut roles, written, UNUSUAL | as_east);
+        let of_letter = roles.get(letter) & (FIRST_OF_WORD | SECOND_OF_WORD);
+        add(&mut roles, written, UNUSUAL | of_letter);
     }
     decorations::signs().for_each(|character| add(&mut roles, character, DECORATING | UNUSUAL));
     add(&mut roles, ' ', SPACE);

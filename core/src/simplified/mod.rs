@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use blake2::{Blake2b128, Digest};
 
-use step::{FIRST, SINGLE, Step};
+pub(crate) use step::Step;
+use step::{FIRST, SINGLE};
 
 use crate::unicode::CodePoints;
 
@@ -43,11 +44,9 @@ pub fn fold(text: &[char]) -> Option<Vec<char>> {
     CHINESE.after_steps(text)
 }
 
-/// Fold a text, whatever else it has: characters become the same in every text. None: it stays as
-/// it is, as each does without a character of [`EAST`](crate::letters::EAST).
-#[must_use]
-pub fn fold_always(text: &[char]) -> Option<Vec<char>> {
-    CHINESE.after_steps(text)
+/// The characters without one of which no text is folded.
+pub(crate) fn traditional() -> impl Iterator<Item = char> {
+    CHINESE.steps[1].characters()
 }
 
 /// Whether a normalised text is Japanese, by its share of kana.

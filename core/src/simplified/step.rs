@@ -23,7 +23,7 @@ pub(super) const SECOND: u8 = 1 << 2;
 /// From the left the longest phrase counts, and characters outside of phrases are replaced one by
 /// one. Where the first two characters of a phrase stand, those that go on as the text does are
 /// found by halving, a character at a time: the work is linear in the text, whatever it is.
-pub(super) struct Step {
+pub(crate) struct Step {
     characters: FxHashMap<char, Span>,
     /// In order of code points, so that those with the same beginning follow each other.
     phrases: Vec<Phrase>,
@@ -42,8 +42,8 @@ struct Phrase {
 
 /// A text after a step.
 #[derive(Default)]
-pub(super) struct Folded {
-    pub(super) text: Vec<char>,
+pub(crate) struct Folded {
+    pub(crate) text: Vec<char>,
     /// Where entries were in the text before, and where their forms are in this one.
     changes: Vec<(Span, Span)>,
 }
@@ -69,7 +69,7 @@ impl Folded {
 
 impl Step {
     /// Build the step of its entries: a phrase or character, and its form.
-    pub(super) fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(crate) fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut step = Self {
             characters: FxHashMap::default(),
             phrases: Vec::new(),
@@ -86,7 +86,7 @@ impl Step {
     }
 
     /// The text after this step, given in order the places where entries may begin. None: it stays as it is.
-    pub(super) fn fold(&self, text: &[char], places: impl IntoIterator<Item = usize>) -> Option<Folded> {
+    pub(crate) fn fold(&self, text: &[char], places: impl IntoIterator<Item = usize>) -> Option<Folded> {
         let mut folded = Folded::default();
         let mut taken = 0;
         for place in places {
@@ -116,6 +116,11 @@ impl Step {
             None => (1, self.characters.get(text.first()?)?),
         };
         Some((length, &self.pool[form.clone()]))
+    }
+
+    /// The characters that are replaced alone.
+    pub(super) fn characters(&self) -> impl Iterator<Item = char> {
+        self.characters.keys().copied()
     }
 
     /// The characters of all entries with their bits, [`SINGLE`], [`FIRST`] and [`SECOND`].

@@ -16,7 +16,7 @@ from tests.unit.fingerprint.scripts import INSERTED, TEXTS, spaced
 
 TABLES, LISTS = lexicon().letters(), lexicon().decorations()
 SURROGATES = range(0xD800, 0xE000)
-FOLDED = {ord(character) for forms in TABLES.forms.values() for character in forms}
+FOLDED = {ord(character) for entries in TABLES.forms.values() for entry in entries for character in entry}
 
 
 def assert_alike(texts: Sequence[str]) -> None:
@@ -50,6 +50,14 @@ def test_every_character_beside_others() -> None:
     alone = [around.format(character) for character in characters()]
     assert len(alone) > 35_000
     assert_alike(["".join(alone[start : start + 1000]) for start in range(0, len(alone), 1000)])
+
+
+def test_every_word_beside_others() -> None:
+    """Alone, in a row, and where another begins within it."""
+    words = list(TABLES.forms["word"])
+    assert_alike(
+        [*words, "".join(words), *("".join(map("".join, zip(words, words[n:], strict=False))) for n in (1, 7))]
+    )
 
 
 def test_written_texts_disguised() -> None:

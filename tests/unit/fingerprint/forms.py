@@ -34,7 +34,7 @@ def all_letters(*texts: str, without_decorations: bool = True) -> list[str]:
     """The letters of texts."""
     normalised = [normalise(text) for text in texts]
     lists = lexicon().decorations() if without_decorations else None
-    return letters_of(texts, normalised, lexicon().letters(), lexicon().chinese(), lists)
+    return letters_of(texts, normalised, lexicon().letters(), lists)
 
 
 def letters(text: str) -> str:

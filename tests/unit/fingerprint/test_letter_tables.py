@@ -25,13 +25,22 @@ def test_the_table_is_made_from_unicode() -> None:
 
 def test_forms_are_letters_and_stay() -> None:
     """What a letter becomes becomes nothing else, and is normalised."""
-    for name in ("fold", "settle"):
-        for written, form in TABLES.forms[name].items():
-            if normalise(written) != written:
-                continue
-            assert TABLES.kinds[ord(form)] == TABLES.kinds[ord(written)] or TABLES.kinds[ord(form)] == BARE, written
-            assert TABLES.forms["fold"].get(form, form) == form, written
-            assert normalise(form) == form
+    for written, form in TABLES.forms["fold"].items():
+        if normalise(written) != written:
+            continue
+        assert TABLES.kinds[ord(form)] == TABLES.kinds[ord(written)] or TABLES.kinds[ord(form)] == BARE, written
+        assert TABLES.forms["fold"].get(form, form) == form, written
+        assert normalise(form) == form
+
+
+def test_words_are_letters() -> None:
+    """And so are their forms."""
+    words = TABLES.forms["word"]
+    assert len(words) > 700
+    for text in (*words, *words.values()):
+        assert all(TABLES.kinds[ord(character)] in {BARE, LETTER} for character in text), text
+        assert not TABLES.forms["fold"].keys() & set(text), text
+        assert max(text) >= "\u2e80"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """The letters of a text are the same whatever stands between them, and on them."""
 
+import random
 import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from consumer.workers.word_files import load_lexicon
 from tests.unit.fingerprint.forms import all_letters, letters
 from tests.unit.fingerprint.scripts import INSERTED, TEXTS, spaced
 
@@ -50,6 +52,9 @@ def test_points_and_tatweel_change_nothing() -> None:
         ("曰 已 入 末", "日 己 人 未"),
         ("ヘベ", "へべ"),
         ("臺灣的軟體のカ", "台湾的软件的力"),
+        ("看著乾淨的鐘，乾隆", "看着干净的钟，干隆"),
+        ("檔案與文件", "文件与文件"),
+        ("軟\n體，滑 鼠", "软件，鼠标"),
         ("मैंन\u0301े", "मैंने"),
         ("か゛", "か\u200b ゛"),
     ],
@@ -98,6 +103,15 @@ def test_honest_texts_keep_their_scripts(text: str) -> None:
     """A word of one script stays, even if all of its letters look like Latin ones."""
     kept = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if c.isalpha()).replace("ς", "σ")
     assert letters(text) == kept
+
+
+def test_words_begin_anywhere() -> None:
+    """The letters of one script are those of the other, whatever words separators held apart."""
+    chinese = load_lexicon().chinese()
+    phrases = list(chinese.steps[-1].phrases)
+    for number in range(100):
+        text = "，".join(random.Random(number).choices(phrases, k=40))
+        assert letters(text) == letters(chinese.fold([text])[0])
 
 
 @pytest.mark.parametrize("text", ["", " ", "!?…", "👍👍", "\u0301\u0336", "...", "\u2800", "\ud83d"])

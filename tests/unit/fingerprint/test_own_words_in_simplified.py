@@ -52,7 +52,6 @@ def test_what_is_listed_itself_is_as_listed(write: Write) -> None:
         load_lexicon(
             write("說話 5\n说话 7\n臺電視 3\n台電視 4\n"), None, write("說話 5\n说话 7\n臺電視 3\n台電視 4\n")
         ),
-        always=False,
     )
     weights = {"台電視": 4.0, "台电视": 4.0, "臺電視": 3.0, "說話": 5.0, "说话": 7.0}
     assert lexicon.idf == weights
@@ -63,7 +62,7 @@ def test_what_is_listed_itself_is_as_listed(write: Write) -> None:
 
 def test_japanese_words_stay(write: Write) -> None:
     """A text in Japanese is not folded, and its words are found as they are."""
-    lexicon = in_simplified(load_lexicon(None, write("國際\n説明する\n")), always=False)
+    lexicon = in_simplified(load_lexicon(None, write("國際\n説明する\n")))
     assert lexicon.stop_words == {"國際", "国际", "説明する"}
 
 
@@ -74,12 +73,12 @@ def test_a_form_that_jieba_cuts_is_left_out(lexicon: Lexicon) -> None:
         char for char, form in tables.steps[-1].characters.items() if form > "\u9fd5" and "一" <= char <= "\u9fd5"
     )
     own = Lexicon(lexicon.table, frozenset(), b"", (OwnWord(f"{rare}中中", 5),), chinese=lexicon.chinese)
-    assert in_simplified(own, always=False).own_words == own.own_words
+    assert in_simplified(own).own_words == own.own_words
 
 
 def test_jiebas_own_words_stay_as_they_are(lexicon: Lexicon) -> None:
     """Without files of the user the lexicon is the same one."""
-    folded = in_simplified(lexicon, always=False)
+    folded = in_simplified(lexicon)
     assert folded == lexicon
     assert folded.table is lexicon.table
     assert (folded.stop_words, folded.own_words) == (lexicon.stop_words, ())
@@ -87,16 +86,7 @@ def test_jiebas_own_words_stay_as_they_are(lexicon: Lexicon) -> None:
 
 def test_both_tokenizers_know_them(own: Lexicon) -> None:
     """The engine and its reference cut the same words."""
-    words = in_simplified(own, always=False).own_words
+    words = in_simplified(own).own_words
     assert [word.word for word in words] == ["石墨烯电池", "石墨烯電池"]
     for tokenizer in (JiebaTokenizer(words), RustTokenizer(words)):
         assert "石墨烯电池" in tokenizer.cut("石墨烯电池的读者")
-
-
-def test_words_are_folded_as_every_text_is_where_letters_are_compared(tmp_path: Path) -> None:
-    """滑鼠 alone has no character that is simplified, and becomes 鼠标 all the same."""
-    (tmp_path / "words.txt").write_text("滑鼠垫子 9000000\n", encoding="utf-8")
-    lexicon = load_lexicon(tmp_path / "words.txt")
-    for name, is_known in (("jieba-tfidf/2", False), ("jieba-tfidf/3", True)):
-        words = Fingerprinter(Scheme(name), lexicon).words("鼠标垫子")
-        assert ("鼠标垫子" in words) is is_known
