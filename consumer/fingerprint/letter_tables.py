@@ -46,28 +46,34 @@ IN_WORD: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class LetterTables:
-    """Sets of characters, and forms of characters and words, by name, and the digest of the file that they come from.
+    """The content of the file, which is read when something of it is needed.
 
-    ``kinds`` says of each code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not
+    ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says of each code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not
     count (``BARE``), as one whose marks are letters (``LETTER``), or as such a mark (``MARK``).
     """
 
-    sets: Mapping[str, frozenset[int]] = field(repr=False)
-    forms: Mapping[str, Mapping[str, str]] = field(repr=False)
-    digest: bytes
+    content: bytes = field(repr=False)
 
-    @classmethod
-    def of_file(cls, content: bytes) -> "LetterTables":
-        """Read the tables from a file's content."""
-        sets: dict[str, frozenset[int]] = {}
+    @cached_property
+    def digest(self) -> bytes:
+        """BLAKE2b of 16 bytes, which is part of the scheme's."""
+        return hashlib.blake2b(self.content, digest_size=16).digest()
+
+    @cached_property
+    def sets(self) -> Mapping[str, frozenset[int]]:
+        """Sets of code points."""
+        entries = (line.split("\t") for line in self._lines if line.count("\t") == 1)
+        return {name: frozenset(_codes(ranges)) for name, ranges in entries if name != "unicode"}
+
+    @cached_property
+    def forms(self) -> Mapping[str, Mapping[str, str]]:
+        """Characters and words with their forms."""
         forms: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for line in content.decode().splitlines():
-            name, first, *rest = line.split("\t")
-            if rest:
-                forms[name][first] = rest[0]
-            elif name != "unicode":
-                sets[name] = frozenset(_codes(first))
-        return cls(sets, forms, hashlib.blake2b(content, digest_size=16).digest())
+        for line in self._lines:
+            if line.count("\t") > 1:
+                name, written, form = line.split("\t")
+                forms[name][written] = form
+        return forms
 
     @cached_property
     def kinds(self) -> npt.NDArray[np.uint8]:
@@ -155,6 +161,10 @@ class LetterTables:
             )
         return tuple({ord(other): form for other, form in of_script.items()} for of_script in translations)
 
+    @property
+    def _lines(self) -> list[str]:
+        return self.content.decode().splitlines()
+
     def _set(self, name: str) -> frozenset[int]:
         return self.sets.get(name, frozenset())
 
@@ -170,5 +180,5 @@ def _codes(ranges: str) -> Iterator[int]:
         yield from range(int(first, 16), int(last, 16) + 1)
 
 
-NO_LETTERS: Final = LetterTables({}, {}, b"")
+NO_LETTERS: Final = LetterTables(b"")
 """Has no letters."""

@@ -148,7 +148,7 @@ def _chinese_tables() -> ChineseTables:
 
 @cache
 def _letter_tables() -> LetterTables:
-    return LetterTables.of_file(_LETTERS.read_bytes())
+    return LetterTables(_LETTERS.read_bytes())
 
 
 @cache
