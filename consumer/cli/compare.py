@@ -129,12 +129,12 @@ def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
     table.add_row("Hamming distance", f"{measures.distance} of {scheme.bits} bits")
     table.add_row("verified similarity", f"{measures.similarity:.3f}")
     table.add_row("cosine of the keyword vectors", f"{measures.cosine:.3f}")
-    table.add_row("normalised text", "equal" if measures.equal_text else "different")
+    table.add_row("text", "equal" if measures.equal_text else "different")
     console.print(table)
     if TextKind.EMPTY in {a.kind, b.kind}:
         console.print("An empty text, or one without keywords, is never part of a duplicate pair.")
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
-        console.print("At least one text is short: the two are duplicates only if their normalised texts are equal.")
+        console.print("At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md).")
     console.print(render.keywords_line(measures.shared[:20]))
 
 

@@ -13,7 +13,7 @@ from consumer.cli.feed_report import show_blank_lines
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.passages_view import plain_passages
 from consumer.cli.results import results, write_json
-from consumer.cli.texts import is_one_article, is_text, read_article
+from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.fingerprint import Engine
@@ -70,7 +70,7 @@ def query(
             version_builder(bound),
         )
         path = Path(source)
-        if source != STREAM and not is_text(source) and not path.is_dir():
+        if source != STREAM and not is_text(source) and not is_folder(source):
             _write(asking.about_stored(chosen, source))
         elif source != STREAM and path.is_file() and is_one_article(source, chosen):
             article = read_article(source, chosen)

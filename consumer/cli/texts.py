@@ -42,6 +42,13 @@ def check_one_stream(sources: Sequence[str]) -> None:
         raise ConfigError("only one of the two texts can be standard input")
 
 
+def is_folder(name: str) -> bool:
+    """Return whether a name is that of a folder. An id or a text may be too long for one."""
+    with suppress(OSError, ValueError):
+        return Path(name).is_dir()
+    return False
+
+
 def is_text(name: str) -> bool:
     """Return whether a name is that of a file, a pipe or standard input. An id may be too long for a file name.
 

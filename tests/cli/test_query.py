@@ -99,9 +99,10 @@ def test_an_article_of_the_store(dupwatch: Command, store: tuple[str, str]) -> N
     assert (answer["outcome"], answer["matches"]) == ("unique", [])
 
 
-def test_what_is_neither_a_file_nor_an_article(dupwatch: Command, store: tuple[str, str]) -> None:
+@pytest.mark.parametrize("name", ["nowhere.jsonl", "a text of more than 255 bytes " * 9])
+def test_what_is_neither_a_file_nor_an_article(dupwatch: Command, store: tuple[str, str], name: str) -> None:
     """The message names both, and the store."""
-    ended = dupwatch("query", "nowhere.jsonl", *store)
+    ended = dupwatch("query", name, *store)
     assert (ended.code, ended.out) == (3, b"")
     assert "and no article with that id in lmdb:" in ended.err
 
