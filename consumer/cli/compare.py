@@ -134,7 +134,9 @@ def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
     if TextKind.EMPTY in {a.kind, b.kind}:
         console.print("An empty text, or one without keywords, is never part of a duplicate pair.")
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
-        console.print("At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md).")
+        console.print(
+            "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
+        )
     console.print(render.keywords_line(measures.shared[:20]))
 
 

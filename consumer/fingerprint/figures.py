@@ -8,6 +8,7 @@ Schemes that compare letters read each number in its canonical form, so that two
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from string import ascii_lowercase
 from typing import Final
@@ -75,25 +76,12 @@ _POINTS: Final = str.maketrans(",\u066b", "..", "' _")
 
 
 def figures(text: str) -> set[str]:
-    """Return dates, numbers and codes of a normalised text; numbers without sign, and those with commas without these.
-
-    One pass finds digits; what belongs to them is read from there.
-    """
+    """Return dates, numbers and codes of a normalised text: numbers without sign, thousands without commas."""
     found: set[str] = set()
-    end = 0
-    for match in _FIGURES.finditer(text):
-        start, stop = match.span()
-        if start < end:
-            continue
-        figure, before = match[0], text[start - 1 : start]
-        if "a" <= before <= "z":
-            figure, end = _code(text, start, stop)
-        elif stop - start <= _DAY_DIGITS_MAX:
-            figure, end = _date(text, start, stop)
-        elif "," in figure and _THOUSANDS.fullmatch(figure):
-            # A list of numbers keeps its commas.
-            figure = figure.replace(",", "")
-        found.add(figure.replace(" ", ""))
+    for _, figure, is_number in _read(text, _FIGURES):
+        # A list of numbers keeps its commas.
+        has_thousands = is_number and "," in figure and _THOUSANDS.fullmatch(figure)
+        found.add(figure.replace(",", "") if has_thousands else figure.replace(" ", ""))
     return found
 
 
@@ -101,24 +89,35 @@ def canonical_figures(form: str, letters: LetterTables) -> set[str]:
     """Return dates, codes, and numbers in their canonical form with their signs, of a text's equality form."""
     text = _in_plain_marks(form, letters)
     found: set[str] = set()
+    for match, figure, is_number in _read(text, _CANONICAL_FIGURES):
+        if is_number and match["list"] is not None:
+            found.update(_LIST_MARKS.split(figure))
+            continue
+        is_longer = is_number and not figure.isdigit() and figure[-1].isdigit()
+        plain = _NUMBER_OF_FIGURE.sub(lambda number: _canonical(number[0]), figure) if is_longer else figure
+        plain = plain.replace(" ", "")
+        found.add(f"{_sign(text, match.start())}{plain}" if _SIGNED.fullmatch(plain) else plain)
+    return found
+
+
+def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str, bool]]:
+    """Yield each match that is not part of the figure before it, its figure, and whether that is a longer number.
+
+    One pass finds digits; what belongs to them is read from there.
+    """
     end = 0
-    for match in _CANONICAL_FIGURES.finditer(text):
+    for match in pattern.finditer(text):
         start, stop = match.span()
         if start < end:
             continue
-        figure, before = match[0], text[start - 1 : start]
-        if "a" <= before <= "z":
+        figure, is_number = match[0], False
+        if "a" <= text[start - 1 : start] <= "z":
             figure, end = _code(text, start, stop)
-        elif match["list"] is not None:
-            found.update(_LIST_MARKS.split(figure))
-            continue
         elif stop - start <= _DAY_DIGITS_MAX:
             figure, end = _date(text, start, stop)
-        elif not figure.isdigit() and figure[-1].isdigit():
-            figure = _NUMBER_OF_FIGURE.sub(lambda number: _canonical(number[0]), figure)
-        figure = figure.replace(" ", "")
-        found.add(f"{_sign(text, start)}{figure}" if _SIGNED.fullmatch(figure) else figure)
-    return found
+        else:
+            is_number = True
+        yield match, figure, is_number
 
 
 def _in_plain_marks(form: str, letters: LetterTables) -> str:

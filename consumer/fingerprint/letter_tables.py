@@ -48,8 +48,9 @@ IN_WORD: Final = 1
 class LetterTables:
     """The content of the file, which is read when something of it is needed.
 
-    ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says of each code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not
-    count (``BARE``), as one whose marks are letters (``LETTER``), or as such a mark (``MARK``).
+    ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says of each
+    code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not count (``BARE``), as
+    one whose marks are letters (``LETTER``), or as such a mark (``MARK``).
     """
 
     content: bytes = field(repr=False)
