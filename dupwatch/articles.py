@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from consumer.decode.article import FieldMap, decode
 from consumer.model import article as model
-from consumer.model.article import BodyFormat, ExtractorName, Reason
+from consumer.model.article import BodyForm, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
@@ -32,14 +32,14 @@ Checked = Callable[[Article], model.Article]
 """Checks an article as every source does; raises ``BadRecord``."""
 
 
-def checked_by(limits: DecodeLimits, body_format: BodyFormat | ExtractorName) -> Checked:
+def checked_by(limits: DecodeLimits, body_form: BodyForm) -> Checked:
     """Return what checks articles: by these limits, their bodies read as text, as HTML, or as pages."""
     fields = FieldMap()
 
     def checked(article: Article) -> model.Article:
         # By way of JSON, so that what is refused, and why, is the same as for a feed.
         data = json.dumps(asdict(article), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        found = decode(data, fields, limits, body_format)
+        found = decode(data, fields, limits, body_form)
         if found.body is None:
             raise BadRecord(Reason.BODY_WRONG_TYPE, "body is None, not a string")
         return found

@@ -41,8 +41,8 @@ def whole_text(markup: str) -> str:
 
 EXTRACTORS: Final[Mapping[str, Extract]] = {
     "html": whole_text,
-    "article, fast": lambda markup: read_page(markup, "fast", _LIMITS).text,
-    "article, precise": lambda markup: read_page(markup, "precise", _LIMITS).text,
+    "article, fast": lambda markup: read_page(markup, "fast/2", _LIMITS).text,
+    "article, precise": lambda markup: read_page(markup, "precise/2", _LIMITS).text,
 }
 
 

@@ -16,17 +16,18 @@ from consumer.config.config import Config
 from consumer.config.sections.feed import SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.setting_types import Section
-from consumer.decode.page import revision_of
 from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.model.article import ExtractorName
+from consumer.model.article import BodyForm
 from storage.clock import MS_PER_S
 
 _BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
 """Fields of ``JudgeSettings`` that are built below, or by the caller from the dictionaries (``scheme_digest``)."""
 _SCHEME_BUILT: Final = frozenset({"sketch", "facts"})
-_PAGE_OPTIONS: Final = frozenset({"body_format", "extractor"})
+_BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that decide verdicts; all others decide what is judged."""
+_UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
+"""Forms of bodies that settings do not name: stores had them before there were others."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -68,7 +69,7 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     if stored.similarity_min == stored.scheme.definition.similarity_min:
         # Another scheme is asked for with its own default.
         values.setdefault("similarity_min", scheme.definition.similarity_min)
-    if not _PAGE_OPTIONS.isdisjoint(config.source.model_fields_set):
+    if not _BODY_OPTIONS.isdisjoint(config.source.model_fields_set):
         values["extractor"] = _extractor(_source(config, stored))
     return replace(stored, scheme=scheme, **values)
 
@@ -93,17 +94,26 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
-    """Return ``[source]`` with the extractor of a store, unless it names a format of bodies or an extractor itself."""
-    name = stored.extractor.partition("/")[0]
-    if name not in get_args(ExtractorName):
+    """Return ``[source]`` with what it does not name of how bodies are read as in a store."""
+    if not stored.extractor:
+        # Bodies are text, or HTML by revision 1. Which of them, the store does not know.
+        reads_html = config.source.body_format == "html"
+        return _completed_source(config, {"reader_revision": 1}) if reads_html else config.source
+    if stored.extractor not in get_args(BodyForm):
         return config.source
-    completed: SourceSection = _completed(config.source, {"body_format": "article", "extractor": name})
+    name, _, revision = stored.extractor.partition("/")
+    body_format = {"body_format": "html"} if name == "html" else {"body_format": "article", "extractor": name}
+    return _completed_source(config, {**body_format, "reader_revision": int(revision)})
+
+
+def _completed_source(config: Config, values: Mapping[str, Any]) -> SourceSection:
+    completed: SourceSection = _completed(config.source, values)
     return completed
 
 
 def _extractor(source: SourceSection) -> str:
     """Return the field ``extractor`` of ``JudgeSettings``."""
-    return revision_of(source.extractor) if source.body_format == "article" else ""
+    return "" if source.body_form in _UNNAMED_FORMS else source.body_form
 
 
 def with_plan(config: Config, plan: str) -> Config:

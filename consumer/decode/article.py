@@ -6,9 +6,10 @@ UTF-8 and JSON (or the other format), depth, id, body, the other fields in the o
 ``docs/formats.md`` lists them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 from annotated_types import MinLen
 
@@ -18,7 +19,7 @@ from consumer.decode.markup import MarkupTooComplex
 from consumer.decode.page import read_page
 from consumer.decode.published_at import Instant, TimeForm, read_time
 from consumer.fingerprint.folding import GROWTH_MAX, folded_length
-from consumer.model.article import Article, BodyFormat, Extracted, ExtractorName, Reason, TimeFault, record_too_long
+from consumer.model.article import Article, BodyForm, Extracted, PageForm, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
@@ -55,6 +56,8 @@ class FieldMap(FieldPaths):
 
 FOLDED_FREE_CHARS: Final = 10_000
 """Texts of up to this many characters after folding may have grown by any factor, since they cost little."""
+_HTML: Final[Mapping[str, int]] = MappingProxyType({"html/1": 1, "html/2": 2})
+"""The revision of the reader, by the form of bodies that are HTML."""
 _ABSENT: Final = object()
 
 
@@ -62,13 +65,13 @@ def decode(
     data: bytes,
     fields: FieldMap,
     limits: DecodeLimits,
-    body_format: BodyFormat | ExtractorName,
+    body_form: BodyForm,
     key: str | None = None,
     parse: Parse = parse_json,
 ) -> Article:
     """Decode one record, by default a JSON object.
 
-    ``body_format`` is the name of an extractor where bodies are web pages. ``key`` is the id under which the record was
+    ``body_form`` says how a body becomes a text. ``key`` is the id under which the record was
     sent; the record itself need not have an id then, and must not have another one. Raises ``BadRecord`` with a
     ``Reason``, and whatever else ``parse`` raises.
     """
@@ -80,7 +83,7 @@ def decode(
         raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
     published_at, time_fault = _time(record, fields.published_at, fields.times)
     article_id = _id(record, fields.id, limits.id_bytes_max, key)
-    body = _body(record, fields.body, limits, body_format)
+    body = _body(record, fields.body, limits, body_form)
     return Article(
         id=article_id,
         body=body.text,
@@ -91,6 +94,7 @@ def decode(
         published_at=published_at,
         time_fault=time_fault,
         extracted=body.extracted,
+        without_text=body.without_text,
     )
 
 
@@ -159,14 +163,18 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
 
 
 class _Body(NamedTuple):
-    """The text to be judged, None for a retraction; of a web page also its title, and what was taken from it."""
+    """The text to be judged, None for a retraction; of a web page also its title, and what was taken from it.
+
+    ``without_text`` says that the body was markup in which there is no text.
+    """
 
     text: str | None
     title: str = ""
     extracted: Extracted | None = None
+    without_text: bool = False
 
 
-def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat | ExtractorName) -> _Body:
+def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: BodyForm) -> _Body:
     value = _find(record, path)
     if value is _ABSENT:
         raise BadRecord(Reason.MISSING_BODY, f"the record has no {path}; to retract the article, set it to null")
@@ -174,27 +182,25 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: 
         return _Body(None)
     if not isinstance(value, str):
         raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, not a string or null")
-    is_page = body_format not in {"text", "html"}
+    is_page = body_form not in {"text", *_HTML}
     if is_page:
         _check_length(value, f"the page in {path}", "page_chars_max", limits.page_chars_max)
     else:
         _check_length(value, path, "body_chars_max", limits.body_chars_max)
     _check_nul(value, path)
-    text, title, extracted = (value, "", None) if body_format == "text" else _read(value, path, limits, body_format)
+    text, title, extracted = (value, "", None) if body_form == "text" else _read(value, path, limits, body_form)
     if is_page:
         _check_length(text, f"what was taken from the page in {path}", "body_chars_max", limits.body_chars_max)
     _check_folded(text, path, limits)
-    return _Body(text, title, extracted)
+    return _Body(text, title, extracted, without_text=not text and not (value == "" or value.isspace()))
 
 
-def _read(
-    markup: str, path: str, limits: DecodeLimits, body_format: Literal["html"] | ExtractorName
-) -> tuple[str, str, Extracted | None]:
+def _read(markup: str, path: str, limits: DecodeLimits, body_form: BodyForm) -> tuple[str, str, Extracted | None]:
     """Return the text of markup; of a page also its title, and what was taken."""
     try:
-        if body_format == "html":
-            return text_of_html(markup, limits.attributes_max), "", None
-        page = read_page(markup, body_format, limits)
+        if body_form in _HTML:
+            return text_of_html(markup, limits.attributes_max, _HTML[body_form]), "", None
+        page = read_page(markup, cast("PageForm", body_form), limits)
     except MarkupTooComplex as error:
         raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
     return page.text, page.title, page.extracted

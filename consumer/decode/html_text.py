@@ -1,41 +1,38 @@
 """Extracts the text of HTML: what a reader sees, one line per block."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Final
 
 from lxml import etree
 
-from consumer.decode.markup import parse_html
-
-_BLOCKS: Final = frozenset(
-    {
-        *("address", "article", "aside", "blockquote", "body", "br", "button", "caption", "center", "dd", "details"),
-        *("dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3"),
-        *("h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol"),
-        *("optgroup", "option", "p", "pre", "search", "section", "select", "summary", "table", "tbody", "td"),
-        *("textarea", "tfoot", "th", "thead", "tr", "ul"),
-    }
-)
-HIDDEN: Final = frozenset(["script", "style", "title", "template", "noscript", "iframe", "noembed", "noframes"])
-"""Elements whose text no reader sees in the page."""
+from consumer.decode.html_reader import tree_of
+from consumer.decode.html_tags import BLOCKS, HIDDEN
+from consumer.model.article import READER_REVISION
 
 
-def text_of_html(markup: str, attributes_max: int) -> str:
+def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
     """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
 
-    Scripts, styles, titles, templates, frames and noscript elements are left out. Raises ``MarkupTooComplex`` as
-    ``parse_html`` does.
+    Scripts, styles, titles, templates, frames and noscript elements are left out. ``revision`` is that of the reader
+    (``html_reader``). Raises ``MarkupTooComplex`` as ``parse_html`` does.
     """
-    tree = parse_html(markup, attributes_max)
+    tree = tree_of(markup, revision, attributes_max)
     return "" if tree is None else text_of(tree)
 
 
-def text_of(tree: etree._Element, blocks: Collection[str] = _BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
-    """Return the text of a whole tree, as ``text_of_html`` does: ``blocks`` begin lines, ``hidden`` are left out."""
+def text_of(
+    tree: etree._Element,
+    blocks: Collection[str] = BLOCKS,
+    hidden: Collection[str] = HIDDEN,
+    left_out: Collection[etree._Element] = frozenset(),
+) -> str:
+    """Return the text of a whole tree, as ``text_of_html`` does.
+
+    ``blocks`` are the tags that begin lines. Elements with ``hidden`` tags, and those in ``left_out``, do not count.
+    """
     pieces: list[str] = []
     around = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
-        is_hidden = element.tag in hidden
+        is_hidden = element.tag in hidden or element in left_out
         if event == "end" and is_hidden:
             around -= 1
         if element.tag in blocks:
@@ -55,7 +52,7 @@ def text_of_parts(parts: Iterable[etree._Element], left_out: Callable[[etree._El
         pieces.append("\n")
         walk = etree.iterwalk(part, events=("start", "end"))
         for event, element in walk:
-            if element.tag in _BLOCKS:
+            if element.tag in BLOCKS:
                 pieces.append("\n")
             if event == "start" and left_out(element):
                 # Its end comes all the same, and the text behind it stays.

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from lxml import etree, html
 
 from consumer.decode import precise_article
+from consumer.decode.html_reader import tree_of
 from consumer.decode.html_text import text_of
-from consumer.decode.markup import parse_html
 from consumer.decode.page_article import article_text
 from consumer.decode.page_title import page_title
-from consumer.model.article import Extracted, ExtractorName
+from consumer.decode.precise_article import precise_text
+from consumer.model.article import BodyForm, Extracted, PageForm
 from consumer.model.limits import DecodeLimits
 
 ARTICLE_BYTES_MIN: Final = 140
@@ -31,43 +32,44 @@ class Page(NamedTuple):
 class Extractor:
     """One way of finding the article of a page; ``find`` returns "" where it finds none.
 
-    ``revision`` names what is found, title and whole text included. It is among the settings that a store is bound to,
-    so it changes when the same page gives another text, and at no other time: ``tests/fixtures/pages`` pins it.
+    ``reader`` is the revision of the reader that makes the tree, ``or_else`` what is tried where nothing is found.
     """
 
-    revision: str
+    reader: int
     find: Callable[[etree._Element], str]
+    or_else: Callable[[etree._Element], str] | None = None
     parser: type[etree.HTMLParser] = etree.HTMLParser
     load: Callable[[], object] | None = None
 
 
-_EXTRACTORS: Final[Mapping[ExtractorName, Extractor]] = MappingProxyType(
+EXTRACTORS: Final[Mapping[PageForm, Extractor]] = MappingProxyType(
     {
-        "fast": Extractor("fast/1", article_text),
-        "precise": Extractor("precise/1", precise_article.precise_text, html.HTMLParser, precise_article.load),
+        "fast/1": Extractor(1, article_text),
+        "fast/2": Extractor(2, article_text),
+        "precise/1": Extractor(1, precise_text, article_text, html.HTMLParser, precise_article.load),
+        "precise/2": Extractor(2, precise_text, article_text, html.HTMLParser, precise_article.load),
     }
 )
+"""The extractors by name and revision, which decide the text and the title that a page has.
+
+Stores are bound to a revision, so what it finds never changes: ``tests/fixtures/pages`` pins it.
+"""
 
 
-def revision_of(name: ExtractorName) -> str:
-    """Return the name of an extractor with the revision of its output."""
-    return _EXTRACTORS[name].revision
+def load_extractor(form: BodyForm) -> None:
+    """Load the package that a form of bodies needs, if any; ``ConfigError`` where it is not installed."""
+    extractor = EXTRACTORS.get(cast("PageForm", form))
+    if extractor is not None and extractor.load is not None:
+        extractor.load()
 
 
-def load_extractor(name: ExtractorName) -> None:
-    """Load what an extractor needs; ``ConfigError`` where it is not installed."""
-    load = _EXTRACTORS[name].load
-    if load is not None:
-        load()
-
-
-def read_page(markup: str, name: ExtractorName, limits: DecodeLimits) -> Page:
+def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
     """Read a page. Raises ``MarkupTooComplex``.
 
     The text is not limited here. The title is cut to ``title_chars_max``.
     """
-    extractor = _EXTRACTORS[name]
-    tree = parse_html(markup, limits.attributes_max, limits.values_max, extractor.parser)
+    extractor = EXTRACTORS[form]
+    tree = tree_of(markup, extractor.reader, limits.attributes_max, limits.values_max, extractor.parser)
     if tree is None:
         return Page("", Extracted.WHOLE_TEXT, "")
     title = page_title(tree)[: limits.title_chars_max]
@@ -79,5 +81,5 @@ def read_page(markup: str, name: ExtractorName, limits: DecodeLimits) -> Page:
 
 def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extracted, str]]:
     yield Extracted.ARTICLE, extractor.find(tree)
-    if extractor.find is not article_text:
-        yield Extracted.FAST_ARTICLE, article_text(tree)
+    if extractor.or_else is not None:
+        yield Extracted.FAST_ARTICLE, extractor.or_else(tree)

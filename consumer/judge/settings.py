@@ -91,7 +91,8 @@ class JudgeSettings:
     0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the guard's rule: 1 or
     2, of which 2 also holds back a frame without facts from its stories.
 
-    ``extractor`` is what finds the articles of web pages, with its revision; "" where bodies are no pages.
+    ``extractor`` is how bodies are read: the extractor that finds the articles of web pages, or "html", with its
+    revision; "" where bodies are text, or HTML that is read by revision 1.
     """
 
     plan: BlockPlan

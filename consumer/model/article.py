@@ -1,15 +1,21 @@
 """Articles, and the reasons for which a record is rejected."""
 
 from enum import StrEnum, unique
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from consumer.model.errors import BadRecord
 
-BodyFormat = Literal["text", "html"]
+READER_REVISION: Final = 2
+"""The latest revision of the reader of HTML and of the extractors, that of new stores."""
+
 ExtractorName = Literal["fast", "precise"]
 """What finds the article of a web page."""
+PageForm = Literal["fast/1", "fast/2", "precise/1", "precise/2"]
+"""A revision of an extractor, by which the article of a web page is found."""
+BodyForm = Literal["text", "html/1", "html/2", PageForm]
+"""How a body becomes a text: as it is, by a revision of the reader of HTML, or by one of an extractor."""
 
 
 @unique
@@ -78,7 +84,8 @@ class Article(msgspec.Struct, frozen=True):
 
     A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970.
     Fields that the record does not have are "" or None. ``time_fault`` says why a ``published_at`` that the record has
-    could not be read, ``extracted`` what was taken from the page that the body was.
+    could not be read, ``extracted`` what was taken from the page that the body was, ``without_text`` that the body was
+    markup in which there is no text.
     """
 
     id: str
@@ -90,6 +97,7 @@ class Article(msgspec.Struct, frozen=True):
     published_at: float | None = None
     time_fault: TimeFault | None = None
     extracted: Extracted | None = None
+    without_text: bool = False
 
 
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:

@@ -101,7 +101,7 @@ def _article(item: object, judging: Judging) -> Article:
         if field_at(item, fields.body) is None:
             raise BadRecord(Reason.MISSING_BODY, f"the article has no {fields.body}")
         key = uuid.uuid4().hex if field_at(item, fields.id) is None else None
-    return decode(b"", fields, judging.limits, judging.body_format, key, lambda _: item)
+    return decode(b"", fields, judging.limits, judging.body_form, key, lambda _: item)
 
 
 def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:

@@ -8,7 +8,7 @@ from consumer.fingerprint import Engine, Lexicon
 from consumer.judge.judge import QueryResult
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.model.article import BodyFormat, ExtractorName
+from consumer.model.article import BodyForm
 from consumer.model.limits import DecodeLimits
 from consumer.store_tools.releases import Attribution
 from storage.interface import Store
@@ -28,7 +28,7 @@ class Judging:
     lexicon: Lexicon
     fields: FieldMap
     limits: DecodeLimits
-    body_format: BodyFormat | ExtractorName
+    body_form: BodyForm
     engine: Engine
     builder: VersionBuilder
     query: Callable[[Sequence[Version]], list[QueryResult]]

@@ -23,7 +23,7 @@ from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import Patience
-from consumer.model.article import Article, BodyFormat, ExtractorName
+from consumer.model.article import Article, BodyForm
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
@@ -206,16 +206,11 @@ def field_map(config: Config) -> FieldMap:
     return FieldMap(**asdict(section.fields), times=times)
 
 
-def body_form(config: Config) -> BodyFormat | ExtractorName:
-    """Return how bodies are read: as text, as HTML, or as web pages by an extractor, which is loaded.
-
-    Raises ``ConfigError`` where the extractor needs a package that is not installed.
-    """
-    section = config.source
-    if section.body_format != "article":
-        return section.body_format
-    load_extractor(section.extractor)
-    return section.extractor
+def body_form(config: Config) -> BodyForm:
+    """Return how bodies are read. What that needs is loaded; ``ConfigError`` where a package is not installed."""
+    form = config.source.body_form
+    load_extractor(form)
+    return form
 
 
 def _json_decoder(config: Config) -> DecodeValue:
@@ -223,5 +218,5 @@ def _json_decoder(config: Config) -> DecodeValue:
 
 
 def _decoder(config: Config, parse: Parse) -> DecodeValue:
-    fields, limits, body_format = field_map(config), decode_limits(config), body_form(config)
-    return lambda data, key: decode(data, fields, limits, body_format, key, parse)
+    fields, limits, form = field_map(config), decode_limits(config), body_form(config)
+    return lambda data, key: decode(data, fields, limits, form, key, parse)

@@ -116,7 +116,7 @@ class Loading:
             lexicon=lexicon,
             fields=parts.field_map(config),
             limits=parts.decode_limits(config),
-            body_format=parts.body_form(config),
+            body_form=parts.body_form(config),
             engine=engine,
             builder=parts.version_builder(bound),
             query=asked.query,

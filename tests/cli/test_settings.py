@@ -111,7 +111,7 @@ def test_a_store_is_bound_to_what_finds_articles(dupwatch: Command, tmp_path: Pa
         for command in (run, ("query", copy, *store)):
             refused = dupwatch(*command, *sets(other))
             assert refused.code == 4
-            assert 'extractor is "fast/1" in the store' in refused.err.replace("\n", " ")
+            assert 'extractor is "fast/2" in the store' in refused.err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

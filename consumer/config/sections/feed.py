@@ -1,6 +1,6 @@
 """What is read, where verdicts are written, and who may read the files: ``[source]``, ``[sink]``, ``[files]``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from consumer.config.setting_types import DERIVED, Count, FeedUrl, FileMode, Section, Share, Text
 from consumer.decode.article import FieldPaths
 from consumer.decode.published_at import Unit
-from consumer.model.article import ExtractorName
+from consumer.model.article import READER_REVISION, BodyForm, ExtractorName
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.sinks.emit import Emit
 from consumer.text.timestamps import parse_zone
@@ -38,6 +38,8 @@ class SourceSection(Section):
     """What a body is: text, html whose whole text counts, or a web page whose article counts."""
     extractor: ExtractorName = "fast"
     """What finds the article of a web page: fast, or precise, which finds more and takes several times as long."""
+    reader_revision: Annotated[int, Field(ge=1, le=READER_REVISION)] = READER_REVISION
+    """The rules that HTML and web pages are read by: 2, or 1 as in stores that were made before there was a choice."""
     published_at_unit: Unit = "auto"
     """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
@@ -61,6 +63,14 @@ class SourceSection(Section):
     """The number of records that the share is computed over; a shorter feed counts if all of it is invalid."""
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
     batch_bytes_max: Count = _READ.batch_bytes_max
+
+    @property
+    def body_form(self) -> BodyForm:
+        """How a body becomes a text."""
+        if self.body_format == "text":
+            return "text"
+        name = self.extractor if self.body_format == "article" else "html"
+        return cast("BodyForm", f"{name}/{self.reader_revision}")
 
 
 class SinkSection(Section):

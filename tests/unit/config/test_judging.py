@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from itertools import combinations
 from typing import Any, Final
 
 import pytest
@@ -11,7 +12,6 @@ from consumer.config import judging
 from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
 from consumer.config.loading import load_config
 from consumer.config.sections.judge import FingerprintSection, JudgeSection
-from consumer.decode.page import revision_of
 from consumer.fingerprint import Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.errors import ConfigError
@@ -114,34 +114,70 @@ def test_what_is_not_named_is_as_in_the_store(sections: Mapping[str, Any]) -> No
     assert (named.judge.reach, named.fingerprint.bands, named.rules) == (6, 5, {})
 
 
-def test_only_settings_with_pages_name_an_extractor() -> None:
-    """With the revision of its output; all other settings keep the bytes that they had without pages."""
-    pages = configured_settings(load_config(None, {"source": {"body_format": "article"}}), Scheme(), "digest")
-    assert json.loads(pages.encode())["extractor"] == "fast/1"
-    for format_ in ("text", "html"):
-        config = load_config(None, {"source": {"body_format": format_, "extractor": "precise"}})
-        assert configured_settings(config, Scheme(), "digest").encode() == DEFAULT.encode()
+def reading(**source: object) -> JudgeSettings:
+    """Return the settings that a new store gets with these options of ``[source]``."""
+    return configured_settings(load_config(None, {"source": source}), Scheme(), "digest")
+
+
+@pytest.mark.parametrize(
+    ("source", "extractor"),
+    [
+        ({"body_format": "article"}, "fast/2"),
+        ({"body_format": "article", "reader_revision": 1}, "fast/1"),
+        ({"body_format": "article", "extractor": "precise"}, "precise/2"),
+        ({"body_format": "article", "extractor": "precise", "reader_revision": 1}, "precise/1"),
+        ({"body_format": "html", "extractor": "precise"}, "html/2"),
+    ],
+)
+def test_settings_name_how_bodies_are_read(source: Mapping[str, object], extractor: str) -> None:
+    """With the revision, which decides what text a body has."""
+    assert json.loads(reading(**source).encode())["extractor"] == extractor
+
+
+@pytest.mark.parametrize("source", [{"extractor": "precise"}, {"reader_revision": 1}, {"body_format": "html"}])
+def test_text_and_html_of_revision_1_are_not_named(source: Mapping[str, object]) -> None:
+    """Settings keep the bytes that they had before there were revisions."""
+    assert reading(**{**source, "reader_revision": 1}).encode() == DEFAULT.encode()
     assert "extractor" not in json.loads(DEFAULT.encode())
 
 
-def test_pages_are_read_as_the_store_has_them() -> None:
-    """A format or an extractor that is named stays, and what it does not say comes from the store."""
-    named = {"body_format": "article", "extractor": "precise"}
-    stored = configured_settings(load_config(None, {"source": named}), Scheme(), "digest")
-    assert stored.extractor == revision_of("precise")
+def read_on(stored: JudgeSettings, **source: object) -> str:
+    """Return how bodies are read with a store where these options are named, for runs and for commands."""
+    config = load_config(None, {"source": source})
+    assert requested_settings(config, stored) == configured_settings(completed(config, stored), Scheme(), "digest")
+    return completed(config, stored).source.body_form
 
-    def read(**source: str) -> tuple[str, str]:
-        config = load_config(None, {"source": source})
-        assert requested_settings(config, stored) == configured_settings(completed(config, stored), Scheme(), "digest")
-        section = completed(config, stored).source
-        return section.body_format, section.extractor
 
-    assert read() == read(body_format="article") == read(extractor="precise") == ("article", "precise")
-    assert read(extractor="fast") == ("article", "fast")
-    assert read(body_format="html")[0] == "html"
+@pytest.mark.parametrize("revision", [1, 2])
+def test_pages_are_read_as_the_store_has_them(revision: int) -> None:
+    """A format, an extractor or a revision that is named stays, and what it does not say comes from the store."""
+    named = {"body_format": "article", "extractor": "precise", "reader_revision": revision}
+    stored = reading(**named)
+    every = [dict(zip(names, map(named.get, names), strict=True)) for names in ((), *combinations(named, 1))]
+    assert {read_on(stored, **source) for source in every} == {f"precise/{revision}"}
+    assert read_on(stored, extractor="fast") == f"fast/{revision}"
+    assert read_on(stored, reader_revision=3 - revision) == f"precise/{3 - revision}"
+    assert read_on(stored, body_format="html") == f"html/{revision}"
     assert completed(load_config(None, {"source": {"url": "x"}}), stored).source.url == "x"
-    later = replace(stored, extractor="clever/1")
-    assert completed(load_config(None, {}), later).source.body_format == "text"
+
+
+def test_html_is_read_as_the_store_has_it() -> None:
+    """One that was made before there were revisions goes on with the first, whether it had HTML or text."""
+    assert read_on(reading(body_format="html")) == "html/2"
+    assert read_on(reading(body_format="html"), body_format="text") == "text"
+    older = reading(body_format="html", reader_revision=1)
+    assert read_on(older, body_format="html") == "html/1"
+    assert read_on(older, body_format="html", reader_revision=2) == "html/2"
+    assert read_on(older) == "text"
+    assert completed(load_config(None, {}), older).source == load_config(None, {}).source
+
+
+@pytest.mark.parametrize("extractor", ["clever/1", "fast/3", "html/3"])
+def test_a_form_that_is_still_to_come_is_left_to_the_store(extractor: str) -> None:
+    """It refuses the run; nothing is guessed."""
+    later = replace(reading(), extractor=extractor)
+    assert completed(load_config(None, {}), later).source.body_form == "text"
+    assert requested_settings(load_config(None, {}), later) == later
 
 
 def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:

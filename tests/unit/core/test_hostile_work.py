@@ -25,10 +25,10 @@ def ordinary(bench: Bench) -> Cost:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_hostile_text_costs_little_more_than_an_ordinary_one(bench: Bench, ordinary: Cost, name: str) -> None:
     """In processor time, decoding included; the least of some tries."""
-    data, body_format = record(name, CHARS)
+    data, form = record(name, CHARS)
     ratio = 0.0
     for _ in range(TRIES):
-        ratio = bench.cost(data, body_format).ratio(ordinary)
+        ratio = bench.cost(data, form).ratio(ordinary)
         if ratio < RATIO_MAX:
             return
     pytest.fail(f"{ratio:.1f} times the work of ordinary text")

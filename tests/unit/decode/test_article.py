@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from consumer.decode.article import FieldMap, decode
 from consumer.decode.json_value import parse_json
 from consumer.decode.published_at import Instant
-from consumer.model.article import Article, BodyFormat, Reason, TimeFault
+from consumer.model.article import Article, BodyForm, Reason, TimeFault
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
@@ -118,7 +118,7 @@ def test_markup_too_complex_is_a_bad_record() -> None:
     """What the parser would lose or stall over is refused, in text as it is in html only."""
     data = json.dumps({"id": "a", "body": "<div>" * 3_000}).encode()
     with pytest.raises(BadRecord) as caught:
-        decode(data, FieldMap(), LIMITS, "html")
+        decode(data, FieldMap(), LIMITS, "html/2")
     assert caught.value.reason == Reason.MARKUP_TOO_COMPLEX
     assert decode(data, FieldMap(), LIMITS, "text").body == "<div>" * 3_000
 
@@ -172,10 +172,10 @@ def test_the_length_after_folding_is_limited(body: str, folded: int) -> None:
 def test_the_text_of_markup_is_what_is_folded() -> None:
     """Markup does not count, and references are characters."""
     short = b'{"id": "a", "body": "' + b"<p>&#64058;</p>" * 555 + b'"}'
-    assert isinstance(article_or_reason(short, "html"), Article)
+    assert isinstance(article_or_reason(short, "html/2"), Article)
     long = b'{"id": "a", "body": "' + b"&#xFDFA;" * 5_550 + b'"}'
     assert isinstance(article_or_reason(long, "text"), Article)
-    assert article_or_reason(long, "html") == Reason.FOLDED_TOO_LONG
+    assert article_or_reason(long, "html/2") == Reason.FOLDED_TOO_LONG
 
 
 @pytest.mark.parametrize(
@@ -285,10 +285,10 @@ def test_values_that_json_does_not_have_are_told_by_name() -> None:
 
 def test_html_is_read_as_text() -> None:
     """With the html format the body is the text of the markup; its limit is of the markup."""
-    article = decode(b'{"id": "a", "body": "<p>one<p>two &amp; <b>three</b>"}', FieldMap(), LIMITS, "html")
+    article = decode(b'{"id": "a", "body": "<p>one<p>two &amp; <b>three</b>"}', FieldMap(), LIMITS, "html/2")
     assert article.body == "one\ntwo & three"
     with pytest.raises(BadRecord) as caught:
-        decode(b'{"id": "a", "body": "<p>x"}', FieldMap(), DecodeLimits(body_chars_max=3), "html")
+        decode(b'{"id": "a", "body": "<p>x"}', FieldMap(), DecodeLimits(body_chars_max=3), "html/2")
     assert caught.value.reason == Reason.BODY_TOO_LONG
 
 
@@ -300,10 +300,10 @@ JSON_VALUES = st.recursive(
 RECORDS = st.fixed_dictionaries({}, optional=dict.fromkeys((field.name for field in fields(FieldMap)), JSON_VALUES))
 
 
-def article_or_reason(data: bytes, body_format: BodyFormat) -> Article | Reason:
+def article_or_reason(data: bytes, body_form: BodyForm) -> Article | Reason:
     """What decoding comes to; an error of another kind, or a reason not in the list, goes through."""
     try:
-        return decode(data, FieldMap(title="title.x"), LIMITS, body_format)
+        return decode(data, FieldMap(title="title.x"), LIMITS, body_form)
     except BadRecord as error:
         return Reason(error.reason)
 
@@ -311,7 +311,7 @@ def article_or_reason(data: bytes, body_format: BodyFormat) -> Article | Reason:
 @given(st.binary(max_size=200) | st.text(alphabet='{}[]":,\\ud8a0 1e9.', max_size=60).map(str.encode), st.booleans())
 def test_arbitrary_bytes_raise_nothing_but_bad_record(data: bytes, html: bool) -> None:  # noqa: FBT001
     """Whatever the bytes are, decoding gives an article or refuses with a known reason."""
-    outcome = article_or_reason(data, "html" if html else "text")
+    outcome = article_or_reason(data, "html/2" if html else "text")
     assert isinstance(outcome, Article | Reason)
 
 
@@ -319,7 +319,7 @@ def test_arbitrary_bytes_raise_nothing_but_bad_record(data: bytes, html: bool) -
 def test_arbitrary_json_raises_nothing_but_bad_record(value: object, ascii_only: bool, html: bool) -> None:  # noqa: FBT001
     """Whatever the JSON says, decoding gives an article that holds to its types, or refuses."""
     data = json.dumps(value, ensure_ascii=ascii_only).encode(errors="surrogatepass")
-    outcome = article_or_reason(data, "html" if html else "text")
+    outcome = article_or_reason(data, "html/2" if html else "text")
     if isinstance(outcome, Article):
         assert outcome.id
         assert outcome.published_at is None or math.isfinite(outcome.published_at)
