@@ -18,11 +18,12 @@ _HELP = {
 
 
 class FeedReport:
-    """Counts dead letters by reason, and articles whose ``published_at`` cannot be read."""
+    """Counts dead letters by reason, articles whose ``published_at`` cannot be read, and markup without text."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
         self.time_faults: Counter[TimeFault] = Counter()
+        self.without_text = 0
 
     @property
     def dead_letters(self) -> int:
@@ -31,8 +32,12 @@ class FeedReport:
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
-        hooks.on(BatchMeasured, lambda batch: self.time_faults.update(batch.time_faults))
+        hooks.on(BatchMeasured, self._measured)
         hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
+
+    def _measured(self, batch: BatchMeasured) -> None:
+        self.time_faults.update(batch.time_faults)
+        self.without_text += batch.without_text
 
     def lines(self) -> Iterator[str]:
         """Yield the lines below the summary table; none if nothing was wrong."""
@@ -41,6 +46,8 @@ class FeedReport:
         if self.time_faults:
             yield f"Articles judged without their published_at: {_counts(self.time_faults)}"
             yield from (f"  {fault}: {_HELP[fault]}" for fault in _HELP if self.time_faults[fault])
+        if self.without_text:
+            yield f"Articles judged as empty, because their markup has no text: {self.without_text:,}"
 
 
 def show_blank_lines(console: Console, source: FileSource) -> None:

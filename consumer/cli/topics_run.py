@@ -76,6 +76,7 @@ def _show_end(console: Console, ready: TopicsRun, report: FeedReport, seconds: f
             "retractions": tally.retractions,
             "dead_letters": report.dead_letters,
             "published_at_unread": report.time_faults.total(),
+            "without_text": report.without_text,
             "seconds": round(seconds, 1),
         },
     )

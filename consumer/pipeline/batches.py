@@ -25,7 +25,7 @@ class BatchMeasured(NamedTuple):
     ``outcomes`` has the source and the outcome of each article, in order. ``keyword_counts`` int64[n] has the number of
     distinct keywords of each article with a body. ``headers_lost`` counts records with headers that the client could
     not hand out unchanged, ``time_faults`` articles whose ``published_at`` could not be read, by reason,
-    ``pages`` web pages by what was taken from them.
+    ``pages`` web pages by what was taken from them, ``without_text`` articles whose body is markup without any text.
     """
 
     records: int
@@ -35,6 +35,7 @@ class BatchMeasured(NamedTuple):
     headers_lost: int = 0
     time_faults: Mapping[TimeFault, int] = MappingProxyType({})
     pages: Mapping[Extracted, int] = MappingProxyType({})
+    without_text: int = 0
 
 
 class BatchCommitted(NamedTuple):

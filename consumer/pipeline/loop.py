@@ -202,6 +202,7 @@ def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[V
         headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
         pages=Counter(article.extracted for _, article in prepared.articles if article.extracted is not None),
+        without_text=sum(article.without_text for _, article in prepared.articles),
     )
 
 

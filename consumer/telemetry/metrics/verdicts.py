@@ -129,12 +129,19 @@ PAGES: Final = Measure(
     "articles",
     (Label("extracted", tuple(sorted(map(str, Extracted)))),),
 )
+WITHOUT_TEXT: Final = Measure(
+    "dupwatch_without_text_total",
+    "counter",
+    "Articles judged as empty, because the markup of their body has no text; only with `source.body_format` html or "
+    "article.",
+    "articles",
+)
 GROUP: Final = Group(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
         WITH_PARTS, ENDED_BEFORE, NEAR_MISSES, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED,
-        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES, WITHOUT_TEXT,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
@@ -167,6 +174,7 @@ class VerdictMetrics:
             self._source(source)
         self._times_unread = instruments.counter(TIMES_UNREAD)
         self._pages = instruments.counter(PAGES)
+        self._without_text = instruments.counter(WITHOUT_TEXT)
         self._times_replaced = instruments.counter(TIMES_REPLACED)
         self._times_moved = instruments.counter(TIMES_MOVED)
         self._times_behind = instruments.counter(TIMES_BEHIND)
@@ -192,6 +200,7 @@ class VerdictMetrics:
             self._times_unread.labels(fault).inc(articles)
         for extracted, articles in batch.pages.items():
             self._pages.labels(extracted).inc(articles)
+        self._without_text.inc(batch.without_text)
         for (source, outcome), articles in Tallied(batch.outcomes).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 

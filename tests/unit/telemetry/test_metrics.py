@@ -117,6 +117,13 @@ def test_pages_are_counted_by_what_was_taken_from_them(metrics: Metrics, hooks: 
     assert found == dict.fromkeys(Extracted, 0) | pages
 
 
+def test_markup_without_text_is_counted(metrics: Metrics, hooks: Hooks) -> None:
+    """Over all batches; a batch without any counts none."""
+    for articles in (2, 0, 1):
+        hooks.report(batch([("", "unique")])._replace(without_text=articles))
+    assert value(metrics, "dupwatch_without_text_total") == 3
+
+
 def test_a_batch_is_counted(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
     """Articles count by outcome, duplicates by kind, dead letters by reason; a copy has distance 0 and similarity 1."""
     clock.now_s += 1
