@@ -9,6 +9,7 @@ from consumer.doctor.finding import Check, Finding, ok, unchecked, warning, wron
 from consumer.doctor.plan import check_size
 from consumer.judge.binding import Binding, settings_in
 from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
+from consumer.model.article import READER_REVISION
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.wiring import stores
 from storage.checks import StoreCheck, StoreFinding
@@ -74,6 +75,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
     else:
         yield _settings_finding(config, stored, ours)
         yield from _guard_findings(ours)
+        yield from _reader_findings(config)
 
 
 def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
@@ -83,6 +85,17 @@ def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
             "The fact guard (facts_shared_min) has revision 1: an article with hardly any facts of its own makes "
             "others in the same words its duplicates.",
             f"Fill a new store by revision {FACTS_REVISION} with dupwatch migrate (docs/migration.md).",
+        )
+
+
+def _reader_findings(config: Config) -> Iterator[Finding]:
+    section = config.source
+    if section.body_format != "text" and section.reader_revision < READER_REVISION:
+        read = "Pages are" if section.body_format == "article" else "HTML is"
+        yield warning(
+            f"{read} read by revision {section.reader_revision}, as the store was made for it: readings above words "
+            "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
+            f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/migration.md).",
         )
 
 

@@ -204,6 +204,8 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
         found = list(differences(theirs, settings))
         # The digest follows from the other settings of the scheme: it is only worth showing where they are the same.
         differing = "; ".join([phrase for phrase in found if not phrase.startswith("scheme_digest ")] or found)
+        if any(phrase.startswith("extractor ") for phrase in found):
+            differing += " (source.body_format, source.extractor and source.reader_revision decide how bodies are read)"
     except (ValueError, AttributeError) as error:
         raise StoreMismatch(
             f"the store is damaged: the settings that it was created with cannot be read ({error}). Restore it from a "
