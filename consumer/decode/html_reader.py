@@ -9,8 +9,9 @@ A change of what some markup is read as needs a new revision: stores are bound t
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from lxml import etree
 
@@ -26,8 +27,6 @@ _PAIRS_MIN: Final = 2
 _READINGS: Final = ("rp", "rt", "rtc")
 _READING_ELEMENTS_MAX: Final = 50
 """What has more elements is no reading, but a text behind a tag that was never closed."""
-_DROPPED: Final = "DROPPED"
-"""No element of HTML has this tag, as the parser writes tags in small letters."""
 _WIDE: Final = (
     "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
     "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
@@ -41,8 +40,8 @@ _MAYBE_JOINED: Final = re.compile(
 """A quick look at markup, bounded so that many line ends in a row are not read again for each of them."""
 _PLACE: Final = "\0"
 """Stands between the texts of two places in the tree; no text contains it."""
-_LINE: Final = "\1"
-"""Stands where a line begins or ends."""
+_PLACES_MAX: Final = 10_000
+"""How many places are looked at together: more than a line of text has, and little memory."""
 _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
 """What is between two elements next to each other has two places in it, and stays: links in a row are words apart."""
 
@@ -101,14 +100,13 @@ def _encloses(tags: list[re.Match[str]], text: str) -> bool:
 
 def _drop_readings(tree: etree._Element) -> None:
     """Take readings, and the brackets around them for browsers without ruby, out of a tree; the text behind stays."""
-    found = list(tree.iter(*_READINGS))
-    if not found:
-        return
-    for element in found:
-        around = element.getparent()
-        if around is not None and around.tag in {"ruby", "rtc"} and _is_reading(element):
-            element.tag = _DROPPED
-    etree.strip_elements(tree, _DROPPED, with_tail=False)
+    around: dict[etree._Element, set[etree._Element]] = {}
+    for element in tree.iter(*_READINGS):
+        parent = element.getparent()
+        if parent is not None and parent.tag in {"ruby", "rtc"} and _is_reading(element):
+            around.setdefault(parent, set()).add(element)
+    for parent, readings in around.items():
+        _remove(parent, readings)
 
 
 def _is_reading(element: etree._Element) -> bool:
@@ -116,26 +114,55 @@ def _is_reading(element: etree._Element) -> bool:
     return len(inner) <= _READING_ELEMENTS_MAX and all(each.tag not in BLOCKS for each in inner)
 
 
+def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> None:
+    """Remove these children. Texts are joined once, as the texts behind many children may become one."""
+    place, texts = _Place(parent, "text"), [parent.text or ""]
+    for child in list(parent):
+        if child not in readings:
+            place.set("".join(texts))
+            place, texts = _Place(child, "tail"), []
+        texts.append(child.tail or "")
+        if child in readings:
+            parent.remove(child)
+    place.set("".join(texts))
+
+
+class _Place(NamedTuple):
+    """Where a text is in a tree: the ``text`` of an element, or its ``tail``."""
+
+    element: etree._Element
+    attribute: str
+
+    def set(self, text: str) -> None:
+        """Set the text of this place."""
+        setattr(self.element, self.attribute, text)
+
+
 def _join_lines(tree: etree._Element) -> None:
     """Take line ends between East Asian characters out of a tree, also where tags within a line stand between."""
-    places: list[tuple[etree._Element, str]] = []
-    texts: list[str] = []
+    line: dict[_Place, str] = {}
     walk = etree.iterwalk(tree, events=("start", "end"))
     for event, element in walk:
-        is_start = event == "start"
-        is_line = element.tag in BLOCKS
-        if is_start and element.tag in _NO_LINES:
+        if element.tag in BLOCKS or len(line) >= _PLACES_MAX:
+            _join(line)
+            line = {}
+        if event == "start" and element.tag in _NO_LINES:
             walk.skip_subtree()
-            text = None
-        else:
-            text = element.text if is_start else element.tail
-        if is_line or text:
-            places.append((element, "text" if is_start else "tail"))
-            texts.append(f"{_LINE if is_line else ''}{text or ''}")
-    joined = _GAP.sub(_without_line_end, _PLACE.join(texts))
-    for (element, place), before, after in zip(places, texts, joined.split(_PLACE), strict=True):
+            continue
+        text = element.text if event == "start" else element.tail
+        if text:
+            line[_Place(element, "text" if event == "start" else "tail")] = text
+    _join(line)
+
+
+def _join(line: Mapping[_Place, str]) -> None:
+    """Take line ends between East Asian characters out of the texts of a line."""
+    if not line:
+        return
+    joined = _GAP.sub(_without_line_end, _PLACE.join(line.values()))
+    for (place, before), after in zip(line.items(), joined.split(_PLACE), strict=True):
         if after != before:
-            setattr(element, place, after.lstrip(_LINE))
+            place.set(after)
 
 
 def _without_line_end(gap: re.Match[str]) -> str:

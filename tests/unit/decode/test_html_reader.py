@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from consumer.decode import html_reader
 from consumer.decode.article import FieldMap, decode
 from consumer.decode.html_reader import tree_of
 from consumer.decode.html_tags import BLOCKS, HIDDEN
@@ -121,6 +122,16 @@ def test_revision_1_keeps_readings() -> None:
 def test_a_line_end_between_ideographs_is_no_space(markup: str, first: str, second: str) -> None:
     """Only the end of a line of markup, between characters that are written without spaces."""
     assert both(markup) == (first, second)
+
+
+def test_a_long_line_is_joined_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A space may stay where one part ends; no text is lost."""
+    markup = "<b>漢</b>\n字" * 10
+    assert both(markup)[1] == "漢字" * 10
+    monkeypatch.setattr(html_reader, "_PLACES_MAX", 5)
+    text = both(markup)[1]
+    assert text.replace(" ", "") == "漢字" * 10
+    assert 0 < text.count(" ") < 9
 
 
 ESCAPED = [
