@@ -14,6 +14,7 @@ from consumer.model.limits import DecodeLimits
 ATTRIBUTES_MAX = DecodeLimits().attributes_max
 
 
+@pytest.mark.parametrize("revision", [1, 2])
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
@@ -54,9 +55,9 @@ ATTRIBUTES_MAX = DecodeLimits().attributes_max
         ("<scripty>x</scripty>", "x"),
     ],
 )
-def test_text_of_markup(markup: str, text: str) -> None:
+def test_text_of_markup(markup: str, text: str, revision: int) -> None:
     """Blocks become lines, inline markup nothing, references characters, and hidden parts go."""
-    assert text_of_html(markup, ATTRIBUTES_MAX) == text
+    assert text_of_html(markup, ATTRIBUTES_MAX, revision) == text
 
 
 @pytest.mark.parametrize(
@@ -94,12 +95,13 @@ TOO_COMPLEX = {
 }
 
 
+@pytest.mark.parametrize("revision", [1, 2])
 @pytest.mark.parametrize("markup", TOO_COMPLEX.values(), ids=TOO_COMPLEX)
-def test_markup_that_would_lose_text_or_stall_is_refused(markup: str) -> None:
+def test_markup_that_would_lose_text_or_stall_is_refused(markup: str, revision: int) -> None:
     """Elements nested too deep and tags with too many attributes are named, in less than a second."""
     began = time.process_time()
     with pytest.raises(MarkupTooComplex):
-        text_of_html(markup, ATTRIBUTES_MAX)
+        text_of_html(markup, ATTRIBUTES_MAX, revision)
     assert time.process_time() - began < 1
 
 
