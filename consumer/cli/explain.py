@@ -13,6 +13,7 @@ from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, S
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
+from consumer.config.judging import completed
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.binding import Binding
 from consumer.judge.events import shared_keywords, version_name
@@ -73,6 +74,8 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
             opened = stack.enter_context(opened_store(config, readonly=True))
             stored = stored_binding(opened, lexicon)
             bound = stored._replace(settings=settings_to_compare(config, stored.settings))
+            # A file is read as the articles of the store were.
+            config = completed(config, stored.settings)
             other_settings = differences(stored.settings.encode(), bound.settings)
         side_a, side_b = (_side(*named, config, opened, bound, lexicon) for named in (a, b))
     return explained(side_a, side_b, bound.settings, lexicon, other_settings)

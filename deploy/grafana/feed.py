@@ -284,13 +284,15 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Web pages",
-            about="Shares of the pages, by what was taken from them: the article, or the whole text.",
+            about="Shares of the pages, by what was taken from them: the article, or the whole text. Share of all "
+            "articles whose markup has no text.",
             queries=(
                 Query(
                     "sum by (extracted) (rate(dupwatch_pages_total{$of}[$__rate_interval]))"
                     " / ignoring (extracted) group_left () sum(rate(dupwatch_pages_total{$of}[$__rate_interval]))",
                     "{{extracted}}",
                 ),
+                Query(_of_articles("dupwatch_without_text_total"), "no text"),
             ),
             unit="percentunit",
             share=True,

@@ -1,5 +1,6 @@
 """How bodies become texts: by a revision of the reader that the store is bound to, whatever reads the articles."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def test_a_store_of_the_first_revision_goes_on(dupwatch: Command, feed: Path, tm
 
 @pytest.mark.parametrize("revision", [1, 2])
 def test_everything_reads_as_the_store_does(dupwatch: Command, feed: Path, tmp_path: Path, revision: int) -> None:
-    """A run, a query, a check, a service and the module for Python; the format of bodies is all that is named."""
+    """A run, a query, an explanation, a service, the Python module; the format of bodies is all that is named."""
     url = f"lmdb:{tmp_path / 'store'}"
     run_into(dupwatch, feed, url, *HTML, "--set", f"source.reader_revision={revision}")
     body = COPIES["readings"][1].replace("<p>", "<div>")
@@ -91,6 +92,8 @@ def test_everything_reads_as_the_store_does(dupwatch: Command, feed: Path, tmp_p
     copy = write_lines(tmp_path / "copy.jsonl", [{"id": "copy", "body": body}])
     (queried,) = json_lines(dupwatch("query", copy, "--store", url, *HTML).out)
     assert [(match["id"], match["similarity"]) for match in queried["matches"]] == [same]
+    pair = json.loads(dupwatch("explain", copy, same[0], "--store", url, "--json", *HTML).out)
+    assert pair["similarity"] == 1
     with serving(url, tmp_path, *HTML, *FAST) as service:
         service.wait_ready()
         (checked,) = service.check({"id": "copy", "body": body}).json["results"]
