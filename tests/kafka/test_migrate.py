@@ -488,6 +488,28 @@ def test_judged_anew_where_there_is_no_store_in_force(topics: Topics, judged: st
     assert report["taken_over"]["kept"] == 0
 
 
+def test_html_moves_to_the_next_revision_of_its_reader(topics: Topics, tmp_path: Path) -> None:
+    """Articles that read the same keep their verdicts; the others are judged by what they are now."""
+    old, new, html = f"lmdb:{tmp_path / 'old'}", f"lmdb:{tmp_path / 'new'}", ("--set", "source.body_format=html")
+    plain = f"<p>{text(1)}</p><p>{text(2)}</p>"
+    bodies = {"plain": plain, "escaped": plain.replace("<", "&lt;").replace(">", "&gt;"), "other": f"<p>{text(3)}"}
+    producer = Producer({"bootstrap.servers": topics.address})
+    for name, markup in bodies.items():
+        # A topic has two partitions, and verdicts are to come in this order.
+        producer.produce(topics.source, json.dumps({"body": markup}), name, partition=0)
+    assert producer.flush(30) == 0
+    with running(topics, old, tmp_path, *html, "--set", "source.reader_revision=1") as consumer:
+        wait_for_count(topics, ["verdicts"], 3)
+        assert consumer.stop() == 0
+    ended = migrate(topics, old, new, "--json", settings=html)
+    assert ended.code == 0, ended
+    before, after = stored_events(old), stored_events(new)
+    assert (after["plain"], after["other"]) == (before["plain"], before["other"])
+    assert [b'"similarity":1.0' in (events["escaped"] or b"") for events in (before, after)] == [False, True]
+    with looked_into(new) as store:
+        assert json.loads(store.settings() or b"")["extractor"] == "html/2"
+
+
 def test_what_the_topic_has_no_more_is_said(topics: Topics, judged: str, tmp_path: Path) -> None:
     """Where part of the window was deleted it refuses, and says how much; unless that is allowed."""
     new = f"lmdb:{tmp_path / 'new'}"
