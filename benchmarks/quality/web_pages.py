@@ -21,7 +21,7 @@ from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.schemes import SCHEMES, judge_with_scheme, rate_text
 from benchmarks.quality.score import Quality, Verdict, measure, wilson
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.decode.html_text import text_of_html
+from consumer.decode.html_reader import text_of_html
 from consumer.decode.markup import MarkupTooComplex
 from consumer.decode.page import read_page
 from consumer.model.limits import DecodeLimits

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 
 from annotated_types import MinLen
 
-from consumer.decode.html_text import text_of_html
+from consumer.decode.html_reader import text_of_html
 from consumer.decode.json_value import parse_json
 from consumer.decode.markup import MarkupTooComplex
 from consumer.decode.page import read_page

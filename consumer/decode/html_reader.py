@@ -1,4 +1,4 @@
-"""Reads HTML into a tree, by one of two revisions.
+"""Reads HTML into a tree, or its text, by one of two revisions.
 
 Revision 1 is what libxml2 makes of the markup. Revision 2 is closer to what a browser shows: end tags without a start
 tag break lines (``markup_repair``), readings above words are left out, a line end between two characters of East Asia
@@ -16,8 +16,10 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from consumer.decode.html_tags import BLOCKS, HIDDEN, INLINE
+from consumer.decode.html_text import text_of
 from consumer.decode.markup import parse_html
 from consumer.decode.markup_repair import repaired, without_cdata
+from consumer.model.article import READER_REVISION
 
 _START_TAG: Final = re.compile("<[a-z]", re.ASCII | re.IGNORECASE)
 _SHOWN_TAG: Final = re.compile("<(/?)([a-z][a-z0-9]*)(?:\\s[^<>]*+|/)?>", re.ASCII | re.IGNORECASE)
@@ -44,6 +46,16 @@ _PLACES_MAX: Final = 10_000
 """How many places are looked at together: more than a line of text has, and little memory."""
 _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
 """What is between two elements next to each other has two places in it, and stays: links in a row are words apart."""
+
+
+def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
+    """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
+
+    Scripts, styles, titles, templates, frames and noscript elements are left out. Raises ``MarkupTooComplex`` as
+    ``parse_html`` does.
+    """
+    tree = tree_of(markup, revision, attributes_max)
+    return "" if tree is None else text_of(tree)
 
 
 def tree_of(

@@ -1,38 +1,18 @@
-"""Extracts the text of HTML: what a reader sees, one line per block."""
+"""Extracts the text of a tree of HTML: what a reader sees, one line per block."""
 
 from collections.abc import Callable, Collection, Iterable
 
 from lxml import etree
 
-from consumer.decode.html_reader import tree_of
 from consumer.decode.html_tags import BLOCKS, HIDDEN
-from consumer.model.article import READER_REVISION
 
 
-def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
-    """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
-
-    Scripts, styles, titles, templates, frames and noscript elements are left out. ``revision`` is that of the reader
-    (``html_reader``). Raises ``MarkupTooComplex`` as ``parse_html`` does.
-    """
-    tree = tree_of(markup, revision, attributes_max)
-    return "" if tree is None else text_of(tree)
-
-
-def text_of(
-    tree: etree._Element,
-    blocks: Collection[str] = BLOCKS,
-    hidden: Collection[str] = HIDDEN,
-    left_out: Collection[etree._Element] = frozenset(),
-) -> str:
-    """Return the text of a whole tree, as ``text_of_html`` does.
-
-    ``blocks`` are the tags that begin lines. Elements with ``hidden`` tags, and those in ``left_out``, do not count.
-    """
+def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
+    """Return the text of a whole tree, white space collapsed: ``blocks`` begin lines, ``hidden`` are left out."""
     pieces: list[str] = []
     around = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
-        is_hidden = element.tag in hidden or element in left_out
+        is_hidden = element.tag in hidden
         if event == "end" and is_hidden:
             around -= 1
         if element.tag in blocks:

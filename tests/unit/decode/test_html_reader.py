@@ -11,9 +11,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from consumer.decode import html_reader
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.html_reader import tree_of
+from consumer.decode.html_reader import text_of_html, tree_of
 from consumer.decode.html_tags import BLOCKS, HIDDEN
-from consumer.decode.html_text import text_of, text_of_html
 from consumer.decode.markup import MarkupTooComplex
 from consumer.decode.markup_repair import repaired
 from consumer.decode.page import read_page
@@ -207,14 +206,6 @@ def test_markup_without_text_is_marked(form: BodyForm, body: str, *, without_tex
     article = decode(json.dumps({"id": "a", "body": body}).encode(), FieldMap(), LIMITS, form)
     assert article.without_text is without_text
     assert not decode(json.dumps({"id": "a", "body": body}).encode(), FieldMap(), LIMITS, "text").without_text
-
-
-def test_elements_can_be_left_out() -> None:
-    """With all that is in them, but not what stands behind them."""
-    tree = tree_of("<p>a<b>b<i>c</i></b>d</p><p>e</p>", 2, 1)
-    assert tree is not None
-    assert text_of(tree, left_out=set(tree.iter("b"))) == "ad\ne"
-    assert text_of(tree, left_out=set(tree.iter("p"))) == ""
 
 
 def test_limits_hold_for_the_second_time_too() -> None:

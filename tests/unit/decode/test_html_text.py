@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from consumer.decode.html_text import text_of_html
+from consumer.decode.html_reader import text_of_html
 from consumer.decode.markup import MarkupTooComplex
 from consumer.model.limits import DecodeLimits
 

@@ -13,7 +13,7 @@ from lxml import html
 
 from consumer.decode import page_article, page_survey, precise_article
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.html_text import text_of_html
+from consumer.decode.html_reader import text_of_html
 from consumer.decode.markup import MarkupTooComplex, parse_html
 from consumer.decode.page import ARTICLE_BYTES_MIN, EXTRACTORS, Page, load_extractor, read_page
 from consumer.decode.page_marks import Marks
