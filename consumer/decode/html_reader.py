@@ -23,9 +23,9 @@ from consumer.model.article import READER_REVISION
 
 _START_TAG: Final = re.compile("<[a-z]", re.ASCII | re.IGNORECASE)
 _SHOWN_TAG: Final = re.compile("<(/?)([a-z][a-z0-9]*)(?:\\s[^<>]*+|/)?>", re.ASCII | re.IGNORECASE)
-_KNOWN: Final = BLOCKS | INLINE
+_KNOWN: Final = BLOCKS | INLINE | HIDDEN | {"audio", "embed", "img", "object", "picture", "source", "video"}
 _PAIRS_MIN: Final = 2
-"""A text that shows fewer pairs of tags is about markup, unless one pair is around all of it."""
+"""A text that shows fewer pairs of tags is about markup, unless it begins and ends with tags."""
 _READINGS: Final = ("rp", "rt", "rtc")
 _READING_ELEMENTS_MAX: Final = 50
 """What has more elements is no reading, but a text behind a tag that was never closed."""
@@ -102,12 +102,8 @@ def _markup_in(markup: str, tree: etree._Element) -> str | None:
         elif opened[name]:
             opened[name] -= 1
             pairs += 1
-    return text if pairs >= _PAIRS_MIN or (pairs and _encloses(tags, text)) else None
-
-
-def _encloses(tags: list[re.Match[str]], text: str) -> bool:
-    first, last = tags[0], tags[-1]
-    return (first.start(), last.end()) == (0, len(text)) and not first[1] and first[2].lower() == last[2].lower()
+    is_within_tags = pairs and (tags[0].start(), tags[-1].end()) == (0, len(text))
+    return text if pairs >= _PAIRS_MIN or is_within_tags else None
 
 
 def _drop_readings(tree: etree._Element) -> None:

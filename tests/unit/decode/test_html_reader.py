@@ -137,6 +137,7 @@ ESCAPED = [
     ("&lt;p&gt;A &amp;amp; B&lt;/p&gt;\n&lt;p&gt;C&lt;/p&gt;", "A & B\nC"),
     ("&lt;P CLASS=&quot;x&quot;&gt;A&lt;br /&gt;B&lt;/P&gt;", "A\nB"),
     ("  &#60;div&#62;A &#38;lt; B&#60;/div&#62; ", "A < B"),
+    ("&lt;img src=x&gt;&lt;p&gt;A&lt;/p&gt;", "A"),
     ("News: &lt;b&gt;A&lt;/b&gt; and &lt;i&gt;B&lt;/i&gt;", "News: A and B"),
     ("&lt;![CDATA[&lt;p&gt;A&lt;/p&gt;&lt;p&gt;B&lt;/p&gt;]]&gt;", "A\nB"),
     ("&lt;p&gt;A&lt;/br&gt;&lt;ruby&gt;漢&lt;rt&gt;x&lt;/rt&gt;&lt;/ruby&gt;\n字&lt;/p&gt;", "A\n漢字"),
@@ -146,6 +147,8 @@ SHOWN = [
     ("To print A in bold, write &lt;b&gt;A&lt;/b&gt;.", "To print A in bold, write <b>A</b>."),
     ("Set &lt;name&gt;A&lt;/name&gt; and &lt;port&gt;1&lt;/port&gt;.", "Set <name>A</name> and <port>1</port>."),
     ("&lt;p&gt; begins a paragraph, &lt;b&gt; bold text.", "<p> begins a paragraph, <b> bold text."),
+    ("&lt;br&gt; ends a line, &lt;p&gt;A&lt;/p&gt; is a paragraph.", "<br> ends a line, <p>A</p> is a paragraph."),
+    ("Shown with &lt;b&gt;A&lt;/b&gt;", "Shown with <b>A</b>"),
     ("<br>&lt;p&gt;A&lt;/p&gt;&lt;p&gt;B&lt;/p&gt;", "<p>A</p><p>B</p>"),
     ("1 &lt; 2 &amp;&amp; 3 &gt; 2", "1 < 2 && 3 > 2"),
 ]
@@ -153,7 +156,7 @@ SHOWN = [
 
 @pytest.mark.parametrize(("markup", "text"), ESCAPED)
 def test_markup_that_was_escaped_twice_is_read_as_markup(markup: str, text: str) -> None:
-    """A body without elements whose text has pairs of tags, or is within one."""
+    """A body without elements whose text has pairs of tags, or begins and ends with tags."""
     assert both(markup)[1] == text
     assert "<" in both(markup)[0]
 
