@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
+from consumer.decode.hidden_text import seen_text
 from consumer.decode.html_tags import BLOCKS, HIDDEN, INLINE
 from consumer.decode.html_text import text_of
 from consumer.decode.markup import parse_html
@@ -51,11 +52,14 @@ _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=
 def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
     """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
 
-    Scripts, styles, titles, templates, frames and noscript elements are left out. Raises ``MarkupTooComplex`` as
+    Scripts, styles, titles, templates, frames and noscript elements are left out, by revision 2 also what the page's
+    styles hide. Raises ``MarkupTooComplex`` as
     ``parse_html`` does.
     """
     tree = tree_of(markup, revision, attributes_max)
-    return "" if tree is None else text_of(tree)
+    if tree is None:
+        return ""
+    return text_of(tree) if revision == 1 else seen_text(tree)
 
 
 def tree_of(

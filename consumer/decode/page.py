@@ -7,12 +7,13 @@ from typing import Final, NamedTuple, cast
 
 from lxml import etree, html
 
-from consumer.decode import precise_article
+from consumer.decode.hidden_text import seen_text
 from consumer.decode.html_reader import tree_of
 from consumer.decode.html_text import text_of
 from consumer.decode.page_article import article_text
 from consumer.decode.page_title import page_title
-from consumer.decode.precise_article import precise_text
+from consumer.decode.precise_article import load, precise_text, weighed_precise_text
+from consumer.decode.weighed_article import weighed_article_text
 from consumer.model.article import BodyForm, Extracted, PageForm
 from consumer.model.limits import DecodeLimits
 
@@ -32,12 +33,14 @@ class Page(NamedTuple):
 class Extractor:
     """One way of finding the article of a page; ``find`` returns "" where it finds none.
 
-    ``reader`` is the revision of the reader that makes the tree, ``or_else`` what is tried where nothing is found.
+    ``reader`` is the revision of the reader that makes the tree. ``or_else`` is tried where nothing is found, and
+    ``whole_text`` taken in the end.
     """
 
     reader: int
     find: Callable[[etree._Element], str]
     or_else: Callable[[etree._Element], str] | None = None
+    whole_text: Callable[[etree._Element], str] = text_of
     parser: type[etree.HTMLParser] = etree.HTMLParser
     load: Callable[[], object] | None = None
 
@@ -45,9 +48,9 @@ class Extractor:
 EXTRACTORS: Final[Mapping[PageForm, Extractor]] = MappingProxyType(
     {
         "fast/1": Extractor(1, article_text),
-        "fast/2": Extractor(2, article_text),
-        "precise/1": Extractor(1, precise_text, article_text, html.HTMLParser, precise_article.load),
-        "precise/2": Extractor(2, precise_text, article_text, html.HTMLParser, precise_article.load),
+        "fast/2": Extractor(2, weighed_article_text, whole_text=seen_text),
+        "precise/1": Extractor(1, precise_text, article_text, text_of, html.HTMLParser, load),
+        "precise/2": Extractor(2, weighed_precise_text, weighed_article_text, seen_text, html.HTMLParser, load),
     }
 )
 """The extractors by name and revision, which decide the text and the title that a page has.
@@ -76,7 +79,7 @@ def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
     for found_by, text in _found(tree, extractor):
         if len(text.encode()) >= ARTICLE_BYTES_MIN:
             return Page(text, found_by, title)
-    return Page(text_of(tree), Extracted.WHOLE_TEXT, title)
+    return Page(extractor.whole_text(tree), Extracted.WHOLE_TEXT, title)
 
 
 def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extracted, str]]:

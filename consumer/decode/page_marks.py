@@ -24,6 +24,8 @@ _ROLES: Final = frozenset(
         *("search", "toolbar"),
     }
 )
+_HINTED: Final = frozenset({"aside", "dialog", "fieldset", "footer", "form", "menu", "nav"})
+"""Tags of these that some pages put around their article all the same."""
 _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
 """Tags that say more than names do."""
 _NAME_CHARS_MAX: Final = 400
@@ -47,6 +49,8 @@ _BESIDE: Final = (
 )
 _UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
 _STYLE_CHARS_MAX: Final = 400
+NEVER: Final = APART - _HINTED
+"""Tags of what is never an article, whatever is around it."""
 _WEIGHT: Final = 25
 _Names = tuple[str | None, str | None]
 """Class and id."""
@@ -62,17 +66,26 @@ class Marks:
 
     def apart(self, element: etree._Element) -> bool:
         """Return whether an element and all within it are no part of an article, or not to be seen."""
-        tag, get = element.tag, element.get
-        if tag in APART:
+        if element.tag in APART:
             return True
-        if not element.keys() or tag in {"html", "body"}:
+        if not element.keys() or element.tag in {"html", "body"}:
             return False
-        if get("role") in _ROLES or get("aria-hidden") == "true" or get("hidden") is not None:
-            return True
-        style = get("style")
+        style = element.get("style")
         if style and _UNSEEN.search(style, 0, _STYLE_CHARS_MAX):
             return True
-        if not self._by_name or tag in _NEVER_BY_NAME:
+        return self._is_said_to_be_apart(element)
+
+    def hinted(self, element: etree._Element) -> bool:
+        """Return whether something about an element says that it stands apart, which some articles do not mind."""
+        if element.tag in _HINTED:
+            return True
+        return bool(element.keys()) and element.tag not in {"html", "body"} and self._is_said_to_be_apart(element)
+
+    def _is_said_to_be_apart(self, element: etree._Element) -> bool:
+        get = element.get
+        if get("role") in _ROLES or get("aria-hidden") == "true" or get("hidden") is not None:
+            return True
+        if not self._by_name or element.tag in _NEVER_BY_NAME:
             return False
         names = get("class"), get("id")
         if names not in self._around:

@@ -1,6 +1,7 @@
 """The corpora of scripts, Chinese copies, short posts and whole pages, and the schemes side by side on them."""
 
 import gzip
+import json
 import random
 from pathlib import Path
 
@@ -316,6 +317,27 @@ def test_pages_are_judged_against_the_text_of_their_article(tmp_path: Path) -> N
     lines = (tmp_path / "web_pages.jsonl").read_text().splitlines()
     assert len(lines) == len(SCHEMES) * len(web_pages.EXTRACTORS)
     assert '"pages":2,"find their text":1' in lines[1]
+
+
+def test_pages_of_the_article_extraction_benchmark_are_read(tmp_path: Path) -> None:
+    """Compressed pages and the texts of their articles; what is extracted is written as its own script reads it."""
+    folder, output = tmp_path / "benchmark", tmp_path / "output"
+    (folder / "html").mkdir(parents=True)
+    output.mkdir()
+    stories = {name: _words(seed, 2_000) for name, seed in (("b", 11), ("a", 12))}
+    for name, story in stories.items():
+        page = f"<html><body><nav>{_words(13, 20)}</nav><p>{story}</p></body></html>"
+        (folder / "html" / f"{name}.html.gz").write_bytes(gzip.compress(page.encode()))
+    truth = {name: {"articleBody": story, "url": "https://example.org"} for name, story in stories.items()}
+    (folder / "ground-truth.json").write_text(json.dumps(truth))
+    assert [page.name for page in web_pages.read_pages(folder)] == ["a", "b"]
+    app = typer.Typer()
+    app.command()(web_pages.main)
+    result = CliRunner().invoke(app, [str(folder), "--out", str(tmp_path), "--output", str(output)])
+    assert result.exit_code == 0, result.output
+    assert '"find their text":2,"even, odd":"1 + 1"' in (tmp_path / "web_pages.jsonl").read_text()
+    written = json.loads((output / "dupwatch, article, fast.json").read_text())
+    assert {name: page["articleBody"] for name, page in written.items()} == stories
 
 
 def test_times_are_the_best_of_three_and_refused_pages_give_no_text() -> None:

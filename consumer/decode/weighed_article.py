@@ -1,0 +1,140 @@
+"""Finds the article of a page and weighs it against the rest of the page: revision 2 of the extractor ``fast``.
+
+Tags, roles, attributes and names say what stands apart from an article, and are wrong on some pages. So what is taken
+is weighed against the best block of prose that is left out (``page_blocks``): against one, since comments together are
+longer than many an article. If that block is longer, the hints at it are not believed, and the page is searched again.
+Where no search ends with the longest block, there is no article.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from lxml import etree
+
+from consumer.decode.consent_dialogs import consent_dialogs
+from consumer.decode.element_styles import looks_of
+from consumer.decode.hidden_text import hidden_by_style
+from consumer.decode.page_article import Taken, take_article
+from consumer.decode.page_blocks import Block, blocks_of
+from consumer.decode.page_survey import Part, Rules, Survey, elements_of, survey, survey_apart
+
+_SEARCHES_MAX: Final = 4
+"""In the last one names are not believed at all."""
+_HINTED_WEIGHT: Final = 0.9
+"""What is hinted to stand apart weighs a little less: an article may come with a text that is just as long."""
+_PREFERRED_SHARE_MIN: Final = 0.5
+"""An article that is preferred to a block without any hints may be shorter by this share."""
+_ARTICLE_BYTES_MIN: Final = 600
+_ARTICLE_PARAGRAPHS_MIN: Final = 3
+_PARAGRAPH_BYTES: Final = 80
+_ARTICLE_SHARE_MIN: Final = 1 / 6
+"""What is marked as an article, and long enough, may be shorter by this share than what stands apart behind it."""
+_ARTICLES: Final = frozenset(["article", "main"])
+
+
+def rules_for(tree: etree._Element) -> Rules:
+    """Return the rules by which a page is surveyed first, with what its styles hide."""
+    looks = looks_of(tree)
+    surely, fading = hidden_by_style(tree, looks)
+    return Rules(by_name=True, weighs=True, fading=fading, unseen=surely | consent_dialogs(tree, looks))
+
+
+def weighed_article_text(tree: etree._Element) -> str:
+    """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
+    # They are held to the end, since lxml makes another object each time of an element that nobody holds.
+    elements = elements_of(tree)
+    if not elements:
+        return ""
+    rules = rules_for(tree)
+    doubted: set[etree._Element] = set()
+    last = -1
+    for search in range(_SEARCHES_MAX):
+        found = survey(tree, replace(rules, by_name=search < _SEARCHES_MAX - 1, doubted=doubted))
+        if found is None:
+            return ""
+        taken = take_article(found)
+        size = _size(found, taken)
+        rival = _longest_left_out(found, taken, size)
+        if rival is None or _is_article(found, taken, size, rival):
+            return taken.text
+        left_out = rival.size_without(taken.elements)
+        if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(found, taken, rival):
+            # The same again, although nothing spoke against the other.
+            return taken.text
+        last = size
+        doubted.update(part.element for part in (rival.root, *rival.root.around()))
+    return ""
+
+
+def survey_long_parts(found: Survey, size: int) -> None:
+    """Survey parts that stand apart, if their text may have more bytes than ``size``."""
+    for part in found.hinted:
+        if _bytes_at_most(part.element) > size:
+            survey_apart(found, part)
+
+
+def _longest_left_out(found: Survey, taken: Taken, size: int) -> Block | None:
+    """Return the block of which most is left out, if that is more than ``size``."""
+    survey_long_parts(found, size)
+    left_out, block = 0.0, None
+    for each in blocks_of(found):
+        weight = each.size_without(taken.elements) * (_HINTED_WEIGHT if each.root.apart else 1)
+        if weight > left_out:
+            left_out, block = weight, each
+    return block if left_out > size else None
+
+
+def _size(found: Survey, taken: Taken) -> int:
+    return sum(part.own for part in _parts(found, taken))
+
+
+def _parts(found: Survey, taken: Taken) -> list[Part]:
+    return [part for element in taken.elements if (part := found.parts[element]) is not None]
+
+
+def _bytes_at_most(element: etree._Element) -> int:
+    """Return quickly how many bytes of text outside of links an element has at most."""
+    linked = (inner.text or "" for inner in element.iter("a", "script", "style"))
+    return sum(map(_bytes, element.itertext())) - sum(map(_bytes, linked))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
+    """Return whether what is taken is an article in its own right, and the rival what readers wrote below it."""
+    left_out = rival.size_without(taken.elements)
+    if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
+        return False
+    parts = _parts(found, taken)
+    if _paragraphs(parts) < _ARTICLE_PARAGRAPHS_MIN:
+        return False
+    order = {element: place for place, element in enumerate(found.parts)}
+    outermost = [part for part in (rival.root, *rival.root.around()) if part.apart][-1]
+    return order[next(part for part in parts if part.own).element] < order[outermost.element] and _is_within_mark(
+        found, taken
+    )
+
+
+def _is_preferred(found: Survey, taken: Taken, rival: Block) -> bool:
+    """Return whether what is taken is more of an article than a longer block: by its mark, or by its paragraphs."""
+    return _is_within_mark(found, taken) or _paragraphs(_parts(found, taken)) > _paragraphs(rival.paragraphs)
+
+
+def _paragraphs(parts: Iterable[Part]) -> int:
+    """Return how many paragraphs of some length there are."""
+    return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
+
+
+def _is_within_mark(found: Survey, taken: Taken) -> bool:
+    """Return whether what is taken is marked as an article, or stands in such an element."""
+    parts = [part for part in _parts(found, taken) if part.own][:1]
+    around = [outer for part in parts for outer in (part, *part.around())]
+    return any(
+        outer.element.tag in _ARTICLES
+        or "articleBody" in (outer.element.get("itemprop") or "")
+        or found.weight(outer.element) > 0
+        for outer in around
+    )
