@@ -106,6 +106,12 @@ def _halves() -> tuple[str, ...]:
     return tuple(phrase[:-1] for phrase in phrases)
 
 
+def styled(sheet: Make, body: str | Make = "<p>x") -> Make:
+    """A style sheet, and as many elements."""
+    elements = again(body) if isinstance(body, str) else body
+    return lambda chars: f"<style>{sheet(chars // 2)}{{display:none}}</style>{elements(chars // 2)}"
+
+
 TEXTS: Final[Mapping[str, Make]] = {
     "U+FDFA": again("\ufdfa"),
     "U+FDFA and spaces": again("\ufdfa "),
@@ -229,6 +235,36 @@ PAGES: Final[Mapping[str, Make]] = {
     "tables in tables": behind("<table><tr><td>" * 600, "<p>One, two, three, four, five, six."),
     "pictures": again("<figure><img src=x><figcaption>One, two, three, four</figcaption></figure>"),
     "quotations": again("<blockquote>One, two, three, four, five, six.</blockquote>"),
+    "parts apart": again('<div class="comment">One, two, three, four, five.</div>'),
+    "parts apart in parts apart": behind('<div class="comment">' * 1_900, "<p>One, two, three, four."),
+    "lines in lines": behind("<span>" * 1_900, "<p>One, two, three, four."),
+    "lines in hinted lines": behind('<span class="share">' * 1_900, "<p>One, two, three, four."),
+    "dialogs in dialogs": behind("<div role=dialog>" * 1_900, "<p>x</p>"),
+    "dialogs with headings": behind("<div role=dialog><input>" * 900, "<h1>x</h1>"),
+    "hidden in hidden": behind('<div hidden style="opacity:0;visibility:hidden">' * 1_900, "<p>One, two, three."),
+    "hidden and shown": behind('<div style="visibility:hidden"><div style="visibility:visible">' * 900, "<p>x"),
+    "rules": styled(numbered(".a{}{{display:none}}")),
+    "rules that all match": styled(again(".a{display:none}"), "<p class=a>x"),
+    "rules that match in vain": styled(again(".a.c{display:none}"), numbered("<p class='a b{}'>x")),
+    "rules that show": styled(behind(".a{visibility:hidden}", "b .a{visibility:visible}"), "<p class=a><b class=a>x"),
+    "selectors": styled(again(".a,"), "<p class=a>x"),
+    "long selectors": styled(again(".a"), "<p class=a>x"),
+    "selectors with conditions": styled(again(".a[b]:c(d) ")),
+    "classes of an element": styled(again(".a{opacity:0}"), lambda chars: f"<p class='{numbered('c{} ')(chars)}'>x"),
+    "comments in style sheets": styled(again("/*")),
+    "strings in style sheets": styled(again("'\"")),
+    "addresses in style sheets": styled(again("url(")),
+    "open braces": styled(again("{")),
+    "closing braces": styled(again("}")),
+    "text without braces": styled(again("a;")),
+    "rules in conditions": styled(again("@media screen{")),
+    "rules in rules": styled(again(".a{b:c;")),
+    "declarations": styled(behind(".a{", "display:none;"), "<p class=a>x"),
+    "fonts": styled(behind(".a{", "font:"), "<p class=a>x"),
+    "spaces in declarations": styled(behind(".a{display", " "), "<p class=a>x"),
+    "spaces in rectangles": styled(behind(".a{position:fixed;clip:rect(", "0 "), "<p class=a>x"),
+    "spaces in selectors": styled(behind(".a", " "), "<p class=a>x"),
+    "escapes in selectors": styled(behind(".", "\\:"), "<p class=a>x"),
 }
 FORMS: Final[Mapping[str, BodyForm]] = {"HTML": "html/2", "Page": "fast/2", "Page, precise": "precise/2"}
 """How the body of a case is read, by what its name begins with."""

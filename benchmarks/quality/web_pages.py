@@ -1,13 +1,21 @@
-"""Whole web pages against the text of their article, on the test pages of mozilla/readability.
+"""Whole web pages against the text of their article.
 
-``git clone https://github.com/mozilla/readability``, then ``python -m benchmarks.quality.web_pages
-readability/test/test-pages``. A folder has the page, ``source.html``, and the markup of its article, ``expected.html``.
+``python -m benchmarks.quality.web_pages FOLDER``, with the folder of a data set:
+
+- ``readability/test/test-pages`` of https://github.com/mozilla/readability: a folder for each page, with the page,
+  ``source.html``, and the markup of its article, ``expected.html``;
+- ``article-extraction-benchmark`` of https://github.com/scrapinghub/article-extraction-benchmark: compressed pages, and
+  the texts of their articles in ``ground-truth.json``. ``--output`` writes what is extracted for its ``evaluate.py``.
+
 The texts of all articles are judged first, then what each extractor makes of the pages; a page *finds its text* if it
 is flagged as a duplicate of it, or of the article that this text was flagged as a duplicate of. An undeserved flag is
 one between texts that are less than 0.5 alike (``score``). Times are of the processor, for one page, the best of three.
 """
 
+import gzip
+import json
 import random
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +35,7 @@ from consumer.decode.page import read_page
 from consumer.model.limits import DecodeLimits
 
 PART: Final = "web_pages"
+GROUND_TRUTH: Final = "ground-truth.json"
 TIMES: Final = 3
 OWN_TEXT: Final = "~text"
 _LIMITS: Final = DecodeLimits()
@@ -63,7 +72,19 @@ class Extracted(NamedTuple):
 
 
 def read_pages(folder: Path) -> Iterator[TestPage]:
-    """Yield the pages below a folder by name; one whose article has no text is left out."""
+    """Yield the pages of a data set by name; one whose article has no text is left out."""
+    truth = folder / GROUND_TRUTH
+    return _pages_with_texts(folder, truth) if truth.exists() else _pages_with_markup(folder)
+
+
+def _pages_with_texts(folder: Path, truth: Path) -> Iterator[TestPage]:
+    for name, page in sorted(json.loads(truth.read_bytes()).items()):
+        markup = gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()).decode("utf-8", "replace")
+        if page["articleBody"]:
+            yield TestPage(name, markup, page["articleBody"])
+
+
+def _pages_with_markup(folder: Path) -> Iterator[TestPage]:
     for page in sorted(folder.glob("*/source.html")):
         expected = page.with_name("expected.html")
         text = whole_text(expected.read_text("utf-8", "replace")) if expected.exists() else ""
@@ -108,6 +129,12 @@ def found_their_text(pages: Sequence[TestPage], verdicts: Sequence[Verdict]) -> 
     return [original[page.name] is not None and root(page.name) == root(f"{page.name}{OWN_TEXT}") for page in pages]
 
 
+def write_texts(path: Path, pages: Sequence[TestPage], texts: Sequence[str]) -> None:
+    """Write the texts as ``evaluate.py`` of the article-extraction-benchmark reads them."""
+    found = {page.name: {"articleBody": text} for page, text in zip(pages, texts, strict=True)}
+    path.write_text(json.dumps(found), encoding="utf-8")
+
+
 def row(name: str, scheme: str, found: Sequence[bool], quality: Quality, done: Extracted) -> Row:
     """Return the row of an extractor and a scheme."""
     return {
@@ -115,29 +142,34 @@ def row(name: str, scheme: str, found: Sequence[bool], quality: Quality, done: E
         "scheme": scheme,
         "pages": len(found),
         "find their text": sum(found),
+        "even, odd": f"{sum(found[::2])} + {sum(found[1::2])}",
         "share": rate_text(wilson(sum(found), len(found))),
         "undeserved flags": quality.wrong,
         "refused": done.refused,
         "ms a page": 1e3 * sum(done.seconds) / max(1, len(done.seconds)),
+        "median": 1e3 * statistics.median(done.seconds or [0.0]),
         "worst": 1e3 * max(done.seconds, default=0.0),
     }
 
 
 def main(
-    folder: Annotated[
-        Path, typer.Argument(exists=True, file_okay=False, help="The test pages of mozilla/readability.")
-    ],
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="The folder of a data set.")],
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
     show: Annotated[int, typer.Option(min=0, help="How many pages to name that do not find their text.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Folder for the texts of each extractor.")
+    ] = None,
 ) -> None:
     """Count the pages that find the text of their article, with each extractor and scheme."""
     pages = list(read_pages(folder))
     if not pages:
-        raise typer.BadParameter(f"{folder} has no folders with source.html and expected.html")
+        raise typer.BadParameter(f"{folder} has neither {GROUND_TRUTH} nor folders with source.html and expected.html")
     rows: list[Row] = []
     for name, extract in EXTRACTORS.items():
         tell(f"{name} …")
         done = extracted(pages, extract)
+        if output is not None:
+            write_texts(output / f"dupwatch, {name}.json", pages, done.texts)
         feed = feed_of_pages(pages, done.texts)
         pairs = similar_pairs(feed)
         for scheme in SCHEMES:
