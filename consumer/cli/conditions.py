@@ -11,7 +11,6 @@ from consumer.judge.comparison import Comparison, guard_skips
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
     FACTS_MISSING_MIN,
-    ONE_BITS_DISTANCE_MAX,
     JudgeSettings,
 )
 from consumer.store_tools.explanation import gap_ms
@@ -41,7 +40,7 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
             "found by a fingerprint block",
             f"distance {comparison.distance} bits, maximum {settings.suspect_distance_max}, radius {settings.radius}",
         ),
-        (comparison.found_by_bands, "or found by a sketch band", _bands_text(comparison)),
+        (comparison.found_by_bands, "or found by a sketch band", _bands_text(comparison, settings)),
         (comparison.verified, "similar enough", _similarity_text(comparison, settings)),
         (comparison.facts_agree, "facts agree", _facts_text(x, y, comparison, settings)),
     )
@@ -91,9 +90,9 @@ def _release_text(comparison: Comparison) -> str:
     return "no release names this pair" if comparison.not_released else "one was released from the other"
 
 
-def _bands_text(comparison: Comparison) -> str:
+def _bands_text(comparison: Comparison, settings: JudgeSettings) -> str:
     shared, distance = comparison.shared_bands, comparison.one_bits_distance
-    return f"{shared} shared, one-bit distance {distance}, maximum {ONE_BITS_DISTANCE_MAX}"
+    return f"{shared} shared, one-bit distance {distance}, maximum {settings.one_bits_distance_max}"
 
 
 def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:

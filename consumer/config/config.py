@@ -4,12 +4,13 @@
 """
 
 from itertools import chain
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from consumer.config.consistency import near_miss_faults, rule_faults, schema_faults, source_faults
+from consumer.config.consistency import near_miss_faults, profile_faults, rule_faults, schema_faults, source_faults
+from consumer.config.profiles import with_profiles
 from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
@@ -53,12 +54,18 @@ class Config(BaseSettings):
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that compute fingerprints beside the judge; with 0 the judge's own process does."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_profiles(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return with_profiles(settings)
+
     @model_validator(mode="after")
     def _consistent(self) -> "Config":
         for fault in chain(
             source_faults(self.source, self.judge),
             schema_faults(self.kafka, self.registry),
             near_miss_faults(self.kafka, self.judge),
+            profile_faults(self.judge, self.fingerprint),
             rule_faults(self.rules, self.judge, self.fingerprint),
         ):
             raise ValueError(fault)

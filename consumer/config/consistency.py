@@ -32,6 +32,17 @@ def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
         yield "kafka.near_miss_share has no effect with verify = false; plain SimHash compares no similarities"
 
 
+def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iterator[str]:
+    """Yield why a profile does not fit a scheme."""
+    if judge.profile not in {"posts", "mixed"} or fingerprint.scheme not in SCHEME_NAMES:
+        return
+    if not Scheme(fingerprint.scheme).definition.compares_letters:
+        yield (
+            f'judge.profile = "{judge.profile}" is made for schemes that compare letters, such as {Scheme().name}; '
+            f"with {fingerprint.scheme} set the bands and thresholds themselves"
+        )
+
+
 def rule_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:

@@ -28,7 +28,7 @@ Setting = Literal["max_distance", "similarity_min", "reach"]
 FoundBy = Literal["both lanes", "blocks", "bands", "neither"]
 
 DISTANCES: Final = tuple(float(bits) for bits in range(17))
-SIMILARITIES: Final = tuple(percent / 100 for percent in range(50, 96))
+SIMILARITIES: Final = tuple(percent / 100 for percent in range(30, 101))
 NORMAL_QUANTILE: Final = 1.959963984540054
 """The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals."""
 NEVER_BITS: Final = 1 << 15

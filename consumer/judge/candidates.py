@@ -29,7 +29,7 @@ from consumer.judge.near_postings import (
     distinct,
     last_of_ids,
 )
-from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from storage.postings import KeyedCode, Row, code_of, lane_of, layout_of
 from storage.records import REFERENCE_BYTES, Record
 
@@ -134,7 +134,10 @@ def _may_have_candidates(
     if not probes:
         return found
     layout = layout_of(probes[0].record)
-    for lane, distance_max in ((LANE_SIMHASH, settings.suspect_distance_max), (LANE_MINHASH, ONE_BITS_DISTANCE_MAX)):
+    for lane, distance_max in (
+        (LANE_SIMHASH, settings.suspect_distance_max),
+        (LANE_MINHASH, settings.one_bits_distance_max),
+    ):
         of_lane = [
             Rows(record.reference, code_of(record, lane), [rows[key].packed for key in keys if lane_of(key) == lane])
             for record, keys in probes
@@ -157,7 +160,7 @@ def _find(
             packed[lane_of(keyed.key)].append(sought[keyed].packed)
     own = np.frombuffer(record.reference, ">u8").astype(np.uint64)
     by_blocks = _by_blocks(record, own, packed[LANE_SIMHASH], settings, shared)
-    by_bands = _by_bands(record, own, packed[LANE_MINHASH])
+    by_bands = _by_bands(record, own, packed[LANE_MINHASH], settings)
     near = _in_window(record, _together(by_blocks, by_bands), settings.window_ms)
     if not len(near.tails):
         return Candidates((), 0, truncated)
@@ -192,12 +195,12 @@ def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: Judg
     return _others(near, own)
 
 
-def _by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> Near:
+def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings) -> Near:
     """Return what lane 1 finds in these rows."""
     packed = b"".join(rows)
     if not packed:
         return NOTHING
-    tails, distances = layout_of(record).within(packed, code_of(record, LANE_MINHASH), ONE_BITS_DISTANCE_MAX)
+    tails, distances = layout_of(record).within(packed, code_of(record, LANE_MINHASH), settings.one_bits_distance_max)
     near = Near(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
     return distinct(_others(near, own))
 

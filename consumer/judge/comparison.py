@@ -23,7 +23,6 @@ from consumer.fingerprint import (
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
     FACTS_MISSING_MIN,
-    ONE_BITS_DISTANCE_MAX,
     JudgeSettings,
     Thresholds,
 )
@@ -255,7 +254,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and _has_blocks(y)
         and distance <= settings.suspect_distance_max
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
-        found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
+        found_by_bands=shared_bands > 0 and one_bits_distance <= settings.one_bits_distance_max,
         verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
         facts_agree=overlap is None or guard_skips(x, y, settings) or _facts_agree(overlap, thresholds),
         distance=distance,

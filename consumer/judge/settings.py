@@ -16,9 +16,6 @@ from annotated_types import Ge, Le, MaxLen
 
 from consumer.fingerprint import BlockPlan, Scheme
 
-ONE_BITS_DISTANCE_MAX = 16
-"""In lane 1, up to this many of 64 one-bit minima may differ. Unrelated texts differ in 32 ± 4."""
-
 FACTS_DIFFERING_MIN = 3
 """A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
 
@@ -87,6 +84,9 @@ class JudgeSettings:
     1 where ``lane1`` is on, is near if the similarity of the sketches is at least ``similarity_min``. Without
     ``verify`` only a distance of at most ``max_distance`` is near: plain SimHash.
 
+    Lane 1 finds what shares a band and differs in at most ``one_bits_distance_max`` of the 64 one-bit minima, of which
+    unrelated texts differ in 32 ± 4.
+
     ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
     0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the guard's rule: 1 or
     2, of which 2 also holds back a frame without facts from its stories.
@@ -100,6 +100,7 @@ class JudgeSettings:
     scheme: Scheme = field(default_factory=Scheme)
     max_distance: int = 3
     reach: int = 10
+    one_bits_distance_max: int = 16
     verify: bool = True
     similarity_min: float = Scheme().definition.similarity_min
     lane1: bool = True
@@ -178,7 +179,6 @@ class JudgeSettings:
         described = {setting.name: getattr(self, setting.name) for setting in fields(self)} | {
             "plan": self.plan.name,
             "scheme": _without_off(self.scheme.parameters()),
-            "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,
             "sources": {name: rule for name, rule in rules.items() if rule != _without_off(asdict(_DEFAULT_RULE))},
             # Stores from before there were revisions have the first, and do not name it.
             "facts_revision": self.facts_revision if self.scheme.facts and self.facts_revision > 1 else None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from consumer.fingerprint import TextKind
 from consumer.judge.comparison import compare
-from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from storage.records import Arrival, Record, Stored, Tombstone, Version
 from tests.builders import make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
@@ -116,7 +116,7 @@ def kept_by_brute_force(feed: Sequence[Arrived], by: JudgeSettings = SETTINGS) -
             continue
         own = np.array([[int.from_bytes(what.fingerprint)], [int.from_bytes(what.one_bits)]], np.uint64)
         distances = np.bitwise_count(codes[:, : len(kept)] ^ own)
-        close = np.flatnonzero((distances[0] <= by.reach) | (distances[1] <= ONE_BITS_DISTANCE_MAX))
+        close = np.flatnonzero((distances[0] <= by.reach) | (distances[1] <= by.one_bits_distance_max))
         # Taken in turn, whatever has been followed by something has ended before this one came.
         in_force = [kept[n] for n in close.tolist() if timelines[kept[n].id_hash][-1] == kept[n].arrival]
         others = [Stored(record, None, None) for record in in_force]

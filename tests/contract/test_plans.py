@@ -7,7 +7,7 @@ import pytest
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
-from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
@@ -96,7 +96,7 @@ def test_each_plan_finds_by_bands(store: Store, name: str) -> None:
     top, minima = chance.getrandbits(64), chance.getrandbits(64)
     low = 1 << 63 - plan.key_bits
     bands = [[band, chance.getrandbits(64)] for band in (top, top ^ low, top ^ low << 1)] + [[~top & 2**64 - 1, top]]
-    flips = [0, 2**ONE_BITS_DISTANCE_MAX - 1, 0, 0]
+    flips = [0, 2 ** JudgeSettings(plan, "").one_bits_distance_max - 1, 0, 0]
     for beyond in (0, 1 << 60):
         one_bits = [minima ^ mask for mask in [*flips[:1], flips[1] | beyond, *flips[2:]]]
         codes = [chance.getrandbits(plan.bits) for _ in bands]

@@ -4,7 +4,6 @@ import random
 from dataclasses import replace
 
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
-from consumer.judge.settings import ONE_BITS_DISTANCE_MAX
 from storage.interface import Store
 from storage.records import Version
 from tests.chaos.near_articles import SETTINGS, Text, are_near, flips, new_text, version_of
@@ -30,7 +29,7 @@ def is_candidate(a: Text, b: Text) -> tuple[bool, bool]:
     distance = (a.fingerprint ^ b.fingerprint).bit_count()
     shares_block = any((a.fingerprint ^ b.fingerprint) >> 16 * n & 0xFFFF == 0 for n in range(4))
     shares_band = any(x == y for x, y in zip(a.bands, b.bands, strict=True))
-    near_by_minima = (a.one_bits ^ b.one_bits).bit_count() <= ONE_BITS_DISTANCE_MAX
+    near_by_minima = (a.one_bits ^ b.one_bits).bit_count() <= SETTINGS.one_bits_distance_max
     return shares_block and distance <= SETTINGS.reach, shares_band and near_by_minima
 
 

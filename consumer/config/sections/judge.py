@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from consumer.config.profiles import ProfileName
 from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import FACTS_REVISION, JudgeSettings, SourceRule
@@ -39,9 +40,13 @@ class FingerprintSection(Section):
 class JudgeSection(Section):
     """What is near. All of it changes verdicts, and a store is bound to it, but for the last three."""
 
+    profile: ProfileName | None = None
+    """What the feed is made of: news, posts, or mixed. Sets bands, band_minima, one_bits_distance_max and
+    similarity_min where these are not set themselves."""
     plan: Text = _JUDGE.plan.name
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
+    one_bits_distance_max: Annotated[int, Field(ge=0, le=64)] = _JUDGE.one_bits_distance_max
     verify: bool = _JUDGE.verify
     similarity_min: Share | None = None
     """How similar articles must be; when unset, as the scheme has it: 0.73 with jieba-tfidf/3, 0.75 with others."""

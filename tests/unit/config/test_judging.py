@@ -20,6 +20,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "plan": {"judge": {"plan": "16x28"}},
     "max_distance": {"judge": {"max_distance": 2}},
     "reach": {"judge": {"reach": 9}},
+    "one_bits_distance_max": {"judge": {"one_bits_distance_max": 20}},
     "verify": {"judge": {"verify": False, "lane1": False}},
     "similarity_min": {"judge": {"similarity_min": 0.8}},
     "facts_shared_min": {"judge": {"facts_shared_min": 0.5}},
@@ -62,7 +63,7 @@ def test_every_field_has_a_configuration_here() -> None:
 def test_every_option_is_a_field() -> None:
     """An option that changes no field decides nothing: the dictionaries are in the digest, engines agree.
 
-    What is remembered of texts beyond the window, and parts, are said, and decide nothing.
+    What is remembered of texts beyond the window, and parts, are said, and decide nothing. A profile stands for others.
     """
     options = {
         option
@@ -72,6 +73,7 @@ def test_every_option_is_a_field() -> None:
         for option in section
     }
     assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
+        "profile",
         "postings_watch",
         "seen_days",
         "parts",

@@ -1,0 +1,60 @@
+"""Profiles: what the settings of a store are called together, by what its feed is made of.
+
+A profile is shorthand. A store is bound to the settings that it stands for, and knows no profile.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+from pydantic import BaseModel
+
+from consumer.fingerprint import SCHEME_NAMES, Scheme
+
+ProfileName = Literal["news", "posts", "mixed"]
+
+_NEWS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "fingerprint": {"bands": Scheme().sketch.bands, "band_minima": Scheme().sketch.band_minima},
+    "judge": {"one_bits_distance_max": 16, "similarity_min": None},
+}
+_POSTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "fingerprint": {"bands": 12, "band_minima": 2},
+    "judge": {"one_bits_distance_max": 28, "similarity_min": 0.34},
+}
+PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
+    # A mixed feed has the keys and the threshold of posts; rules raise the threshold of its news.
+    {"news": _NEWS, "posts": _POSTS, "mixed": _POSTS}
+)
+
+
+def with_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as read, by section, in which profiles stand for the settings that are not there.
+
+    Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.
+    """
+    sections = {name: _section(value) for name, value in settings.items()}
+    judge, fingerprint, rules = (sections.get(name, {}) for name in ("judge", "fingerprint", "rules"))
+    if not all(isinstance(section, Mapping) for section in (judge, fingerprint, rules)):
+        return sections
+    for name, values in PROFILES.get(str(judge.get("profile")), {}).items():
+        sections[name] = {**values, **sections.get(name, {})}
+    if rules:
+        scheme = fingerprint.get("scheme", Scheme().name)
+        sections["rules"] = {source: _rule(source, rule, scheme) for source, rule in rules.items()}
+    return sections
+
+
+def _section(value: Any) -> Any:  # noqa: ANN401  # as read
+    return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+
+
+def _rule(source: str, rule: Any, scheme: str) -> Any:  # noqa: ANN401  # as read
+    if not isinstance(rule, Mapping) or "profile" not in rule:
+        return rule
+    profile = rule["profile"]
+    if str(profile) not in PROFILES:
+        raise ValueError(f"rules.{source}.profile is {profile!r}; write one of {', '.join(get_args(ProfileName))}")
+    similarity_min = PROFILES[profile]["judge"]["similarity_min"]
+    if similarity_min is None and scheme in SCHEME_NAMES:
+        similarity_min = Scheme(scheme).definition.similarity_min
+    return {"similarity_min": similarity_min, **{name: value for name, value in rule.items() if name != "profile"}}

@@ -1,0 +1,112 @@
+"""A profile stands for the settings that are not set themselves, and a store knows only these."""
+
+from typing import Any
+
+import pytest
+
+from consumer.config.config import Config
+from consumer.config.judging import completed, configured_scheme, configured_settings
+from consumer.config.loading import load_config
+from consumer.config.profiles import PROFILES
+from consumer.config.sections.judge import JudgeSection
+from consumer.judge.settings import JudgeSettings, differences
+from consumer.model.errors import ConfigError
+
+KEYS = ("bands", "band_minima", "one_bits_distance_max", "similarity_min")
+NEWS = (4, 3, 16, 0.73)
+POSTS = (12, 2, 28, 0.34)
+
+
+def settings_of(config: Config) -> JudgeSettings:
+    """Return the settings that a new store is bound to."""
+    return configured_settings(config, configured_scheme(config), "")
+
+
+def figures(config: Config) -> tuple[int, int, int, float]:
+    """Return what a profile sets."""
+    settings = settings_of(config)
+    layout = settings.scheme.sketch
+    return layout.bands, layout.band_minima, settings.one_bits_distance_max, settings.similarity_min
+
+
+@pytest.mark.parametrize(("profile", "expected"), [(None, NEWS), ("news", NEWS), ("posts", POSTS), ("mixed", POSTS)])
+def test_a_profile_sets_keys_and_threshold(profile: str | None, expected: tuple[int, int, int, float]) -> None:
+    """That of news is the default."""
+    assert figures(load_config(None, {"judge": {"profile": profile}})) == expected
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value"),
+    [
+        ("fingerprint", "bands", 8),
+        ("fingerprint", "band_minima", 3),
+        ("judge", "one_bits_distance_max", 20),
+        ("judge", "similarity_min", 0.5),
+    ],
+)
+def test_a_setting_overrides_its_profile(section: str, name: str, value: float) -> None:
+    """All others are as the profile has them."""
+    overrides: dict[str, dict[str, Any]] = {"judge": {"profile": "posts"}}
+    overrides.setdefault(section, {})[name] = value
+    expected = dict(zip(KEYS, POSTS, strict=True)) | {name: value}
+    assert figures(load_config(None, overrides)) == tuple(expected.values())
+
+
+def test_a_store_is_bound_to_the_settings_alone() -> None:
+    """Written out they are the same store's."""
+    written = {
+        "fingerprint": {"bands": 12, "band_minima": 2},
+        "judge": {"one_bits_distance_max": 28, "similarity_min": 0.34},
+    }
+    of_profile = settings_of(load_config(None, {"judge": {"profile": "posts"}}))
+    assert of_profile.encode() == settings_of(load_config(None, written)).encode()
+    assert b"profile" not in of_profile.encode()
+
+
+def test_a_store_of_another_profile_is_refused_and_one_without_a_name_is_taken() -> None:
+    """Who names news does not get posts, and who names nothing gets what the store has."""
+    posts = settings_of(load_config(None, {"judge": {"profile": "posts"}}))
+    assert figures(completed(load_config(None, {}), posts)) == POSTS
+    news = settings_of(completed(load_config(None, {"judge": {"profile": "news"}}), posts))
+    named = " ".join(differences(posts.encode(), news))
+    assert all(name in named for name in KEYS)
+
+
+def test_a_section_that_was_built_is_read_too() -> None:
+    """As tests and programs build one."""
+    assert figures(Config(judge=JudgeSection(profile="posts"))) == POSTS
+
+
+def test_a_rule_raises_the_threshold_of_its_source() -> None:
+    """The stricter side of a pair counts."""
+    rules = {"agency": {"profile": "news"}, "wire": {"profile": "news", "similarity_min": 0.8}, "blog": {}}
+    settings = settings_of(load_config(None, {"judge": {"profile": "mixed"}, "rules": rules}))
+    found = [settings.thresholds_for(source, "blog").similarity_min for source in ("agency", "wire", "blog")]
+    assert found == [0.73, 0.8, 0.34]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": {"profile": "mail"}}, "judge.profile"),
+        ({"rules": {"wire": {"profile": "mail"}}}, "rules.wire.profile is 'mail'; write one of news, posts, mixed"),
+        ({"judge": {"profile": ["posts"]}}, "judge.profile"),
+        ({"rules": {"wire": {"profile": ["posts"]}}}, "rules.wire.profile is "),
+        ({"rules": {"wire": {"profile": "posts"}}}, "rules.wire.similarity_min can only be stricter than 0.73"),
+        ({"judge": {"profile": "posts"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compare letters"),
+        ({"judge": {"profile": "mixed"}, "fingerprint": {"scheme": "md5-64/1"}}, "compare letters"),
+    ],
+)
+def test_profiles_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
+    """An unknown one, a rule that would accept more than the judge, and a scheme with other similarities."""
+    with pytest.raises(ConfigError, match=message):
+        load_config(None, settings)
+
+
+def test_every_profile_sets_the_same_settings() -> None:
+    """So that none keeps what another one set."""
+    places = {
+        name: [(section, setting) for section, values in of.items() for setting in values]
+        for name, of in PROFILES.items()
+    }
+    assert len({tuple(of) for of in places.values()}) == 1
