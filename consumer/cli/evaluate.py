@@ -14,12 +14,20 @@ from consumer.cli.evaluate_parts import evaluate_parts
 from consumer.cli.evaluate_reviews import evaluate_reviewed
 from consumer.cli.evaluation_feed import articles_of, check_known, lines_of, skipped
 from consumer.cli.evaluation_plot import check_plot, plot
-from consumer.cli.evaluation_tables import NOTE, tables
+from consumer.cli.evaluation_tables import NOTE, profile_tables, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
+from consumer.config.profiles import profiled
 from consumer.decode.codecs import described_forms
-from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of, measure, recommend
+from consumer.evaluation.curves import (
+    Evaluation,
+    ProfileFigures,
+    Recommendation,
+    evaluation_of,
+    measure,
+    recommend,
+)
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
 from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings
@@ -33,9 +41,13 @@ from storage.records import Stored
 
 @dataclass(slots=True)
 class _Named:
-    """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read."""
+    """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read.
+
+    ``of_profiles`` has the articles by profile, as a store of that profile would have them.
+    """
 
     articles: dict[str, Stored]
+    of_profiles: dict[str, dict[str, Stored]]
     bad_records: Counter[str]
     repeated_ids: int
 
@@ -50,6 +62,7 @@ class _Report(msgspec.Struct, frozen=True):
     repeated_pairs: int
     evaluation: Evaluation
     recommended: tuple[Recommendation, ...]
+    profiles: tuple[ProfileFigures, ...]
     note: str = NOTE
 
 
@@ -111,14 +124,18 @@ def evaluate(
     check_known(labelled.pairs, named.articles)
     evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
     recommended = recommend(evaluation, judged_by, precision)
+    profiles = tuple(
+        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.of_profiles[name], profile)).judge)
+        for name, profile in profiled(judged_by).items()
+    )
     console = render.console(stderr=True)
     for sentence in skipped(named.bad_records, named.repeated_ids, labelled.left_out, labelled.repeated):
         console.print(sentence)
     with results():
         if json:
-            write_json(_report(named, labelled, evaluation, recommended))
+            write_json(_report(named, labelled, evaluation, recommended, profiles))
         else:
-            for part in tables(evaluation, recommended, judged_by, precision):
+            for part in (*tables(evaluation, recommended, judged_by, precision), *profile_tables(profiles, precision)):
                 render.console().print(part)
     if plot_file is not None:
         plot(plot_file, evaluation, recommended, chosen.files.bits)
@@ -135,7 +152,11 @@ def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
 
 
 def _report(
-    named: _Named, labelled: LabelledPairs, evaluation: Evaluation, recommended: tuple[Recommendation, ...]
+    named: _Named,
+    labelled: LabelledPairs,
+    evaluation: Evaluation,
+    recommended: tuple[Recommendation, ...],
+    profiles: tuple[ProfileFigures, ...],
 ) -> _Report:
     return _Report(
         len(named.articles),
@@ -145,6 +166,7 @@ def _report(
         labelled.repeated,
         evaluation,
         recommended,
+        profiles,
     )
 
 
@@ -153,19 +175,24 @@ def _read_named(
 ) -> _Named:
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
-    named = _Named({}, Counter(), 0)
-    bound = unstored_binding(config, settings)
-    fingerprinting, builder = engine(config, bound, lexicon, sketched=True), version_builder(bound)
+    profiles = profiled(settings)
+    named = _Named({}, {name: {} for name in profiles}, Counter(), 0)
+    kept = [(named.articles, settings), *((named.of_profiles[name], profile) for name, profile in profiles.items())]
+    bindings = [(into, unstored_binding(config, settings)) for into, settings in kept]
+    building = [
+        (into, engine(config, bound, lexicon, sketched=True), version_builder(bound)) for into, bound in bindings
+    ]
     for articles in articles_of(feed, config, named.bad_records):
         fresh = _fresh(articles, wanted, named)
         if not fresh:
             continue
         bodies = [article.body or "" for article in fresh]
-        fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
         # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
         arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
-        for version in builder.versions(fresh, arrivals, fingerprints):
-            named.articles[version.record.id] = Stored(version.record, None, None)
+        for into, fingerprinting, builder in building:
+            fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
+            for version in builder.versions(fresh, arrivals, fingerprints):
+                into[version.record.id] = Stored(version.record, None, None)
     return named
 
 

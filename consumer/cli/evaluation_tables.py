@@ -12,6 +12,7 @@ from consumer.evaluation.curves import (
     Curve,
     Evaluation,
     Figures,
+    ProfileFigures,
     Rate,
     Recommendation,
     Setting,
@@ -24,6 +25,7 @@ NOTE: Final = (
     "pairs only: it depends on how many unique pairs are labelled, and how similar they are."
 )
 _PERCENT_A_ROW: Final = 5
+_FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
 _TIES: Final = (
     "Equally good thresholds flag the same labelled pairs. Among them the configured one is recommended if it is "
     "there; otherwise the fewest bits for max_distance and reach, which are the cheapest to look up, and the middle "
@@ -50,6 +52,25 @@ def tables(
     yield ""
     yield _recommended_table(recommended, precision_min)
     yield f"{_TIES}\n\n{NOTE}"
+
+
+def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> Iterator[RenderableType]:
+    """Yield a table that compares profiles and names the best one, if there are any."""
+    if not profiles:
+        return
+    table = new_table("judge.profile: what a store of each profile flags")
+    for name in ("profile", *_FIGURES):
+        table.add_column(name, justify="left" if name == "profile" else "right", no_wrap=True)
+    for each in profiles:
+        table.add_row(each.profile, *_figures(each.figures))
+    yield from ("", table)
+    precise = [each for each in profiles if (each.figures.precision.value or 0.0) >= precision_min]
+    if precise:
+        best = max(precise, key=lambda each: each.figures.recall.value or 0.0)
+        yield f"Recommended: {best.profile}, the best recall with precision {precision_min:g}"
+    else:
+        best = max(profiles, key=lambda each: each.figures.f1 or 0.0)
+        yield f"Recommended: {best.profile}, the best F1; neither has precision {precision_min:g}"
 
 
 def threshold_text(setting: Setting, threshold: float) -> str:
@@ -80,7 +101,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
         "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
     table = new_table(titles[curve.setting])
-    for name in (_unit(curve.setting), "right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1"):
+    for name in (_unit(curve.setting), *_FIGURES):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for point in curve.points:

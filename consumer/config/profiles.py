@@ -4,12 +4,14 @@ A profile is shorthand. A store is bound to the settings that it stands for, and
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel
 
 from consumer.fingerprint import SCHEME_NAMES, Scheme
+from consumer.judge.settings import JudgeSettings
 
 ProfileName = Literal["news", "posts", "mixed"]
 
@@ -25,6 +27,20 @@ PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyTyp
     # A mixed feed has the keys and the threshold of posts; rules raise the threshold of its news.
     {"news": _NEWS, "posts": _POSTS, "mixed": _POSTS}
 )
+
+
+def profiled(settings: JudgeSettings) -> dict[str, JudgeSettings]:
+    """Return the settings with those of each profile in place; none for a scheme that profiles are not made for."""
+    if not settings.scheme.definition.compares_letters or not settings.verify:
+        return {}
+    return {name: _with(settings, PROFILES[name]) for name in ("news", "posts")}
+
+
+def _with(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]]) -> JudgeSettings:
+    scheme, judge = settings.scheme, dict(profile["judge"])
+    if judge["similarity_min"] is None:
+        judge["similarity_min"] = scheme.definition.similarity_min
+    return replace(settings, scheme=replace(scheme, sketch=replace(scheme.sketch, **profile["fingerprint"])), **judge)
 
 
 def with_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,6 +95,13 @@ class Recommendation(msgspec.Struct, frozen=True):
     reaching: Choice | None
 
 
+class ProfileFigures(msgspec.Struct, frozen=True):
+    """The quality of a judge with the settings of a profile."""
+
+    profile: str
+    figures: Figures
+
+
 class FoundCount(msgspec.Struct, frozen=True):
     """The number of labelled pairs that the same lanes find, by label and by whether the judge flags them."""
 

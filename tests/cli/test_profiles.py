@@ -25,8 +25,9 @@ def flagged(tmp_path: Path, profile: str, *options: str, source: str = "blog") -
     posts = {"post": POST, "other": OTHER, **REPOSTS}
     write_lines(feed, [{"id": name, "source": source, "body": body} for name, body in posts.items()])
     ended = run_process(
-        "run", "--source", feed, "--sink", "-", "--store", "memory:", "--set", f"judge.profile={profile}", *options, *FAST
-    )  # fmt: skip
+        *("run", "--source", feed, "--sink", "-", "--store", "memory:"),
+        *("--set", f"judge.profile={profile}", *options, *FAST),
+    )
     assert ended.code == 0, ended.err
     return {verdict["id"] for verdict in json_lines(ended.out) if verdict["duplicate_of"] == "post"}
 

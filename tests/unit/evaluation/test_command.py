@@ -165,6 +165,37 @@ def _row(curve: dict[str, Any], threshold: float) -> str:
     return f"{point['right']} {point['wrong']} {' '.join(rates)} {point['f1']:.3f}"
 
 
+def profiles(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return right and wrong of each profile."""
+    return {each["profile"]: (each["figures"]["right"], each["figures"]["wrong"]) for each in found["profiles"]}
+
+
+@pytest.mark.parametrize("configured", ["news", "posts"])
+def test_profiles_are_compared_as_stores_of_them_judge(sample_pairs: Path, configured: str) -> None:
+    """Whatever is configured: each has the figures that it has where it is the configured one."""
+    found = evaluated(FEED, sample_pairs, *_set(f"judge.profile={configured}", "rules={}"))
+    assert profiles(found)[configured] == judged(found)
+    assert profiles(found) == {"news": (116, 0), "posts": (116, 13)}
+
+
+def test_the_better_profile_is_recommended(sample_pairs: Path, write: Write) -> None:
+    """The one that finds more with enough precision, or else the best F1."""
+    arguments = ["evaluate", str(FEED), "--pairs", str(sample_pairs)]
+    assert "Recommended: news, the best recall with precision 0.995" in CliRunner().invoke(app, arguments).stdout
+    post, headline = LONG.format("market"), "Look at this, neighbours, the old mayor was right after all these years! "
+    feed = write("feed.jsonl", [{"id": "a", "body": post}, {"id": "b", "body": headline + post}])
+    pairs = write("pairs.jsonl", [["a", "b", True]])
+    shown = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs)]).stdout
+    assert "Recommended: posts, the best recall with precision 0.995" in shown
+
+
+@pytest.mark.parametrize("setting", ["fingerprint.scheme=jieba-tfidf/2", "judge.verify=false"])
+def test_other_judges_have_no_profiles(sample_pairs: Path, setting: str) -> None:
+    """Their similarities mean something else, or decide nothing."""
+    found = evaluated(FEED, sample_pairs, *_set(setting, "judge.lane1=false"))
+    assert found["profiles"] == []
+
+
 def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
     """No distance is recommended at which the plan misses pairs, and no reach below the distance."""
     found = evaluated(FEED, sample_pairs, *_set("judge.max_distance=5", "judge.reach=5"))
@@ -208,7 +239,8 @@ def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest
     for engine in (Fingerprinter, CompiledFingerprinter):
         monkeypatch.setattr(engine, "fingerprint", _noting(engine, texts))
     found = evaluated(feed, write("pairs.jsonl.gz", [{"a": 1, "b": "2", "label": 1}]))
-    assert texts == [LONG.format("market")] * 2
+    # Once as configured, and once for each profile.
+    assert texts == [LONG.format("market")] * 2 * 3
     assert (found["articles"], found["repeated_ids"], judged(found)) == (2, 1, (1, 0))
 
 
