@@ -20,7 +20,7 @@ _NEWS: Final[Mapping[str, Mapping[str, Any]]] = {
     "judge": {"one_bits_distance_max": 16, "similarity_min": None},
 }
 _POSTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "fingerprint": {"bands": 12, "band_minima": 2},
+    "fingerprint": {"bands": 14, "band_minima": 2},
     "judge": {"one_bits_distance_max": 28, "similarity_min": 0.34},
 }
 PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(

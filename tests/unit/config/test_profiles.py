@@ -14,7 +14,7 @@ from consumer.model.errors import ConfigError
 
 KEYS = ("bands", "band_minima", "one_bits_distance_max", "similarity_min")
 NEWS = (4, 3, 16, 0.73)
-POSTS = (12, 2, 28, 0.34)
+POSTS = (14, 2, 28, 0.34)
 
 
 def settings_of(config: Config) -> JudgeSettings:
@@ -55,7 +55,7 @@ def test_a_setting_overrides_its_profile(section: str, name: str, value: float) 
 def test_a_store_is_bound_to_the_settings_alone() -> None:
     """Written out they are the same store's."""
     written = {
-        "fingerprint": {"bands": 12, "band_minima": 2},
+        "fingerprint": {"bands": 14, "band_minima": 2},
         "judge": {"one_bits_distance_max": 28, "similarity_min": 0.34},
     }
     of_profile = settings_of(load_config(None, {"judge": {"profile": "posts"}}))
