@@ -107,9 +107,9 @@ def evaluate(
     """Find thresholds for a feed: precision, recall and F1 of each, on pairs that you have labelled or reviewed."""
     chosen = configured(config, settings, judge__parts=True if parts else None)
     _check(LabelCut(duplicate_from, unique_below), plot_file, parts=parts)
+    if reviews is not None and (feed is not None or pairs is not None or parts):
+        raise ConfigError("--reviews needs no feed and no pairs, and knows no parts; give it alone")
     if reviews is not None:
-        if feed is not None or pairs is not None or parts:
-            raise ConfigError("--reviews needs no feed and no pairs, and knows no parts; give it alone")
         evaluate_reviewed(chosen, reviews, precision, plot_file, json=json)
         return
     if feed is None or pairs is None:
@@ -123,11 +123,7 @@ def evaluate(
     named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
     check_known(labelled.pairs, named.articles)
     evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
-    recommended = recommend(evaluation, judged_by, precision)
-    profiles = tuple(
-        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.of_profiles[name], profile)).judge)
-        for name, profile in profiled(judged_by).items()
-    )
+    recommended, profiles = recommend(evaluation, judged_by, precision), _of_profiles(labelled, named, judged_by)
     console = render.console(stderr=True)
     for sentence in skipped(named.bad_records, named.repeated_ids, labelled.left_out, labelled.repeated):
         console.print(sentence)
@@ -140,6 +136,14 @@ def evaluate(
     if plot_file is not None:
         plot(plot_file, evaluation, recommended, chosen.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
+
+
+def _of_profiles(labelled: LabelledPairs, named: _Named, settings: JudgeSettings) -> tuple[ProfileFigures, ...]:
+    """Return what a judge with the settings of each profile does."""
+    return tuple(
+        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.of_profiles[name], profile)).judge)
+        for name, profile in profiled(settings).items()
+    )
 
 
 def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
