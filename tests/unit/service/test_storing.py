@@ -154,7 +154,15 @@ def test_a_request_that_takes_too_long_is_told_to_come_again(
         assert late.json["limit"] == {"name": "answer_s", "value": SOON_S}
         assert "Send it again" in late.json["detail"]
         wait_for(lambda: len(sink.flushed) == 1, WAIT_S)
-        assert client.store(article(1)).data == answer_of(sink.flushed[:1])
+        # On a busy machine this may take too long as well, and is told the same.
+        answers: list[Answer] = []
+
+        def is_answered() -> bool:
+            answers.append(client.store(article(1)))
+            return answers[-1].status == 200
+
+        wait_for(is_answered, WAIT_S)
+        assert answers[-1].data == answer_of(sink.flushed[:1])
 
 
 def test_requests_are_judged_together(storing: Client, sink: KeptSink, pool: ThreadPoolExecutor) -> None:
