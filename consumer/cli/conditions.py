@@ -8,11 +8,7 @@ from rich.text import Text
 from consumer.cli.render import plain
 from consumer.fingerprint import facts_count
 from consumer.judge.comparison import Comparison, guard_skips
-from consumer.judge.settings import (
-    FACTS_DIFFERING_MIN,
-    FACTS_MISSING_MIN,
-    JudgeSettings,
-)
+from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, JudgeSettings
 from consumer.store_tools.explanation import gap_ms
 from consumer.store_tools.history import History, how_it_ended, moment
 from consumer.text.timestamps import rfc3339

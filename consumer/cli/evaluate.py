@@ -18,18 +18,11 @@ from consumer.cli.evaluation_tables import NOTE, profile_tables, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.config.profiles import profiled
+from consumer.config.profiles import settings_by_profile
 from consumer.decode.codecs import described_forms
-from consumer.evaluation.curves import (
-    Evaluation,
-    ProfileFigures,
-    Recommendation,
-    evaluation_of,
-    measure,
-    recommend,
-)
+from consumer.evaluation.curves import Evaluation, ProfileFigures, Recommendation, evaluation_of, measure, recommend
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
-from consumer.fingerprint import Lexicon
+from consumer.fingerprint import Lexicon, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
@@ -43,13 +36,18 @@ from storage.records import Stored
 class _Named:
     """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read.
 
-    ``of_profiles`` has the articles by profile, as a store of that profile would have them.
+    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first that of the settings, then those of
+    profiles.
     """
 
-    articles: dict[str, Stored]
-    of_profiles: dict[str, dict[str, Stored]]
+    by_scheme: dict[Scheme, dict[str, Stored]]
     bad_records: Counter[str]
     repeated_ids: int
+
+    @property
+    def articles(self) -> dict[str, Stored]:
+        """The articles with the scheme of the settings."""
+        return next(iter(self.by_scheme.values()))
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -139,10 +137,10 @@ def evaluate(
 
 
 def _of_profiles(labelled: LabelledPairs, named: _Named, settings: JudgeSettings) -> tuple[ProfileFigures, ...]:
-    """Return what a judge with the settings of each profile does."""
+    """Return the figures of a judge with the settings of each profile."""
     return tuple(
-        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.of_profiles[name], profile)).judge)
-        for name, profile in profiled(settings).items()
+        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.by_scheme[profile.scheme], profile)).judge)
+        for name, profile in settings_by_profile(settings).items()
     )
 
 
@@ -179,13 +177,10 @@ def _read_named(
 ) -> _Named:
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
-    profiles = profiled(settings)
-    named = _Named({}, {name: {} for name in profiles}, Counter(), 0)
-    kept = [(named.articles, settings), *((named.of_profiles[name], profile) for name, profile in profiles.items())]
-    bindings = [(into, unstored_binding(config, settings)) for into, settings in kept]
-    building = [
-        (into, engine(config, bound, lexicon, sketched=True), version_builder(bound)) for into, bound in bindings
-    ]
+    by_scheme = {each.scheme: each for each in (settings, *settings_by_profile(settings).values())}
+    bindings = [unstored_binding(config, each) for each in by_scheme.values()]
+    building = [(engine(config, bound, lexicon, sketched=True), version_builder(bound)) for bound in bindings]
+    named = _Named({scheme: {} for scheme in by_scheme}, Counter(), 0)
     for articles in articles_of(feed, config, named.bad_records):
         fresh = _fresh(articles, wanted, named)
         if not fresh:
@@ -193,10 +188,10 @@ def _read_named(
         bodies = [article.body or "" for article in fresh]
         # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
         arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
-        for into, fingerprinting, builder in building:
+        for known, (fingerprinting, builder) in zip(named.by_scheme.values(), building, strict=True):
             fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
             for version in builder.versions(fresh, arrivals, fingerprints):
-                into[version.record.id] = Stored(version.record, None, None)
+                known[version.record.id] = Stored(version.record, None, None)
     return named
 
 

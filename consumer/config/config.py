@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from consumer.config.consistency import near_miss_faults, profile_faults, rule_faults, schema_faults, source_faults
-from consumer.config.profiles import with_profiles
+from consumer.config.profiles import expand_profiles
 from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
@@ -56,8 +56,8 @@ class Config(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_profiles(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return with_profiles(settings)
+    def _expand_profiles(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return expand_profiles(settings)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Config":

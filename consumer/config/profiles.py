@@ -29,21 +29,21 @@ PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyTyp
 )
 
 
-def profiled(settings: JudgeSettings) -> dict[str, JudgeSettings]:
+def settings_by_profile(settings: JudgeSettings) -> dict[str, JudgeSettings]:
     """Return the settings with those of each profile in place; none for a scheme that profiles are not made for."""
     if not settings.scheme.definition.compares_letters or not settings.verify:
         return {}
-    return {name: _with(settings, PROFILES[name]) for name in ("news", "posts")}
+    return {name: _in_profile(settings, PROFILES[name]) for name in ("news", "posts")}
 
 
-def _with(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]]) -> JudgeSettings:
+def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]]) -> JudgeSettings:
     scheme, judge = settings.scheme, dict(profile["judge"])
     if judge["similarity_min"] is None:
         judge["similarity_min"] = scheme.definition.similarity_min
     return replace(settings, scheme=replace(scheme, sketch=replace(scheme.sketch, **profile["fingerprint"])), **judge)
 
 
-def with_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
+def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as read, by section, in which profiles stand for the settings that are not there.
 
     Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.

@@ -13,6 +13,7 @@ from typing import Final
 
 from lxml import etree
 
+from consumer.decode import html_tags
 from consumer.decode.page_marks import NEVER, Marks
 
 ELEMENTS_MAX: Final = 50_000
@@ -22,13 +23,7 @@ _PARAGRAPHS: Final = frozenset(["p", "pre", "h2", "h3", "h4", "h5", "h6"])
 _MAYBE_PARAGRAPHS: Final = frozenset(["blockquote", "dd", "div", "figcaption", "section", "td"])
 """Paragraphs where none of the next are in them."""
 _BLOCKS: Final = frozenset(["article", "blockquote", "div", "dl", "main", "ol", "p", "pre", "section", "table", "ul"])
-INLINE: Final = frozenset(
-    {
-        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "data", "del", "dfn", "em", "font"),
-        *("i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "ruby", "s", "samp", "small"),
-        *("span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
-    }
-)
+INLINE: Final = html_tags.INLINE | {"br", "img", "label", "rp", "rt"}
 """Elements whose text is part of the line around them."""
 _ITEMS: Final = frozenset(["dd", "dt", "li"])
 _BREAKS_MIN: Final = 2
