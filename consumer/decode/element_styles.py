@@ -2,12 +2,21 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from lxml import etree
 
-from consumer.decode.style_rules import NO_EFFECTS, Effect, Effects, Way, effects_of, hides_or_fixes, may_hide
+from consumer.decode.style_rules import (
+    NO_EFFECTS,
+    Effect,
+    Effects,
+    Way,
+    effects_of,
+    hides_or_fixes,
+    may_hide,
+    without_opaque,
+)
 from consumer.decode.style_sheets import Block, Rule, blocks_of_sheets, rules_of
 
 COMPARISONS_MAX: Final = 200_000
@@ -15,8 +24,9 @@ COMPARISONS_MAX: Final = 200_000
 ENDED_WITHIN: Final = frozenset[Way](["visibility", "font-size"])
 """Ways to hide that an element within can end for itself."""
 _STYLE_CHARS_MAX: Final = 1_000
+"""A longer style of an element does nothing."""
 _CLASSES_MAX: Final = 40
-"""This many classes of an element count."""
+"""No rule hides an element with more classes."""
 _WORDS: Final[Mapping[Way, str]] = {
     "display": "display",
     "visibility": "visibility",
@@ -53,7 +63,7 @@ def looks_of(tree: etree._Element) -> dict[etree._Element, Look]:
     What shows an element is complete if something hides it, or what is around it.
     """
     styles = {element: style for element in tree.iter() if (style := element.get("style"))}
-    own = {element: effects_of(style[:_STYLE_CHARS_MAX]) for element, style in styles.items()}
+    own = {element: effects_of(without_opaque(style)) for element, style in styles.items() if _is_read(style)}
     looks = {element: look for element, effects in own.items() if (look := _look({}, effects)) != _NOTHING}
     blocks = blocks_of_sheets(tree)
     may_match = [block for block in blocks if may_hide(block.declarations)]
@@ -76,15 +86,19 @@ def looks_of(tree: etree._Element) -> dict[etree._Element, Look]:
     return looks
 
 
+def _is_read(style: str) -> bool:
+    return len(style) <= _STYLE_CHARS_MAX
+
+
 def _names_of(elements: Iterable[etree._Element]) -> dict[etree._Element, _Names]:
     return {element: (element.tag, element.get("id"), element.get("class")) for element in elements}
 
 
 def _words_of(names: Mapping[etree._Element, _Names]) -> frozenset[str]:
-    """Return the single tags, ids and classes."""
+    """Return the single tags, ids and classes in small letters."""
     found: set[str] = set()
     for tag, id_, class_ in set(names.values()):
-        found.update((tag, id_ or "", *(class_ or "").split()))
+        found.update(name.lower() for name in (tag, id_ or "", *(class_ or "").split()))
     return frozenset(found)
 
 
@@ -109,41 +123,52 @@ def _concerned(
     return found | {element: names[element] for element in within}
 
 
-def _rules_about(
-    ways: Collection[Way], blocks: Iterable[Block], names: Mapping[etree._Element, _Names]
-) -> Iterator[Rule]:
+def _rules_about(ways: Collection[Way], blocks: Iterable[Block], names: Mapping[etree._Element, _Names]) -> list[Rule]:
     """Return the rules for elements with these names that hide or show in one of these ways."""
-    words = re.compile("|".join(_WORDS[way] for way in sorted(ways)) or "(?!)", re.IGNORECASE)
+    words = re.compile("|".join([*(_WORDS[way] for way in sorted(ways)), "animation", "all\\s*:"]), re.IGNORECASE)
     read = (block for block in blocks if words.search(block.declarations))
     return rules_of(read, _words_of(names), lambda effects: any(effect.way in ways for effect in effects.ways))
 
 
 def _matches(rules: Iterable[Rule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[Rule, ...]]:
-    """Return the names that match the last compound of any rule, with these rules."""
+    """Return the names that match the last compound of any rule, with these rules.
+
+    Small and capital letters of names are one to browsers that read a page without a doctype. So a rule that matches
+    only by that shows, and never hides.
+    """
     by_key: defaultdict[str, list[Rule]] = defaultdict(list)
     for rule in rules:
-        by_key[rule.key].append(rule)
+        by_key[rule.key.lower()].append(rule)
     left = COMPARISONS_MAX
     found: dict[_Names, tuple[Rule, ...]] = {}
     for each in dict.fromkeys(names.values()) if by_key else ():
         tag, id_, class_ = each
-        classes = frozenset((class_ or "").split(None, _CLASSES_MAX)[:_CLASSES_MAX])
-        keys = (tag, f"#{id_}", *sorted(f".{name}" for name in classes))
-        maybe = [rule for key in keys for rule in by_key.get(key, ())]
+        classes = frozenset((class_ or "").split(None, _CLASSES_MAX + 1))
+        if len(classes) > _CLASSES_MAX:
+            continue
+        keys = ("", tag, f"#{id_}", *sorted(f".{name}" for name in classes))
+        maybe = [rule for key in dict.fromkeys(key.lower() for key in keys) for rule in by_key.get(key, ())]
         left -= len(maybe)
         if left < 0:
             break
-        if matching := tuple(rule for rule in maybe if _matches_names(rule, tag, id_, classes)):
+        matching = tuple(filter(None, (_matching(rule, tag, id_ or "", classes) for rule in maybe)))
+        if matching:
             found[each] = matching
     return found
 
 
-def _matches_names(rule: Rule, tag: str, id_: str | None, classes: frozenset[str]) -> bool:
-    return rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes
+def _matching(rule: Rule, tag: str, id_: str, classes: frozenset[str]) -> Rule | None:
+    """Return the rule if it matches these names, not simple unless it does so letter for letter."""
+    if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
+        return rule
+    small = {name.lower() for name in classes}
+    is_alike = rule.tag in {"", tag} and rule.id.lower() in {"", id_.lower()}
+    return rule._replace(simple=False) if is_alike and small.issuperset(map(str.lower, rule.classes)) else None
 
 
 _Rank = tuple[bool, bool, tuple[int, int, int], int]
 """Whether a declaration is important and is the element's own; the rank of its selector; its place."""
+_WEAKEST: Final = (-1, 0, 0)
 _Decisions = dict[Way, tuple[_Rank, Hiding | None]]
 """What is decided by which declaration, so far: None shows."""
 
@@ -154,7 +179,8 @@ def _cascade(rules: Iterable[Rule]) -> _Decisions:
     for rule in rules:
         for effect in rule.effects.ways:
             if rule.simple or not effect.hides:
-                _decide(decided, effect, rule.block, (effect.important, False, rule.rank, rule.block))
+                rank = _WEAKEST if rule.layered and effect.hides else rule.rank
+                _decide(decided, effect, rule.block, (effect.important, False, rank, rule.block))
     return decided
 
 

@@ -29,11 +29,19 @@ class Effects(NamedTuple):
 NO_EFFECTS: Final = Effects((), fixed=False)
 _VALUE_CHARS_MAX: Final = 100
 _DECLARATION: Final = re.compile(
-    "(?:^|;)\\s*+(animation|animation-name|bottom|clip|clip-path|display|font|font-size|height|left|margin-left"
+    "(?:^|;)\\s*+(all|animation|animation-name|bottom|clip|clip-path|display|font|font-size|height|left|margin-left"
     "|margin-top|max-height|max-width|opacity|overflow|position|right|text-indent|top|transform|visibility|width)"
-    "\\s*+:([^;!]*+)(!\\s*+important)?",
+    # A browser drops a declaration with anything else at its end.
+    "\\s*+:([^;!]*+)(!\\s*+important\\s*+)?(?=;|\\Z)",
     re.IGNORECASE,
 )
+_OPAQUE: Final = re.compile(
+    "/\\*.*?(?:\\*/|\\Z)|\"(?:[^\"\\\\\n]|\\\\.)*+\"?|'(?:[^'\\\\\n]|\\\\.)*+'?|url\\([^)\"']*+\\)?", re.DOTALL
+)
+_ENCLOSED_END: Final = re.compile("[(\\[][^)\\]]*;")
+_MOVED: Final[tuple[Way, ...]] = ("visibility", "opacity", "font-size", "place")
+"""What an animation may end."""
+_WAYS: Final[tuple[Way, ...]] = ("display", *_MOVED)
 _MAY_HIDE: Final = re.compile(
     "display\\s*+:\\s*+none|visibility\\s*+:\\s*+[hc]|opacity\\s*+:\\s*+[+.0]|font(?:-size)?\\s*+:[^;]{0,60}?(?<![\\d.])[.0]"
     "|clip|scale|(?:height|width)\\s*+:\\s*+[01]|position\\s*+:\\s*+(?:fixed|sticky|-w)|-\\d{3}|-\\d++(?:\\.\\d++)?(?:r?em|v)",
@@ -60,8 +68,16 @@ def hides_or_fixes(effects: Effects) -> bool:
     return effects.fixed or any(effect.hides for effect in effects.ways)
 
 
+def without_opaque(styles: str) -> str:
+    """Return styles without comments, strings and addresses, in which braces and semicolons mean nothing."""
+    return _OPAQUE.sub(" ", styles)
+
+
 def effects_of(declarations: str) -> Effects:
-    """Return what the declarations between two braces, or in the ``style`` of an element, do."""
+    """Return what the declarations between two braces, or in the ``style`` of an element, do.
+
+    Declarations that a browser may read otherwise show.
+    """
     values: dict[str, str] = {}
     important: set[str] = set()
     for written, value, mark in _DECLARATION.findall(declarations):
@@ -71,8 +87,15 @@ def effects_of(declarations: str) -> Effects:
             important.add(name)
     if not values:
         return NO_EFFECTS
-    ways = tuple(Effect(way, hides, not important.isdisjoint(names)) for way, hides, names in _ways(values))
-    return Effects(ways, values.get("position") in {"fixed", "sticky", "-webkit-sticky"})
+    ways = {way: Effect(way, hides, not important.isdisjoint(names)) for way, hides, names in _ways(values)}
+    if _ENCLOSED_END.search(declarations):
+        ways = {way: effect._replace(hides=False) for way, effect in ways.items()}
+    if "all" in values:
+        ways |= {way: Effect(way, hides=False, important="all" in important) for way in _WAYS}
+    if not {values.get("animation", "none"), values.get("animation-name", "none")} <= {"none", ""}:
+        # It is stronger than any declaration.
+        ways |= {way: Effect(way, hides=False, important=True) for way in _MOVED}
+    return Effects(tuple(ways.values()), values.get("position") in {"fixed", "sticky", "-webkit-sticky"})
 
 
 def _ways(values: Mapping[str, str]) -> Iterator[tuple[Way, bool, tuple[str, ...]]]:
@@ -81,9 +104,7 @@ def _ways(values: Mapping[str, str]) -> Iterator[tuple[Way, bool, tuple[str, ...
     if "visibility" in values:
         yield "visibility", values["visibility"] in {"hidden", "collapse"}, ("visibility",)
     if "opacity" in values:
-        # An animation ends with a text that is seen.
-        moves = "animation" in values or "animation-name" in values
-        yield "opacity", not moves and bool(_ZERO.match(values["opacity"])), ("opacity",)
+        yield "opacity", bool(_ZERO.match(values["opacity"])), ("opacity",)
     size = values.get("font-size") or _size_in(values.get("font", ""))
     if size:
         yield "font-size", bool(_ZERO.match(size)), ("font-size", "font")

@@ -154,6 +154,66 @@ def test_a_later_or_stronger_rule_shows(rules: str, *, is_hidden: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    "rules",
+    [
+        ".x{display:none} .x:not(#z){display:block}",
+        ".x{display:none} .x:not(:hover){display:block}",
+        ".x{display:none} :checked ~ .x{display:block}",
+        ".x{display:none} :is(.x){display:block}",
+        ".x{display:none} [class~=x]{display:block}",
+        ".x{display:none} *{display:block!important}",
+        ".x{display:none} .\\78{display:block}",
+        ".x{display:none} .X{display:block}",
+        f".x{{display:none}} {'body ' * 80}.x{{display:block}}",
+        ".x{display:none} body{& .x{display:block}}",
+        ".x{display:none} @scope (body){.x{display:block}}",
+        ".x{display:none} @media not print{.x{display:block}}",
+        ".x{display:block} @layer a{.x{display:none}}",
+        "@layer a,b; @layer b{.x{display:block}} @layer a{.x{display:none}}",
+        ".x{visibility:hidden} .x>*{visibility:visible}",
+        ".x{opacity:0} .x{animation:appear 0s forwards}",
+        ".x{display:none} .x{all:unset}",
+        ".x{display:block;display:none!soon}",
+        ".x{--a:(;display:none;)}",
+        ".x,{display:none}",
+        ".x,:strange{display:none}",
+        ".X{display:none}",
+    ],
+)
+def test_what_a_browser_may_show_is_seen(rules: str) -> None:
+    """Rules that are read only in part, or that a browser drops, hide no text from us that readers see."""
+    assert SECRET in seen(f"<style>{rules}</style><p>{SEEN}</p><div class=x><b>{SECRET}</b></div>")
+
+
+@pytest.mark.parametrize(
+    "sheets",
+    [
+        "<style type=text/plain>.x{display:none}</style>",
+        "<template><style>.x{display:none}</style></template>",
+        "<style media=print>} .x{display:none}</style>",
+        "<style>.x{display:none}</style><style media='(min-width:0)'>.x{display:block}</style>",
+    ],
+)
+def test_only_style_sheets_for_this_page_hide(sheets: str) -> None:
+    """And any that some readers have may show."""
+    assert SECRET in seen(f"{sheets}<p>{SEEN}</p><div class=x>{SECRET}</div>")
+
+
+def test_what_is_longer_than_a_limit_hides_nothing() -> None:
+    """What stands behind the limit may show."""
+    colours, classes = "color:red;" * 120, " ".join(f"c{number}" for number in range(45))
+    assert SECRET in seen(f"<p>{SEEN}</p><div style='display:none;{colours}display:block'>{SECRET}</div>")
+    rules = "<style>.x{display:none} .c44{display:block}</style>"
+    assert SECRET in seen(f"{rules}<p>{SEEN}</p><div class='x {classes}'>{SECRET}</div>")
+    for filling in (
+        "/*" + "a" * style_sheets.SHEETS_CHARS_MAX + "*/",
+        ".y{display:block}" * style_sheets.SELECTORS_MAX,
+    ):
+        rules = f"<style>.x{{display:none}} {filling} .x{{display:block}}</style>"
+        assert SECRET in seen(f"{rules}<p>{SEEN}</p><div class=x>{SECRET}</div>")
+
+
+@pytest.mark.parametrize(
     ("hiding", "showing", "is_hidden"),
     [
         ("visibility:hidden", "visibility:visible", False),
