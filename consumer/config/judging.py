@@ -27,7 +27,7 @@ _SCHEME_BUILT: Final = frozenset({"sketch", "facts"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that decide verdicts; all others decide what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
-"""Forms of bodies that settings do not name: stores had them before there were others."""
+"""Forms that stored settings leave out, because older stores have no others."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -94,9 +94,9 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
-    """Return ``[source]`` with what it does not name of how bodies are read as in a store."""
+    """Return ``[source]``, reading bodies as the store does unless it says otherwise."""
     if not stored.extractor:
-        # Bodies are text, or HTML by revision 1. Which of them, the store does not know.
+        # The store holds text, or HTML by revision 1; it does not say which.
         reads_html = config.source.body_format == "html"
         return _completed_source(config, {"reader_revision": 1}) if reads_html else config.source
     if stored.extractor not in get_args(BodyForm):

@@ -1,4 +1,4 @@
-"""Profiles: what the settings of a store are called together, by what its feed is made of.
+"""Profiles: names for groups of settings, by the kind of feed.
 
 A profile is shorthand. A store is bound to the settings that it stands for, and knows no profile.
 """
@@ -30,7 +30,7 @@ PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyTyp
 
 
 def settings_by_profile(settings: JudgeSettings) -> dict[str, JudgeSettings]:
-    """Return the settings with those of each profile in place; none for a scheme that profiles are not made for."""
+    """Return the settings by profile, each with that profile's values; empty for schemes without profiles."""
     if not settings.scheme.definition.compares_letters or not settings.verify:
         return {}
     return {name: _in_profile(settings, PROFILES[name]) for name in ("news", "posts")}
@@ -44,7 +44,7 @@ def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]
 
 
 def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as read, by section, in which profiles stand for the settings that are not there.
+    """Return settings as read, by section, with the values of profiles where a setting is missing.
 
     Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.
     """

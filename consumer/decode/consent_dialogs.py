@@ -12,7 +12,7 @@ from lxml import etree
 from consumer.decode.element_styles import Look
 
 DIALOGS_MAX: Final = 100
-"""This many elements are looked into."""
+"""The maximum number of elements examined."""
 _VENDORS: Final = frozenset(
     {
         *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
@@ -31,7 +31,7 @@ _CONTROLS: Final = ("button", "input", "select")
 _OF_PAGES: Final = ("article", "h1", "main")
 _NEVER: Final = frozenset(["article", "body", "html", "main"])
 _SHARE_MAX: Final = 0.8
-"""What has more of the text is the page itself."""
+"""An element with a larger share of the text is the page itself."""
 
 
 def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> frozenset[etree._Element]:
@@ -50,8 +50,8 @@ def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, Look]) 
 
 
 def _with_controls(tree: etree._Element, maybe: set[etree._Element]) -> Iterator[etree._Element]:
-    """Yield those with something to press and without an article."""
-    # In the order of the page, so that the limit falls on the same ones each time.
+    """Yield candidates that have controls and no article."""
+    # In page order, so that the limit always keeps the same ones.
     for element in [element for element in tree.iter() if element in maybe][:DIALOGS_MAX]:
         has_control = next(element.iter(*_CONTROLS), None) is not None
         is_page = element.tag in _NEVER or next(element.iter(*_OF_PAGES), None) is not None

@@ -20,13 +20,13 @@ from consumer.decode.style_rules import (
 from consumer.decode.style_sheets import Block, Rule, blocks_of_sheets, rules_of
 
 COMPARISONS_MAX: Final = 200_000
-"""Elements are compared with rules until there were this many comparisons; equal names are compared once."""
+"""The maximum number of comparisons of names with rules; equal names are compared once."""
 ENDED_WITHIN: Final = frozenset[Way](["visibility", "font-size"])
-"""Ways to hide that an element within can end for itself."""
+"""Ways of hiding that an inner element can undo for itself."""
 _STYLE_CHARS_MAX: Final = 1_000
-"""A longer style of an element does nothing."""
+"""A longer ``style`` attribute is ignored."""
 _CLASSES_MAX: Final = 40
-"""No rule hides an element with more classes."""
+"""Rules do not hide elements with more classes."""
 _WORDS: Final[Mapping[Way, str]] = {
     "display": "display",
     "visibility": "visibility",
@@ -34,7 +34,7 @@ _WORDS: Final[Mapping[Way, str]] = {
     "font-size": "font",
     "place": "left|top|right|bottom|height|width|clip|overflow|position|transform|indent",
 }
-"""Declarations that concern a way have one of these words."""
+"""Patterns of words, one of which is in every declaration that concerns a way."""
 _Names = tuple[str, str | None, str | None]
 """Tag, id and class."""
 
@@ -117,7 +117,7 @@ def _concerned(
     for element, each in names.items():
         if each in hiding:
             found[element] = each
-        # What is within another one is there already.
+        # Elements within another one are there already.
         if each in ended_within and element not in within:
             within.update(element.iter())
     return found | {element: names[element] for element in within}
@@ -158,7 +158,7 @@ def _matches(rules: Iterable[Rule], names: Mapping[etree._Element, _Names]) -> d
 
 
 def _matching(rule: Rule, tag: str, id_: str, classes: frozenset[str]) -> Rule | None:
-    """Return the rule if it matches these names, not simple unless it does so letter for letter."""
+    """Return the rule if it matches these names; it stays simple only if it matches them letter for letter."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule
     small = {name.lower() for name in classes}
@@ -170,11 +170,11 @@ _Rank = tuple[bool, bool, tuple[int, int, int], int]
 """Whether a declaration is important and is the element's own; the rank of its selector; its place."""
 _WEAKEST: Final = (-1, 0, 0)
 _Decisions = dict[Way, tuple[_Rank, Hiding | None]]
-"""What is decided by which declaration, so far: None shows."""
+"""The strongest declaration for each way so far, with how it hides the element; None if it shows it."""
 
 
 def _cascade(rules: Iterable[Rule]) -> _Decisions:
-    """Return what rules decide together."""
+    """Return the decisions of all rules together."""
     decided: _Decisions = {}
     for rule in rules:
         for effect in rule.effects.ways:
@@ -190,7 +190,7 @@ def _decide(decided: _Decisions, effect: Effect, block: int | None, rank: _Rank)
 
 
 def _look(by_rules: _Decisions, own: Effects) -> Look:
-    """Return what remains of rules and of an element's own style."""
+    """Return the look of an element by rules and by its own style."""
     decided = by_rules.copy()
     for effect in own.ways:
         _decide(decided, effect, None, (effect.important, True, (0, 0, 0), 0))

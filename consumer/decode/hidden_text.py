@@ -18,7 +18,7 @@ from consumer.decode.html_text import text_of_parts
 from consumer.decode.style_rules import Way
 
 _SHARE_MAX: Final = 0.55
-"""Half, with room for a hidden copy that is slightly longer than what is seen."""
+"""Half, with room for a hidden copy that is slightly longer than the visible text."""
 _REST_SHARE_MIN: Final = 0.1
 _FADING: Final = frozenset[Way](["opacity", "visibility"])
 _UNCOUNTED: Final = HIDDEN | {"a"}
@@ -54,7 +54,7 @@ def hidden_elements(tree: etree._Element) -> Collection[etree._Element]:
 
 
 def seen_text(tree: etree._Element) -> str:
-    """Return the text of a whole tree as ``text_of`` does, without what is hidden."""
+    """Return the text of a whole tree as ``text_of`` does, without hidden elements."""
     hidden = hidden_elements(tree)
     return text_of_parts([tree], lambda element: element.tag in HIDDEN or element in hidden)
 

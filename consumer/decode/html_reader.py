@@ -29,7 +29,7 @@ _PAIRS_MIN: Final = 2
 """A text that shows fewer pairs of tags is about markup, unless it begins and ends with tags."""
 _READINGS: Final = ("rp", "rt", "rtc")
 _READING_ELEMENTS_MAX: Final = 50
-"""What has more elements is no reading, but a text behind a tag that was never closed."""
+"""An element that holds more than this is not a reading, but text after an unclosed tag."""
 _WIDE: Final = (
     "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
     "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
@@ -40,13 +40,13 @@ _NO_LINES: Final = HIDDEN | {"pre", "textarea", "listing", "xmp"}
 _MAYBE_JOINED: Final = re.compile(
     f"\\n\\s{{0,200}}+(?:</?(?i:{'|'.join(sorted(INLINE))})(?=[\\s/>])[^<>]*+>\\s{{0,200}}+){{0,8}}+(?:[{_WIDE}]|&#)"
 )
-"""A quick look at markup, bounded so that many line ends in a row are not read again for each of them."""
+"""Matches markup that may have lines to join; bounded, so that many line ends in a row take linear time."""
 _PLACE: Final = "\0"
 """Stands between the texts of two places in the tree; no text contains it."""
 _PLACES_MAX: Final = 10_000
-"""How many places are looked at together: more than a line of text has, and little memory."""
+"""The maximum number of places joined at once: more than a line of text has."""
 _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
-"""What is between two elements next to each other has two places in it, and stays: links in a row are words apart."""
+"""A gap between two adjacent elements spans two places and is not matched: links in a row are separate words."""
 
 
 def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
@@ -89,7 +89,7 @@ def tree_of(
 
 
 def _markup_in(markup: str, tree: etree._Element) -> str | None:
-    """Return the text of a body without elements if that is markup itself: it was escaped once too often.
+    """Return the text of a body without elements if that text is markup, because it was escaped twice.
 
     A text about markup has few tags, or elements of its own.
     """
@@ -111,7 +111,7 @@ def _markup_in(markup: str, tree: etree._Element) -> str | None:
 
 
 def _drop_readings(tree: etree._Element) -> None:
-    """Take readings, and the brackets around them for browsers without ruby, out of a tree; the text behind stays."""
+    """Remove ruby readings and their fallback brackets from a tree, but keep the text after them."""
     around: dict[etree._Element, set[etree._Element]] = {}
     for element in tree.iter(*_READINGS):
         parent = element.getparent()
@@ -151,7 +151,7 @@ class _Place(NamedTuple):
 
 
 def _join_lines(tree: etree._Element) -> None:
-    """Take line ends between East Asian characters out of a tree, also where tags within a line stand between."""
+    """Remove line ends between East Asian characters from a tree, even across inline tags."""
     line: dict[_Place, str] = {}
     walk = etree.iterwalk(tree, events=("start", "end"))
     for event, element in walk:
@@ -168,7 +168,7 @@ def _join_lines(tree: etree._Element) -> None:
 
 
 def _join(line: Mapping[_Place, str]) -> None:
-    """Take line ends between East Asian characters out of the texts of a line."""
+    """Remove line ends between East Asian characters from the texts of a line."""
     if not line:
         return
     joined = _GAP.sub(_without_line_end, _PLACE.join(line.values()))

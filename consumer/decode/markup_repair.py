@@ -21,7 +21,7 @@ _RAW: Final = "script|style|textarea|title"
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern for any of these names, by first letters: most tags are others, and are passed faster so."""
+    """Return a pattern for any of these names, grouped by first letter so that other tags fail fast."""
     letters = groupby(sorted(names), key=lambda name: name[0])
     return "|".join(f"{letter}(?:{'|'.join(name[1:] for name in same)})" for letter, same in letters)
 
@@ -85,9 +85,9 @@ class _Repair:
 
     def __init__(self) -> None:
         self.within = ""
-        """The paragraph or heading that was begun, as long as nothing but inline tags has come."""
+        """The open paragraph or heading, as long as only inline tags have followed."""
         self._around = ""
-        """The heading that the paragraph is right in, if any."""
+        """The heading directly around the paragraph, if any."""
         self._headings: list[str] = []
         self._ruby_part = ""
         self._in_container = False

@@ -117,7 +117,7 @@ def _shared_by_rivals(ranked: list[Part]) -> Part | None:
 
 
 def _continued(ranked: list[Part]) -> Part | None:
-    """Return what is around all elements that look like the best one, if there is hardly anything else in it."""
+    """Return the element around all elements that look like the best one, if it holds little else."""
     top = ranked[0]
     bound = top.score * _SIBLING_SHARE
     pieces = [part for part in ranked if part.score >= bound and _is_like_piece(part, top)]
@@ -164,7 +164,7 @@ def _with_siblings(top: Part, found: Survey) -> Iterator[Part]:
 
 
 def _may_go_on(part: Part, top: Part, found: Survey) -> bool:
-    """Return whether what stands beside the article may be more of it, rather than another piece of the page."""
+    """Return whether a sibling of the article may continue it, rather than be another piece of the page."""
     element, named = part.element, part.element.get("id") or top.element.get("id")
     if element.tag == "p" or (_looks_like(element, top.element) and (element.get("class") or not named)):
         return True

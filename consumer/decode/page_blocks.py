@@ -57,7 +57,7 @@ def blocks_of(found: Survey) -> list[Block]:
 
 
 def _blocks_around(found: Survey) -> dict[Part, Part | None]:
-    """Return the parts that are no part of a line, each after the one around it, with that."""
+    """Return block-level parts with the block around each, outer ones first."""
     nearest: dict[Part | None, Part | None] = {None: None}
     outer: dict[Part, Part | None] = {}
     for part in found.parts.values():
@@ -75,7 +75,7 @@ def _likeness(part: Part, around: Part | None) -> tuple[Part | None, str, str | 
 
 
 def _prose(outer: dict[Part, Part | None]) -> set[Part]:
-    """Return the parts whose text is in paragraphs, or is one, and hardly in links."""
+    """Return parts that are paragraphs or consist of them, with few links."""
     mixed: set[Part | None] = set()
     prose: set[Part] = set()
     for part, around in reversed(outer.items()):

@@ -25,7 +25,7 @@ _ROLES: Final = frozenset(
     }
 )
 _HINTED: Final = frozenset({"aside", "dialog", "fieldset", "footer", "form", "menu", "nav"})
-"""Tags of these that some pages put around their article all the same."""
+"""Those of these tags that some pages put around their article."""
 _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
 """Tags that say more than names do."""
 _NAME_CHARS_MAX: Final = 400
@@ -50,7 +50,7 @@ _BESIDE: Final = (
 _UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
 _STYLE_CHARS_MAX: Final = 400
 NEVER: Final = APART - _HINTED
-"""Tags of what is never an article, whatever is around it."""
+"""Tags that never hold an article."""
 _WEIGHT: Final = 25
 _Names = tuple[str | None, str | None]
 """Class and id."""
@@ -76,7 +76,7 @@ class Marks:
         return self._is_said_to_be_apart(element)
 
     def hinted(self, element: etree._Element) -> bool:
-        """Return whether something about an element says that it stands apart, which some articles do not mind."""
+        """Return whether an element is marked as standing apart, as some articles are by mistake."""
         if element.tag in _HINTED:
             return True
         return bool(element.keys()) and element.tag not in {"html", "body"} and self._is_said_to_be_apart(element)

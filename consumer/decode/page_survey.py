@@ -29,7 +29,7 @@ _ITEMS: Final = frozenset(["dd", "dt", "li"])
 _BREAKS_MIN: Final = 2
 _PARAGRAPH_BYTES_MIN: Final = 25
 _PARAGRAPH_BYTES: Final = 500
-"""So long a paragraph is one; a text of twice as many bytes counts as two, if it is not broken into any."""
+"""The length of one paragraph in bytes; unbroken text of twice that length counts as two."""
 _BYTES_A_POINT: Final = 100
 _LENGTH_POINTS_MAX: Final = 3
 _DIVISORS: Final = (1, 2, 6, 9, 12)
@@ -126,7 +126,7 @@ def survey(tree: etree._Element, rules: Rules) -> Survey | None:
 
 
 def survey_apart(found: Survey, part: Part) -> None:
-    """Survey what is in a part that stands apart, without points."""
+    """Survey the contents of a part that stands apart, without giving points."""
     _follow(part.element, _Surveyor(found, part))
 
 
@@ -152,7 +152,7 @@ class _Surveyor:
         self._within = within
         self._around: Part | None = within.parent if within is not None else None
         self._links = 0
-        # Of the elements around, those that are no part of a line.
+        # The block-level elements around.
         self._blocks: list[Part] = []
 
     def start(self, element: etree._Element) -> bool:
@@ -175,7 +175,7 @@ class _Surveyor:
         return self._marks.apart(element)
 
     def _is_weighed(self, part: Part) -> bool:
-        """Begin a part whose text is weighed; return False if it is only hinted at so far."""
+        """Begin a part in a weighing survey; return False if a hint keeps its contents out for now."""
         is_hinted = part.element in self._rules.fading or self._marks.hinted(part.element)
         part.hinted = is_hinted and part.element not in self._rules.doubted
         part.apart = part.hinted or self._within is not None

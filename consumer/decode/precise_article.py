@@ -25,7 +25,7 @@ ELEMENTS_MAX: Final = 20_000
 DEPTH_MAX: Final = 200
 """Nor is one with deeper elements read: the package looks at all that is around an element again and again."""
 _COMPARED_MAX: Final = 20
-"""This many paragraphs of a block are looked for in what was found, the longest ones."""
+"""The number of paragraphs of a block, longest first, that are looked for in the text found."""
 _BEGINNING: Final = 40
 _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
 """Elements of trafilatura's trees that begin a line."""
@@ -74,7 +74,7 @@ def _without(tree: etree._Element, unseen: Collection[etree._Element]) -> etree.
 
 
 def _is_outweighed(text: str, found: Survey) -> bool:
-    """Return whether one block of the page is longer than the text, and is hardly in it."""
+    """Return whether some block of the page is longer than the text and mostly missing from it."""
     size = len(text.encode())
     survey_long_parts(found, size)
     letters = "".join(text.split())

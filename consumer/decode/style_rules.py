@@ -31,7 +31,7 @@ _VALUE_CHARS_MAX: Final = 100
 _DECLARATION: Final = re.compile(
     "(?:^|;)\\s*+(all|animation|animation-name|bottom|clip|clip-path|display|font|font-size|height|left|margin-left"
     "|margin-top|max-height|max-width|opacity|overflow|position|right|text-indent|top|transform|visibility|width)"
-    # A browser drops a declaration with anything else at its end.
+    # Browsers drop a declaration that ends with anything else.
     "\\s*+:([^;!]*+)(!\\s*+important\\s*+)?(?=;|\\Z)",
     re.IGNORECASE,
 )
@@ -40,7 +40,7 @@ _OPAQUE: Final = re.compile(
 )
 _ENCLOSED_END: Final = re.compile("[(\\[][^)\\]]*;")
 _MOVED: Final[tuple[Way, ...]] = ("visibility", "opacity", "font-size", "place")
-"""What an animation may end."""
+"""Ways that an animation may end."""
 _WAYS: Final[tuple[Way, ...]] = ("display", *_MOVED)
 _MAY_HIDE: Final = re.compile(
     "display\\s*+:\\s*+none|visibility\\s*+:\\s*+[hc]|opacity\\s*+:\\s*+[+.0]|font(?:-size)?\\s*+:[^;]{0,60}?(?<![\\d.])[.0]"
@@ -64,7 +64,7 @@ def may_hide(declarations: str) -> bool:
 
 
 def hides_or_fixes(effects: Effects) -> bool:
-    """Return whether there is any such effect."""
+    """Return whether any effect hides, or the box stays on the screen."""
     return effects.fixed or any(effect.hides for effect in effects.ways)
 
 
@@ -93,7 +93,7 @@ def effects_of(declarations: str) -> Effects:
     if "all" in values:
         ways |= {way: Effect(way, hides=False, important="all" in important) for way in _WAYS}
     if not {values.get("animation", "none"), values.get("animation-name", "none")} <= {"none", ""}:
-        # It is stronger than any declaration.
+        # An animation overrides declarations.
         ways |= {way: Effect(way, hides=False, important=True) for way in _MOVED}
     return Effects(tuple(ways.values()), values.get("position") in {"fixed", "sticky", "-webkit-sticky"})
 

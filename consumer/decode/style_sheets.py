@@ -16,9 +16,9 @@ from consumer.decode.html_tags import HIDDEN
 from consumer.decode.style_rules import Effects, effects_of, without_opaque
 
 SHEETS_CHARS_MAX: Final = 262_144
-"""The style sheets of a page are read up to here, all together."""
+"""If the style sheets of a page have more characters in all, none is read."""
 SELECTORS_MAX: Final = 5_000
-"""This many selectors of a page are read, and as many again for what they show."""
+"""If more selectors of a page have to be read, no rule hides anything."""
 _SELECTOR_CHARS_MAX: Final = 200
 _BRACE: Final = re.compile("([{}])")
 _COMPOUND: Final = re.compile("(\\*|[a-z][\\w-]*+)?((?:[.#](?:[\\w-]|\\\\.)++)*+)$", re.IGNORECASE)
@@ -32,7 +32,7 @@ _NEGATION: Final = re.compile(":not\\([^)]*\\)", re.IGNORECASE)
 _LAST_COMPOUND: Final = re.compile("[^\\s>+~]*+$")
 _CONDITION: Final = re.compile("\\[[^\\]]*+\\]?|(?<!\\\\):[\\w-]++(?:\\([^)]*+\\)?)?")
 _REACTS: Final = re.compile("::|:(?:hover|focus|active|target|before|after|first-l)", re.IGNORECASE)
-"""What is shown while a reader points at something, or is no element."""
+"""States that begin with an action of the reader, and pseudo-elements."""
 _PLAIN: Final = re.compile("[a-z0-9_.#-]*+", re.IGNORECASE)
 _SEPARATOR: Final = re.compile("[.#]")
 _CLASS_LIKE: Final = re.compile("[.:\\[]")
@@ -40,7 +40,7 @@ _TAG_LIKE: Final = re.compile("(?:^|[\\s>+~])[a-z]", re.IGNORECASE)
 _SCREENS: Final = frozenset(["", "all", "screen", "only screen", "screen, print", "all, print"])
 _PRINTERS: Final = frozenset(["print", "only print"])
 _NO_RULES_WITHIN: Final = ("keyframes", "-webkit-keyframes", "-moz-keyframes", "font-", "page", "property", "counter-")
-"""Beginnings of at-rules that have no rules for elements in them."""
+"""Beginnings of the names of at-rules without rules for elements in them."""
 
 
 class Block(NamedTuple):
@@ -75,7 +75,7 @@ class Rule(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name that each element of the rule has."""
+        """A name that every element that the rule matches has, or ""."""
         return f"#{self.id}" if self.id else min((f".{name}" for name in self.classes), default=self.tag)
 
 

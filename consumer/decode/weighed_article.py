@@ -20,16 +20,16 @@ from consumer.decode.page_blocks import Block, blocks_of
 from consumer.decode.page_survey import Part, Rules, Survey, elements_of, survey, survey_apart
 
 _SEARCHES_MAX: Final = 4
-"""In the last one names are not believed at all."""
+"""The last search ignores all names."""
 _HINTED_WEIGHT: Final = 0.9
-"""What is hinted to stand apart weighs a little less: an article may come with a text that is just as long."""
+"""The weight of a block marked as standing apart, in case it is just as long as the article."""
 _PREFERRED_SHARE_MIN: Final = 0.5
-"""An article that is preferred to a block without any hints may be shorter by this share."""
+"""A preferred article may be shorter than an unmarked block by this factor."""
 _ARTICLE_BYTES_MIN: Final = 600
 _ARTICLE_PARAGRAPHS_MIN: Final = 3
 _PARAGRAPH_BYTES: Final = 80
 _ARTICLE_SHARE_MIN: Final = 1 / 6
-"""What is marked as an article, and long enough, may be shorter by this share than what stands apart behind it."""
+"""A long enough text marked as an article may be shorter than a later block that stands apart, by this factor."""
 _ARTICLES: Final = frozenset(["article", "main"])
 
 
@@ -42,7 +42,7 @@ def rules_for(tree: etree._Element) -> Rules:
 
 def weighed_article_text(tree: etree._Element) -> str:
     """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
-    # They are held to the end, since lxml makes another object each time of an element that nobody holds.
+    # Hold the elements: lxml makes a new object each time for an element without references.
     elements = elements_of(tree)
     if not elements:
         return ""
@@ -60,7 +60,7 @@ def weighed_article_text(tree: etree._Element) -> str:
             return taken.text
         left_out = rival.size_without(taken.elements)
         if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(found, taken, rival):
-            # The same again, although nothing spoke against the other.
+            # The same result, although no hint spoke against the other block.
             return taken.text
         last = size
         doubted.update(part.element for part in (rival.root, *rival.root.around()))
@@ -75,7 +75,7 @@ def survey_long_parts(found: Survey, size: int) -> None:
 
 
 def _longest_left_out(found: Survey, taken: Taken, size: int) -> Block | None:
-    """Return the block of which most is left out, if that is more than ``size``."""
+    """Return the block with the most text left out, if that is more than ``size`` bytes."""
     survey_long_parts(found, size)
     left_out, block = 0.0, None
     for each in blocks_of(found):
@@ -94,7 +94,7 @@ def _parts(found: Survey, taken: Taken) -> list[Part]:
 
 
 def _bytes_at_most(element: etree._Element) -> int:
-    """Return quickly how many bytes of text outside of links an element has at most."""
+    """Return an upper bound of the bytes of text outside links, quickly."""
     linked = (inner.text or "" for inner in element.iter("a", "script", "style"))
     return sum(map(_bytes, element.itertext())) - sum(map(_bytes, linked))
 
@@ -104,7 +104,7 @@ def _bytes(text: str) -> int:
 
 
 def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
-    """Return whether what is taken is an article in its own right, and the rival what readers wrote below it."""
+    """Return whether the text taken is an article in its own right, with the rival below it, such as a comment."""
     left_out = rival.size_without(taken.elements)
     if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
         return False
@@ -119,17 +119,17 @@ def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
 
 
 def _is_preferred(found: Survey, taken: Taken, rival: Block) -> bool:
-    """Return whether what is taken is more of an article than a longer block: by its mark, or by its paragraphs."""
+    """Return whether the text taken looks more like an article than a longer block: by its mark or its paragraphs."""
     return _is_within_mark(found, taken) or _paragraphs(_parts(found, taken)) > _paragraphs(rival.paragraphs)
 
 
 def _paragraphs(parts: Iterable[Part]) -> int:
-    """Return how many paragraphs of some length there are."""
+    """Count paragraphs of some length."""
     return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
 
 
 def _is_within_mark(found: Survey, taken: Taken) -> bool:
-    """Return whether what is taken is marked as an article, or stands in such an element."""
+    """Return whether the text taken is in an element marked as an article."""
     parts = [part for part in _parts(found, taken) if part.own][:1]
     around = [outer for part in parts for outer in (part, *part.around())]
     return any(

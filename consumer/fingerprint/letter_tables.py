@@ -46,7 +46,7 @@ IN_WORD: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class LetterTables:
-    """The content of the file, which is read when something of it is needed.
+    """The tables of the file with this content, each built when it is first used.
 
     ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says of each
     code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not count (``BARE``), as

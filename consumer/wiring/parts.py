@@ -207,7 +207,7 @@ def field_map(config: Config) -> FieldMap:
 
 
 def body_form(config: Config) -> BodyForm:
-    """Return how bodies are read. What that needs is loaded; ``ConfigError`` where a package is not installed."""
+    """Return how bodies are read, and load the extractor. Raises ``ConfigError`` if its package is not installed."""
     form = config.source.body_form
     load_extractor(form)
     return form

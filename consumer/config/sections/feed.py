@@ -39,7 +39,7 @@ class SourceSection(Section):
     extractor: ExtractorName = "fast"
     """What finds the article of a web page: fast, or precise, which finds more and takes several times as long."""
     reader_revision: Annotated[int, Field(ge=1, le=READER_REVISION)] = READER_REVISION
-    """The rules that HTML and web pages are read by: 2, or 1 as in stores that were made before there was a choice."""
+    """The rules for reading HTML and web pages: 2, or 1 as in older stores."""
     published_at_unit: Unit = "auto"
     """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None

@@ -41,8 +41,8 @@ class JudgeSection(Section):
     """What is near. All of it changes verdicts, and a store is bound to it, but for the last three."""
 
     profile: ProfileName | None = None
-    """What the feed is made of: news, posts, or mixed. Sets bands, band_minima, one_bits_distance_max and
-    similarity_min where these are not set themselves."""
+    """The kind of feed: news, posts or mixed. Sets defaults for bands, band_minima, one_bits_distance_max and
+    similarity_min."""
     plan: Text = _JUDGE.plan.name
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
