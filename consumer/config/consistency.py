@@ -36,7 +36,9 @@ def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iter
     """Yield why a profile does not fit a scheme."""
     if judge.profile not in {"posts", "mixed"} or fingerprint.scheme not in SCHEME_NAMES:
         return
-    if not Scheme(fingerprint.scheme).definition.compares_letters:
+    if not judge.verify:
+        yield f'judge.profile = "{judge.profile}" has no effect with verify = false; plain SimHash compares no sketches'
+    elif not Scheme(fingerprint.scheme).definition.compares_letters:
         yield (
             f'judge.profile = "{judge.profile}" is made for schemes that compare letters, such as {Scheme().name}; '
             f"with {fingerprint.scheme} set the bands and thresholds themselves"

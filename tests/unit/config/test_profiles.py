@@ -95,6 +95,7 @@ def test_a_rule_raises_the_threshold_of_its_source() -> None:
         ({"rules": {"wire": {"profile": "posts"}}}, "rules.wire.similarity_min can only be stricter than 0.73"),
         ({"judge": {"profile": "posts"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compare letters"),
         ({"judge": {"profile": "mixed"}, "fingerprint": {"scheme": "md5-64/1"}}, "compare letters"),
+        ({"judge": {"profile": "posts", "verify": False, "lane1": False}}, "no effect with verify = false"),
     ],
 )
 def test_profiles_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
