@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from consumer.cli import demo_feed
 from consumer.cli.demo import PREFIX, TOPIC
 from consumer.model.errors import ConfigError
 from deploy.local.ports import free_ports
-from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, wait_for, write_lines
+from tests.cli.command import FAST, ONE_SECRET, SAMPLE, json_lines, run_process, start, text, wait_for, write_lines
+from tests.kafka.topics import ordered_producer
 from tests.unit.console.serving import Browser
 
 READY_S = 30.0
@@ -107,7 +108,7 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
     address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
     pages = line_of(process, lambda line: line.startswith("Health")).split()
     wait_ready(pages[3])
-    producer = Producer({"bootstrap.servers": address})
+    producer = ordered_producer(address)
     for name in ("b", "c"):
         producer.produce(TOPIC, json.dumps({"id": name, "body": text(1)}).encode(), name.encode())
     assert producer.flush(READY_S) == 0
@@ -161,10 +162,10 @@ def test_its_console_shows_what_was_flagged_and_takes_decisions(tmp_path: Path) 
 
 def test_its_console_shows_near_misses(tmp_path: Path) -> None:
     """Pairs just under the threshold, to be judged like flags; what is said releases nothing."""
-    words = text(1, 200).split()
-    bodies = {"a": words, "b": words[:150] + text(2, 50).split()}
+    words = text(4, 200).split()
+    bodies = {"a": words, "b": words[:150] + text(5, 50).split()}
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": " ".join(body)} for name, body in bodies.items()])
-    process = start("demo", "--forever", "--feed", feed, "--rate", "100", stderr=subprocess.PIPE)
+    process = start("demo", "--forever", "--feed", feed, "--rate", "100", *ONE_SECRET, stderr=subprocess.PIPE)
     browser = Browser(line_of(process, lambda line: "nobody has to sign in" in line).split()[-1].rstrip("/"))
     wait_for(lambda: "/flags/1" in browser.get("/?kind=near_miss").text, READY_S)
     assert "This pair was not flagged." in browser.get("/flags/1").shown

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from consumer.kafka.mock_cluster import mock_cluster
 from deploy.local.ports import free_ports
 from storage.hbase import HbaseOptions
 from tests.cli.command import FAST, run_process, start, text, wait_for
 from tests.cli.faulty_command import start_faulty
+from tests.kafka.topics import ordered_producer
 
 END_S = 30
 TOPICS = ("out.duplicates", "out.dead-letters")
@@ -77,7 +77,7 @@ def serving(
     """Run it on the topic named like ``folder``, and kill it at the end if it still runs."""
     (port,) = free_ports(1)
     # Who asks for a topic makes it.
-    Producer({"bootstrap.servers": brokers}).list_topics(folder.name, timeout=END_S)
+    ordered_producer(brokers).list_topics(folder.name, timeout=END_S)
     log = folder / "log"
     with log.open("wb") as file:
         process = begin(
@@ -98,7 +98,7 @@ def serving(
 
 def send(brokers: str, folder: Path, *records: tuple[str, bytes]) -> None:
     """Send records to the topic of ``folder``, in their order."""
-    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 2})
+    producer = ordered_producer(brokers, {"linger.ms": 2})
     for key, value in records:
         producer.produce(folder.name, value, key.encode(), 0)
     assert producer.flush(END_S) == 0

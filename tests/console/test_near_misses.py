@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
     AclBinding,
     AclBindingFilter,
@@ -27,7 +26,7 @@ from tests.console.consoles import Place, Running, consoling, sqlite_place
 from tests.console.test_whole_way import judged, signed_in
 from tests.kafka.running import running
 from tests.kafka.test_run import article
-from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count, wait_until_known
+from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, send, wait_for_count, wait_until_known
 from tests.unit.console.events_made import missed
 
 pytestmark = pytest.mark.servers
@@ -60,7 +59,7 @@ def sampling(topics: Topics, store: str, folder: Path, records: list[tuple[str, 
 
 def put(topics: Topics, *values: bytes | None, topic: str = "near-misses") -> None:
     """Put records into a topic of the sink, all into one partition."""
-    producer = Producer({"bootstrap.servers": topics.address, "message.max.bytes": 2_000_000})
+    producer = ordered_producer(topics.address, {"message.max.bytes": 2_000_000})
     for value in values:
         producer.produce(topics.sink(topic), value, partition=0)
     assert producer.flush(WAIT_S) == 0

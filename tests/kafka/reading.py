@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -27,6 +27,7 @@ from consumer.sources.holds import NoteUnreadable, PartitionsHeld
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalanced
+from tests.kafka.topics import ordered_producer
 
 GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
@@ -65,7 +66,7 @@ def delete_records(address: str, topic: str, partition: int, before: int) -> Non
 
 def send(address: str, topic: str, numbers: Iterable[int], partitions: int = 2, value: bytes = b"") -> None:
     """Send these numbers, each as a key, to the partition that it is of."""
-    producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "message.max.bytes": 8_000_000})
+    producer = ordered_producer(address, {"linger.ms": 5, "message.max.bytes": 8_000_000})
     for number in numbers:
         producer.produce(topic, value or b"%d" % number, b"%d" % number, partition=number % partitions)
         producer.poll(0)

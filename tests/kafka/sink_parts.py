@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
@@ -25,6 +25,7 @@ from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
 from consumer.sinks.transactions import SinkReconnected, TransactionalOutbox
 from storage.clock import now_ms
 from tests.kafka.reading import WAIT_S
+from tests.kafka.topics import ordered_producer
 
 GROUP = "readers"
 AHEAD_MS_MAX = 300_000
@@ -266,7 +267,7 @@ class Member:
 
 def put(address: str, topic: str, count: int) -> None:
     """Give a topic records."""
-    producer = Producer({"bootstrap.servers": address})
+    producer = ordered_producer(address)
     for number in range(count):
         producer.produce(topic, b"{}", str(number).encode())
     assert producer.flush(20) == 0

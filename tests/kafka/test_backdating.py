@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.cli.command import text
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import running
 from tests.kafka.test_poison import notes
 from tests.kafka.test_run import BOTH
-from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
+from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
 
@@ -30,7 +29,7 @@ def topics(kafka_address: str) -> Topics:
 
 def send(topics: Topics, articles: Sequence[tuple[str, str | None, int]]) -> None:
     """Send (id, body, timestamp), in one batch of the producer's; without a body a retraction."""
-    producer = Producer({"bootstrap.servers": topics.address, "linger.ms": 100})
+    producer = ordered_producer(topics.address, {"linger.ms": 100})
     for article_id, body, time_ms in articles:
         value = None if body is None else json.dumps({"body": body}).encode()
         producer.produce(topics.source, value, article_id.encode(), partition=0, timestamp=time_ms)

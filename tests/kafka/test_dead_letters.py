@@ -36,7 +36,7 @@ from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.ports import Rejection
 from consumer.model.record import Message, Position, RawRecord
 from tests.cli.command import Outcome, json_lines, start, wait_for
-from tests.kafka.topics import wait_until_known
+from tests.kafka.topics import ordered_producer, wait_until_known
 
 pytestmark = pytest.mark.servers
 
@@ -58,7 +58,7 @@ class Feed:
         self.prefix = f"{name}.out"
         self.letters = f"{self.prefix}.dead-letters"
         self.sink = f"kafka://{address}/{self.prefix}"
-        self.producer = Producer({"bootstrap.servers": address})
+        self.producer = ordered_producer(address)
         admin = AdminClient({"bootstrap.servers": address})
         topics = [NewTopic(topic, PARTITIONS, 1) for topic in (self.articles, self.other, self.letters)]
         for creation in admin.create_topics(topics).values():

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
     AdminClient,
     NewTopic,
@@ -25,7 +25,7 @@ from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text
 from tests.kafka.reading import until
 from tests.kafka.running import running
-from tests.kafka.topics import WAIT_S, Topics, make_topics, send, wait_for_count, wait_until_known
+from tests.kafka.topics import WAIT_S, Topics, make_topics, ordered_producer, send, wait_for_count, wait_until_known
 
 pytestmark = pytest.mark.servers
 
@@ -162,7 +162,7 @@ def test_messages_that_were_deleted_and_a_member_of_the_same_name(backdated: Top
     """The group is behind what is there; a clock that is half an hour ahead shows in its messages."""
     good = backdated
     send(good, [(f"a{number}", {"body": "x"}) for number in range(20)])
-    producer = Producer({"bootstrap.servers": good.address})
+    producer = ordered_producer(good.address)
     producer.produce(good.source, b"{}", b"late", 0, timestamp=int((time.time() + 1800) * 1000))
     assert producer.flush(WAIT_S) == 0
     admin = AdminClient({"bootstrap.servers": good.address})
@@ -197,7 +197,7 @@ def test_the_clock_of_the_brokers_is_seen_where_a_group_commits(good: Topics) ->
 def test_unread_messages_that_are_old(backdated: Topics) -> None:
     """Where messages begin that are younger than was asked; at the end where none is."""
     good = backdated
-    producer = Producer({"bootstrap.servers": good.address})
+    producer = ordered_producer(good.address)
     now_ms = int(time.time() * 1000)
     for age_s in (3000, 2000, 10):
         producer.produce(good.source, b"{}", b"a", 0, timestamp=now_ms - 1000 * age_s)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.cli.options import configured
@@ -33,7 +33,7 @@ from tests.cli.command import FAST, Outcome, run_process, start, text, wait_for
 from tests.hbase.proxy import Answer, pass_on, proxied
 from tests.hbase_server import COMMON, MOVED, fresh_namespace
 from tests.kafka.running import END_S, running
-from tests.kafka.topics import SINKS, Topics, make_topics, read_all, wait_for_count
+from tests.kafka.topics import SINKS, Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
 
@@ -111,7 +111,7 @@ def body(number: int) -> str:
 
 def send(topics: Topics, numbers: range, time_ms: int = 0) -> None:
     """Send articles at once."""
-    producer = Producer({"bootstrap.servers": topics.address})
+    producer = ordered_producer(topics.address)
     for number in numbers:
         producer.produce(topics.source, body(number), f"a{number}", timestamp=time_ms)
     assert producer.flush(30) == 0
@@ -129,7 +129,7 @@ class Sending:
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
-        producer = Producer({"bootstrap.servers": self._topics.address, "linger.ms": 2})
+        producer = ordered_producer(self._topics.address, {"linger.ms": 2})
         while not self._over.wait(1 / self._rate):
             producer.produce(self._topics.source, self._made(self.count), f"a{self.count}")
             producer.poll(0)
@@ -493,7 +493,7 @@ def test_html_moves_to_the_next_revision_of_its_reader(topics: Topics, tmp_path:
     old, new, html = f"lmdb:{tmp_path / 'old'}", f"lmdb:{tmp_path / 'new'}", ("--set", "source.body_format=html")
     plain = f"<p>{text(1)}</p><p>{text(2)}</p>"
     bodies = {"plain": plain, "escaped": plain.replace("<", "&lt;").replace(">", "&gt;"), "other": f"<p>{text(3)}"}
-    producer = Producer({"bootstrap.servers": topics.address})
+    producer = ordered_producer(topics.address)
     for name, markup in bodies.items():
         # A topic has two partitions, and verdicts are to come in this order.
         producer.produce(topics.source, json.dumps({"body": markup}), name, partition=0)

@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
 from tests.cli.command import Outcome, run_process, text
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import Running, running
 from tests.kafka.test_run import BOTH, EXACTLY_ONCE, SHORT_SESSION
-from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
+from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
 
@@ -34,7 +34,7 @@ def topics(kafka_address: str) -> Topics:
 
 def send(topics: Topics, partition: int, values: Iterable[bytes], begin: int = 0) -> None:
     """Send values to a partition, each under an id of its own."""
-    producer = Producer({"bootstrap.servers": topics.address, "linger.ms": 5})
+    producer = ordered_producer(topics.address, {"linger.ms": 5})
     for number, value in enumerate(values, begin):
         producer.produce(topics.source, value, b"%d-%d" % (partition, number), partition=partition)
     assert producer.flush(WAIT_S) == 0

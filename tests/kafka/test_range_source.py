@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
@@ -15,7 +15,7 @@ from consumer.model.record import Offsets, RawRecord
 from consumer.sources import range_source
 from consumer.sources.range_source import RangeSource
 from tests.kafka.reading import delete_records
-from tests.kafka.topics import make_topics
+from tests.kafka.topics import make_topics, ordered_producer
 from tests.kafka.topics import send as produce
 
 TOPIC = "articles"
@@ -32,7 +32,7 @@ def address() -> Iterator[str]:
 
 def send(address: str, places: list[tuple[int, int]], value: bytes = b"{}") -> None:
     """Send a message for each (partition, time)."""
-    producer = Producer({"bootstrap.servers": address})
+    producer = ordered_producer(address)
     for partition, time_ms in places:
         producer.produce(TOPIC, value, b"key", partition, timestamp=time_ms)
         producer.poll(0)

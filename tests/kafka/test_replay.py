@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.cli.command import FAST, Outcome, run_process, text, write_lines
 from tests.kafka.running import running
-from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
+from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
 
@@ -45,7 +45,7 @@ def feed(count: int) -> list[tuple[str, str]]:
 
 def send_at(topics: Topics, articles: list[tuple[str, str | None]], first_ms: int, step_ms: int) -> None:
     """Send each at its time, spread over the partitions by its id."""
-    producer = Producer({"bootstrap.servers": topics.address})
+    producer = ordered_producer(topics.address)
     for number, (name, body) in enumerate(articles):
         value = None if body is None else json.dumps({"body": body})
         producer.produce(topics.source, value, name, timestamp=first_ms + number * step_ms)
@@ -149,7 +149,7 @@ def test_verdicts_go_to_another_prefix(topics: Topics, tmp_path: Path) -> None:
     """Where one is given: flags and dead letters, with where they come from."""
     other = make_topics(topics.address)
     send_at(topics, [*feed(10), ("bad", "")], 1_700_000_000_000, 1_000)
-    producer = Producer({"bootstrap.servers": topics.address})
+    producer = ordered_producer(topics.address)
     producer.produce(topics.source, b"{", b"poison")
     assert producer.flush(30) == 0
     report = report_of(replayed(topics, tmp_path / "other", "--sink", other.sink_url()))

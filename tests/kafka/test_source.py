@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.model.article import Reason
@@ -36,6 +36,7 @@ from tests.kafka.reading import (
     send,
     until,
 )
+from tests.kafka.topics import ordered_producer
 
 pytestmark = pytest.mark.servers
 
@@ -72,7 +73,7 @@ def test_a_later_member_goes_on_behind_what_was_committed(kafka_address: str) ->
 def test_what_a_message_has_is_given_untouched(kafka_address: str) -> None:
     """Key, headers, timestamp, a null value and the leader's epoch come with the record."""
     topic = make_topic(kafka_address, 1)
-    producer = Producer({"bootstrap.servers": kafka_address})
+    producer = ordered_producer(kafka_address)
     producer.produce(topic, None, b"1", headers=[("a", b"\xff"), ("a", None)], timestamp=1_700_000_000_123)
     producer.produce(topic, b"", b"2")
     producer.flush(WAIT_S)
@@ -107,7 +108,7 @@ def test_a_record_on_a_quiet_topic_comes_at_once(kafka_address: str) -> None:
     """From the producer's send to the batch a single record takes less than 20 ms in the median."""
     topic = make_topic(kafka_address, 1)
     sent_s = {}
-    producer = Producer({"bootstrap.servers": kafka_address, "linger.ms": 0})
+    producer = ordered_producer(kafka_address, {"linger.ms": 0})
     with grouped(kafka_address, topic) as group:
         member = group.joined()
         for number in range(40):

@@ -22,7 +22,7 @@ from tests.kafka.reading import by_partition, grouped, until
 from tests.kafka.running import running
 from tests.kafka.test_poison import BAD, GOOD, articles, command, held_by, name, notes, send
 from tests.kafka.test_run import EXACTLY_ONCE
-from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
+from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 RECEIVED_BYTES = (10 << 20) + 512
 """The least that may be set for ``receive.message.max.bytes``."""
@@ -112,7 +112,7 @@ def address() -> Iterator[str]:
 
 def small(address: str, count: int) -> None:
     """Records of a few bytes."""
-    producer = Producer({"bootstrap.servers": address})
+    producer = ordered_producer(address)
     for number in range(count):
         producer.produce(TOPIC, b"{}", b"%d" % number, 0)
     assert producer.flush(10) == 0

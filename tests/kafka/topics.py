@@ -81,6 +81,11 @@ def wait_until_known(admin: AdminClient, names: Sequence[str]) -> None:
         assert time.monotonic() < until_s, names
 
 
+def ordered_producer(address: str, settings: Mapping[str, str | int] | None = None) -> Producer:
+    """Return a producer that keeps the order of its records even if a busy broker makes it send some again."""
+    return Producer({"bootstrap.servers": address, "enable.idempotence": True, **(settings or {})})
+
+
 def send(
     topics: Topics,
     records: Iterable[tuple[str | bytes | None, object]],
@@ -88,7 +93,7 @@ def send(
     rate: float = 0,
 ) -> int:
     """Send (key, value) to the source: bytes as they are, None as none, anything else as JSON; how many there were."""
-    producer = Producer({"bootstrap.servers": topics.address, "linger.ms": 5})
+    producer = ordered_producer(topics.address, {"linger.ms": 5})
     count = 0
     for key, value in records:
         raw = value if value is None or isinstance(value, bytes) else json.dumps(value, ensure_ascii=False).encode()

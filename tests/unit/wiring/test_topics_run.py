@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -30,6 +29,7 @@ from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from tests.cli.command import text
+from tests.kafka.topics import ordered_producer
 
 ARTICLES = 120
 BATCH_RECORDS = 4
@@ -73,7 +73,7 @@ def configured(address: str, folder: Path, workers: int, **more: dict[str, Any])
 
 def send(address: str) -> None:
     """Send articles of three sources, every fifth a copy of the one before, and one invalid record."""
-    producer = Producer({"bootstrap.servers": address})
+    producer = ordered_producer(address)
     for number in range(ARTICLES):
         body = text(number - (number % 5 == 4))
         value = json.dumps({"body": body, "source": f"source {number // 5 % 3}"})
@@ -216,7 +216,7 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
     threads: set[str] = set()
     hooks.on(ThreadTurned, lambda turned: threads.add(turned.thread))
     with mock_cluster(TOPICS) as address:
-        producer = Producer({"bootstrap.servers": address})
+        producer = ordered_producer(address)
         for number in range(ARTICLES):
             producer.produce("articles", json.dumps({"body": text(number)}), f"a{number}", partition=number % 3)
         assert producer.flush(WAIT_S) == 0
@@ -241,7 +241,7 @@ def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
         named = configured(address, tmp_path, 0, source={"body_format": "article"})
         with stores.opened_store(named) as store:
             stores.bind(store, judge_settings(named, lexicon_of(named)), named)
-        producer = Producer({"bootstrap.servers": address})
+        producer = ordered_producer(address)
         producer.produce("articles", json.dumps({"body": page}), "a", partition=0)
         assert producer.flush(WAIT_S) == 0
         stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
