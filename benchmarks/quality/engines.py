@@ -16,7 +16,10 @@ from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Scheme
 from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.workers.word_files import load_lexicon
 
-SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2", "jieba-tfidf/3")
+SCHEMES: Final = (
+    *(Scheme(f"jieba-tfidf/{number}", facts=True) for number in (1, 2, 3)),
+    Scheme("jieba-tfidf/3", slots=True),
+)
 _BATCH: Final = 256
 
 
@@ -54,17 +57,17 @@ def main(
         list[Path], typer.Argument(exists=True, dir_okay=False, help="Feeds as JSON lines; .gz is packed.")
     ],
 ) -> None:
-    """Compare the engines under both schemes of keywords, with facts and parts."""
+    """Compare the engines under all schemes of keywords, with facts or slots, and parts."""
     lexicon = load_lexicon()
     wrong = 0
     for feed in feeds:
         articles = list(read_lines(feed, Article))
-        for name in SCHEMES:
-            scheme = Scheme(name, facts=True)
+        for scheme in SCHEMES:
             engines = CompiledFingerprinter(scheme, lexicon, parts=True), Fingerprinter(scheme, lexicon, parts=True)
             batches = (articles[start : start + _BATCH] for start in range(0, len(articles), _BATCH))
             found = [line for batch in batches for line in compared(engines, batch)]
             wrong += len(found)
+            name = f"{scheme.name} with slots" if scheme.slots else scheme.name
             typer.echo(f"{feed.name}, {name}: {len(articles):,} articles, {len(found)} differ")
             for line in found:
                 typer.echo(f"  {line}")

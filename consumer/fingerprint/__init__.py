@@ -55,6 +55,7 @@ from consumer.fingerprint.sketch import (
     sketch_batch,
     sketch_similarity,
 )
+from consumer.fingerprint.slots import NAME_TAGS, SLOTS_KEPT, Slot, slot_conflicts, values_by_slot
 from consumer.fingerprint.summing import (
     bit_sums,
     fingerprint_batch,
@@ -71,10 +72,12 @@ __all__ = [
     "KEYWORDS_KEPT",
     "LANE_MINHASH",
     "LANE_SIMHASH",
+    "NAME_TAGS",
     "PUBLISHED_SECRET",
     "SAMPLED_ONE_IN",
     "SCHEME_NAMES",
     "SECRET_BYTES",
+    "SLOTS_KEPT",
     "BlockPlan",
     "Breakdown",
     "ChineseTables",
@@ -94,6 +97,7 @@ __all__ = [
     "Shares",
     "SketchLayout",
     "SketchSimilarity",
+    "Slot",
     "Step",
     "TextKind",
     "Tokenizer",
@@ -117,7 +121,9 @@ __all__ = [
     "simhash",
     "sketch_batch",
     "sketch_similarity",
+    "slot_conflicts",
     "split_blocks",
     "unpacked_anchors",
     "unpacked_sample",
+    "values_by_slot",
 ]

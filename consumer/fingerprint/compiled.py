@@ -20,7 +20,7 @@ from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 
-REVISION: Final = 4
+REVISION: Final = 5
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"
@@ -36,6 +36,7 @@ class _Wanted(NamedTuple):
     bands: int
     band_minima: int
     facts: bool
+    slots: bool
     sketched: bool
     parts: bool
     keywords_kept: int | None
@@ -81,6 +82,7 @@ class CompiledFingerprinter(Engine):
             layout.bands,
             layout.band_minima,
             scheme.facts,
+            scheme.slots,
             sketched,
             parts,
             keywords_kept,

@@ -22,6 +22,7 @@ from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.shingles import hashed_chunks
 from consumer.fingerprint.sketch import Minima, Sketches, filled_bins, no_sketches
+from consumer.fingerprint.slots import Slot, pack_slots, slots_of
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights
 
 TEXT_DIGEST_BYTES: Final = 16
@@ -47,11 +48,11 @@ class Fingerprints:
     ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
     ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
     their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the text that is
-    compared. ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]:
-    the number of distinct keywords, including those beyond ``keywords_max``. ``written_digests`` uint8[n, 16]: BLAKE2b
-    of the normalised text, None in schemes that compare that. ``anchors`` and ``samples``: see
-    ``consumer.fingerprint.parts``; empty unless they are asked for. ``marked``: whether the bytes of empty bins are 0,
-    as where letters are compared.
+    compared. ``facts``: facts or slots, see the modules of these names; empty if the scheme has neither.
+    ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
+    ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare that. ``anchors`` and
+    ``samples``: see ``consumer.fingerprint.parts``; empty unless they are asked for. ``marked``: whether the bytes of
+    empty bins are 0, as where letters are compared.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -187,7 +188,7 @@ class Fingerprinter(Engine):
         forms = self._forms(texts)
         features = self._features(forms.words)
         distinct = np.diff(features.offsets)
-        facts = pack_facts(self._facts(texts, forms, features)) if self._scheme.facts else ()
+        facts = self._packed_facts(texts, forms, features)
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
         sketched, parts = self._by_shingles(forms.shingled, languages)
@@ -256,6 +257,10 @@ class Fingerprinter(Engine):
         forms = self._forms([text])
         return self._facts([text], forms, self._features(forms.words))[0]
 
+    def slots(self, text: str) -> list[Slot]:
+        """Return the slots of one raw text, also if the scheme does without."""
+        return self._slots(self._forms([text]))[0]
+
     def _forms(self, texts: Sequence[str]) -> Forms:
         return forms_of(texts, self._scheme, self._lexicon)
 
@@ -300,6 +305,16 @@ class Fingerprinter(Engine):
             facts_of(text, form, words, known, letters)
             for text, form, words in zip(texts, forms.text, features.words_of_texts(), strict=True)
         ]
+
+    def _packed_facts(self, texts: Sequence[str], forms: Forms, features: Features) -> tuple[bytes, ...]:
+        """Return what records keep to tell texts apart: facts, or slots, or nothing at all."""
+        if self._scheme.slots:
+            return pack_slots(self._slots(forms))
+        return pack_facts(self._facts(texts, forms, features)) if self._scheme.facts else ()
+
+    def _slots(self, forms: Forms) -> list[list[Slot]]:
+        names, letters = self._lexicon.names(), self._lexicon.letters()
+        return [slots_of(form, self._tokenizer.cut(form), names, letters) for form in forms.text]
 
     def _features(self, texts: list[str]) -> Features:
         table = self._word_table

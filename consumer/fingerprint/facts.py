@@ -39,8 +39,8 @@ FACTS_OF_LETTERS_DESCRIBED: Final = (
 _HASH_BYTES: Final = 4
 _COUNT_BYTES: Final = 4
 _GREATEST_HASH: Final = b"\xff" * _HASH_BYTES
-_NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
-_NUMBERS_IN_WORDS: Final = re.compile(f"[{_NUMERALS}](?:[{_NUMERALS}]++|(?<=第.))")
+NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
+_NUMBERS_IN_WORDS: Final = re.compile(f"[{NUMERALS}](?:[{NUMERALS}]++|(?<=第.))")
 _CAPITALISED: Final = re.compile(r"[A-Z](?:(?<=[\w,;(] .)[\w-]++|(?<![\w-].)[\w-]++(?= [A-Z]))")
 _FULL_WIDTH_LETTERS: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a]+")
 _PLAIN_LETTERS: Final = {code: code - 0xFEE0 for code in range(0xFF21, 0xFF5B)}
@@ -92,7 +92,7 @@ def facts_of(
     ``known`` are the words of the dictionary. Other words from U+2E80 on, of two or more letters, count as names.
     ``letters`` are given in schemes that compare letters: there figures are in their canonical form.
     """
-    facts = figures(form) if letters is None else canonical_figures(form, letters)
+    facts = figures(form) if letters is None else {figure.fact for figure in canonical_figures(form, letters)}
     facts.update(_NUMBERS_IN_WORDS.findall(form))
     if len(form.encode()) < _LATIN_BYTES_A_CHARACTER_BELOW * len(form):
         facts |= _capitalised(text)
@@ -105,11 +105,17 @@ def facts_of(
     return facts
 
 
+def fact_hashes(facts: Iterable[str]) -> list[int]:
+    """Return a hash of 32 bits for each fact."""
+    codes = [crc32(fact.encode()) for fact in facts]
+    # CRC-32 leaves structure in short strings; the smallest hashes must be random.
+    mixed: list[int] = (mix_64(np.array(codes, dtype=np.uint64)) >> np.uint64(32)).tolist()
+    return mixed
+
+
 def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
     """Pack the facts of each text into the form that a record keeps."""
-    codes = [crc32(fact.encode()) for facts in texts for fact in facts]
-    # CRC-32 leaves structure in short strings; the smallest hashes must be random.
-    mixed = (mix_64(np.array(codes, dtype=np.uint64)) >> np.uint64(32)).tolist()
+    mixed = fact_hashes(fact for facts in texts for fact in facts)
     packed, start = [], 0
     for facts in texts:
         hashes = sorted(set(mixed[start : start + len(facts)]))

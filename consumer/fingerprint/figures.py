@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from string import ascii_lowercase
-from typing import Final
+from typing import Final, NamedTuple
 
 from consumer.fingerprint.letter_tables import LetterTables
 
@@ -75,33 +75,41 @@ _PLAIN_MARKS: Final = dict.fromkeys("\u2010\u2012\u2013\u2212", "-") | dict.from
 _POINTS: Final = str.maketrans(",\u066b", "..", "' _")
 
 
+class Figure(NamedTuple):
+    """A date, number or code: where it stands in its text, and what is compared."""
+
+    start: int
+    end: int
+    fact: str
+
+
 def figures(text: str) -> set[str]:
     """Return dates, numbers and codes of a normalised text: numbers without sign, thousands without commas."""
     found: set[str] = set()
-    for _, figure, is_number in _read(text, _FIGURES):
+    for figure, match in _read(text, _FIGURES):
+        is_longer = match is not None
         # A list of numbers keeps its commas.
-        has_thousands = is_number and "," in figure and _THOUSANDS.fullmatch(figure)
-        found.add(figure.replace(",", "") if has_thousands else figure.replace(" ", ""))
+        has_thousands = is_longer and "," in figure.fact and _THOUSANDS.fullmatch(figure.fact)
+        found.add(figure.fact.replace(",", "") if has_thousands else figure.fact.replace(" ", ""))
     return found
 
 
-def canonical_figures(form: str, letters: LetterTables) -> set[str]:
-    """Return dates, codes, and numbers in their canonical form with their signs, of a text's equality form."""
+def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
+    """Yield dates, codes, and numbers in their canonical form with their signs, of a text's equality form."""
     text = _in_plain_marks(form, letters)
-    found: set[str] = set()
-    for match, figure, is_number in _read(text, _CANONICAL_FIGURES):
-        if is_number and match["list"] is not None:
-            found.update(_LIST_MARKS.split(figure))
+    for figure, match in _read(text, _CANONICAL_FIGURES):
+        number = figure.fact
+        if match is not None and match["list"] is not None:
+            yield from _numbers_of_list(figure)
             continue
-        is_longer = is_number and not figure.isdigit() and figure[-1].isdigit()
-        plain = _NUMBER_OF_FIGURE.sub(lambda number: _canonical(number[0]), figure) if is_longer else figure
+        is_longer = match is not None and not number.isdigit() and number[-1].isdigit()
+        plain = _NUMBER_OF_FIGURE.sub(lambda part: _canonical(part[0]), number) if is_longer else number
         plain = plain.replace(" ", "")
-        found.add(f"{_sign(text, match.start())}{plain}" if _SIGNED.fullmatch(plain) else plain)
-    return found
+        yield figure._replace(fact=f"{_sign(text, figure.start)}{plain}" if _SIGNED.fullmatch(plain) else plain)
 
 
-def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str, bool]]:
-    """Yield each match that is not part of the figure before it, its figure, and whether that is a longer number.
+def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
+    """Yield each figure that is not part of the one before it, with its match if that is all of a longer number.
 
     One pass finds digits; what belongs to them is read from there.
     """
@@ -110,14 +118,22 @@ def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], 
         start, stop = match.span()
         if start < end:
             continue
-        figure, is_number = match[0], False
+        whole = None
         if "a" <= text[start - 1 : start] <= "z":
-            figure, end = _code(text, start, stop)
+            figure = _code(text, start, stop)
         elif stop - start <= _DAY_DIGITS_MAX:
-            figure, end = _date(text, start, stop)
+            figure = _date(text, start, stop)
         else:
-            is_number = True
-        yield match, figure, is_number
+            figure, whole = Figure(start, stop, match[0]), match
+        yield figure, whole
+        end = figure.end
+
+
+def _numbers_of_list(figure: Figure) -> Iterator[Figure]:
+    start = figure.start
+    for number in _LIST_MARKS.split(figure.fact):
+        yield Figure(start, start + len(number), number)
+        start += len(number) + 1
 
 
 def _in_plain_marks(form: str, letters: LetterTables) -> str:
@@ -162,24 +178,26 @@ def _sign(text: str, start: int) -> str:
     return sign if sign and sign in _SIGNS and (start == 1 or text[start - 2] in _BEFORE_SIGN) else ""
 
 
-def _code(text: str, start: int, stop: int) -> tuple[str, int]:
-    """Return a figure with the letters before it and what follows, and where the code ends."""
+def _code(text: str, start: int, stop: int) -> Figure:
+    """Return a figure with the letters before it and what follows."""
     letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
     letters = letters[len(letters.rstrip(ascii_lowercase)) :]
     tail = _LETTERS_AND_DIGITS.match(text, stop)
-    return (f"{letters}{text[start:stop]}{tail[0]}", tail.end()) if tail else (text[start:stop], stop)
+    end = tail.end() if tail else stop
+    return Figure(start - len(letters), end, f"{letters}{text[start:end]}")
 
 
-def _date(text: str, start: int, stop: int) -> tuple[str, int]:
-    """Return a number of one or two digits with the month and year next to it, and where the date ends."""
-    number, month, end = text[start:stop], "", stop
+def _date(text: str, start: int, stop: int) -> Figure:
+    """Return a number of one or two digits with the month and year next to it."""
+    number, month, first, end = text[start:stop], "", start, stop
     behind = _MONTH_BEHIND.match(text, stop)
     if behind and behind[1] in MONTHS:
         month, end = behind[1], behind.end()
     elif text[start - 1 : start] == " ":
         word = text[max(0, start - 1 - _MONTH_CHARS_MAX) : start - 1].rpartition(" ")[2]
-        month = word if word in MONTHS else ""
+        if word in MONTHS:
+            month, first = word, start - 1 - len(word)
     if not month:
-        return number, stop
+        return Figure(start, stop, number)
     year = _YEAR_BEHIND.match(text, end)
-    return (f"{number}{month}{year[1]}", year.end()) if year else (f"{number}{month}", end)
+    return Figure(first, year.end() if year else end, f"{number}{month}{year[1] if year else ''}")

@@ -34,8 +34,8 @@ class Lexicon:
     ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
     the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
     are added to jieba's dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source
-    files, including the tokenizer's dictionary, but not ``chinese``, ``letters`` and ``decorations``, which only some
-    schemes use; ``jieba_digest`` covers those of jieba alone.
+    files, including the tokenizer's dictionary, which has the ``names``. It does not cover ``chinese``, ``letters`` and
+    ``decorations``, which only some schemes use; ``jieba_digest`` covers those of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
@@ -47,6 +47,7 @@ class Lexicon:
     chinese: Callable[[], ChineseTables] = field(default=lambda: NO_TABLES, repr=False, compare=False)
     letters: Callable[[], LetterTables] = field(default=lambda: NO_LETTERS, repr=False, compare=False)
     decorations: Callable[[], DecorationLists] = field(default=lambda: NO_DECORATIONS, repr=False, compare=False)
+    names: Callable[[], frozenset[str]] = field(default=frozenset, repr=False, compare=False)
 
     @property
     def idf(self) -> Mapping[str, float]:

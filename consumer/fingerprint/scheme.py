@@ -25,6 +25,7 @@ from consumer.fingerprint.shingles import (
 )
 from consumer.fingerprint.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.sketch import SketchLayout
+from consumer.fingerprint.slots import SLOTS_DESCRIBED, SLOTS_KEPT
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
 SCHEME_NAMES: Final = tuple(DEFINITIONS)
@@ -39,7 +40,8 @@ class Scheme:
     ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. Of Chinese excerpts
     with 6 or 7 keywords 22 % stay at a similarity of 0.7 after one word of two characters is replaced, with 10 or 11
     keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed for rules that compare them.
-    With ``decorations`` links, @names and the like do not count; a parameter of schemes that compare letters.
+    Two parameters of schemes that compare letters: with ``decorations`` links, @names and the like do not count, and
+    with ``slots`` the slots of each text are computed in place of its facts.
     """
 
     name: str = "jieba-tfidf/3"
@@ -48,6 +50,7 @@ class Scheme:
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared
     facts: bool = False
     decorations: bool = True
+    slots: bool = False
 
     def __post_init__(self) -> None:
         """Refuse schemes that no engine computes."""
@@ -64,6 +67,10 @@ class Scheme:
             raise ValueError(
                 f"decorations = false has no effect with {self.name}, which always compares them; leave it out"
             )
+        if self.slots and not self.definition.compares_letters:
+            raise ValueError("slots need a scheme that compares letters, such as jieba-tfidf/3")
+        if self.slots and self.facts:
+            raise ValueError("a record has room for facts or slots, and not for both")
 
     @property
     def definition(self) -> Definition:
@@ -79,7 +86,7 @@ class Scheme:
         """Return the name and the parameters that the scheme has, by name, in JSON types."""
         parameters = asdict(self)
         if not self.definition.compares_letters:
-            del parameters["decorations"]
+            del parameters["decorations"], parameters["slots"]
         return parameters
 
     def describe(self) -> dict[str, object]:
@@ -91,7 +98,10 @@ class Scheme:
         facts: dict[str, object] = {
             "facts": {"are": described, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
         }
-        newer = (facts if self.facts else {}) | _described_scripts(self)
+        slots: dict[str, object] = {
+            "slots": {"are": SLOTS_DESCRIBED, "hash": "that of facts", "kept": SLOTS_KEPT, "facts": "none"}
+        }
+        newer = (facts if self.facts else {}) | (slots if self.slots else {}) | _described_scripts(self)
         return newer | {
             "scheme": self.name,
             "normalisation": {

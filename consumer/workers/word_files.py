@@ -15,6 +15,7 @@ import numpy as np
 
 from consumer.fingerprint import (
     CUT_WHOLE,
+    NAME_TAGS,
     ChineseTables,
     DecorationLists,
     IdfTable,
@@ -38,8 +39,9 @@ _CHINESE: Final = Path(__file__).with_name("traditional_chinese.tsv")
 _LETTERS: Final = Path(__file__).with_name("letters.tsv")
 _DECORATIONS: Final = Path(__file__).with_name("decorations.tsv")
 # Everything that decides how jieba splits and weighs: dictionary, HMM, IDF.
+_DICTIONARY: Final = "dict.txt"
 _FILES: Final = (
-    "dict.txt",
+    _DICTIONARY,
     "finalseg/prob_start.py",
     "finalseg/prob_trans.py",
     "finalseg/prob_emit.py",
@@ -89,6 +91,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
         chinese=_chinese_tables,
         letters=_letter_tables,
         decorations=_decoration_lists,
+        names=partial(_names, folder),
     )
 
 
@@ -124,6 +127,14 @@ def _jieba_table(folder: Path) -> IdfTable:
             fields = iter(piece.decode().split())
             weights.update(zip(fields, map(number, fields), strict=True))
     return IdfTable(MappingProxyType(weights), _median(weights))
+
+
+@cache
+def _names(folder: Path) -> frozenset[str]:
+    """Read the names of places, persons and institutions from jieba's dictionary: on each line word, frequency, tag."""
+    lines = (line.split() for line in (folder / _DICTIONARY).read_text(encoding="utf-8").splitlines())
+    tags = {word: tag for word, _, tag in lines}
+    return frozenset(word for word, tag in tags.items() if tag.startswith(NAME_TAGS) and CUT_WHOLE.fullmatch(word))
 
 
 @cache

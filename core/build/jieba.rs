@@ -1,6 +1,6 @@
 //! Finds and reads the installed jieba package.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +26,8 @@ const FILES: [&str; 5] = [
     "finalseg/prob_emit.py",
     "analyse/idf.txt",
 ];
+/// The beginnings of the tags of names: `NAME_TAGS` of `consumer/fingerprint/slots.py`.
+const NAME_TAGS: [&str; 3] = ["ns", "nr", "nt"];
 /// Variables that name the Python to ask. `PyO3` has the first, maturin sets the last.
 const PYTHONS: [&str; 2] = ["PYO3_PYTHON", "PYTHON_SYS_EXECUTABLE"];
 /// Tells where the package is without importing it: that is slow, and newer versions of Python warn about its code.
@@ -37,6 +39,8 @@ print(spec.submodule_search_locations[0] if spec else '')";
 pub struct Package {
     /// The words of the dictionary with their frequencies.
     pub frequencies: BTreeMap<String, u64>,
+    /// The words of the dictionary that are names of places, persons and institutions.
+    pub names: BTreeSet<String>,
     /// The sum of all frequencies; jieba counts a word that is listed twice twice.
     pub total: u64,
     /// Inverse document frequencies.
@@ -82,9 +86,11 @@ impl Package {
         let contents = FILES.map(|name| read(&folder.join(name)));
         let digest = digest(&contents);
         let [dictionary, start, transitions, emissions, idf] = contents;
+        let names = names(&dictionary);
         let (frequencies, total) = frequencies(&dictionary);
         Self {
             frequencies,
+            names,
             total,
             idf: inverse_frequencies(&idf),
             start: by_state(&assigned::<f64>(&start)),
@@ -129,6 +135,18 @@ fn frequencies(content: &str) -> (BTreeMap<String, u64>, u64) {
         total += frequency;
     }
     (frequencies, total)
+}
+
+/// Read the words whose tag, the last one of a word that is listed twice, is that of a name.
+fn names(content: &str) -> BTreeSet<String> {
+    let tags: BTreeMap<&str, &str> = content
+        .lines()
+        .filter_map(|line| Some((line.split(' ').next()?, line.rsplit(' ').next()?)))
+        .collect();
+    tags.into_iter()
+        .filter(|(_, tag)| NAME_TAGS.iter().any(|name| tag.starts_with(name)))
+        .map(|(word, _)| word.to_owned())
+        .collect()
 }
 
 /// Read lines of a word and a number.

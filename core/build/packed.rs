@@ -50,6 +50,7 @@ pub fn packed(package: &Package) -> Vec<u8> {
                 .get(word)
                 .map_or(0, |frequency| place(&frequencies, frequency)),
             idf: package.idf.get(word).map_or(0, |number| place(&idf, &number.to_bits())),
+            is_name: package.names.contains(word),
         })
         .collect();
     list(&mut out, double_array(&words).iter().map(|node| node.0.to_le_bytes()));

@@ -13,6 +13,8 @@ pub struct Word {
     pub frequency: usize,
     /// The place of its IDF, 0 for none.
     pub idf: usize,
+    /// Whether it is a name.
+    pub is_name: bool,
 }
 
 #[derive(Default)]
@@ -20,6 +22,7 @@ struct Prefix {
     children: BTreeMap<Label, usize>,
     frequency: usize,
     idf: usize,
+    is_name: bool,
 }
 
 /// Lay out these words.
@@ -45,8 +48,13 @@ pub fn double_array(words: &[Word]) -> Vec<Node> {
     let mut nodes = vec![Node::FREE; array.taken.len()];
     for (of, prefix) in prefixes.iter().enumerate() {
         for (&label, &child) in &prefix.children {
-            let Prefix { frequency, idf, .. } = prefixes[child];
-            let node = Node::pack(label, bases[child], frequency, idf);
+            let Prefix {
+                frequency,
+                idf,
+                is_name,
+                ..
+            } = prefixes[child];
+            let node = Node::pack(label, bases[child], frequency, idf, is_name);
             nodes[bases[of] ^ usize::from(label)] = node.expect("jieba has fewer words, and fewer different numbers");
         }
     }
@@ -71,7 +79,8 @@ fn prefixes(words: &[Word]) -> Vec<Prefix> {
                 prefixes.push(Prefix::default());
             }
         }
-        (prefixes[prefix].frequency, prefixes[prefix].idf) = (word.frequency, word.idf);
+        let last = &mut prefixes[prefix];
+        (last.frequency, last.idf, last.is_name) = (word.frequency, word.idf, word.is_name);
     }
     prefixes
 }

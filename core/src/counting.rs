@@ -33,7 +33,15 @@ pub struct Counter {
 
 impl Counter {
     /// Count the words of at least this many characters, in the order in which they occur first.
-    pub fn count(&mut self, text: &[char], cutter: &Cutter, characters_min: usize) -> &[Counted] {
+    ///
+    /// `each` gets every one of them, as often as it occurs.
+    pub fn count(
+        &mut self,
+        text: &[char],
+        cutter: &Cutter,
+        characters_min: usize,
+        mut each: impl FnMut(&Range<usize>, Option<WordId>),
+    ) -> &[Counted] {
         let Self {
             cutting,
             hashing,
@@ -50,6 +58,7 @@ impl Counter {
             if range.len() < characters_min {
                 return;
             }
+            each(&range, id);
             let place = counted.len();
             let found = table.entry(
                 hash(hashing, text, &range, id),
@@ -95,7 +104,7 @@ mod tests {
         let cutter = Cutter::new(&[]);
         for _ in 0..2 {
             let found: Vec<(String, u32)> = counter
-                .count(&text, &cutter, 3)
+                .count(&text, &cutter, 3, |_, _| {})
                 .iter()
                 .map(|word| (text[word.range.clone()].iter().collect(), word.count))
                 .collect();
@@ -110,8 +119,8 @@ mod tests {
             .flat_map(|word| format!("w{word} ").chars().collect::<Vec<_>>())
             .collect();
         let (mut counter, cutter) = (Counter::default(), Cutter::new(&[]));
-        assert_eq!(counter.count(&long, &cutter, 2).len(), 100_000);
-        assert!(counter.count(&[], &cutter, 2).is_empty());
+        assert_eq!(counter.count(&long, &cutter, 2, |_, _| {}).len(), 100_000);
+        assert!(counter.count(&[], &cutter, 2, |_, _| {}).is_empty());
         assert!(counter.counted.capacity() <= KEPT_WORDS_MAX && counter.table.capacity() == 0);
     }
 

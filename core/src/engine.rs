@@ -1,5 +1,7 @@
 //! The engine: a text in, its fingerprint, sketch and evidence out.
 
+use std::ops::Range;
+
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest};
 
@@ -36,7 +38,7 @@ pub struct Fingerprint {
     pub text_digest: [u8; DIGEST_BYTES],
     /// The digest of the normalised text.
     pub written_digest: [u8; DIGEST_BYTES],
-    /// The packed facts, empty if the scheme has none.
+    /// The packed facts or slots, empty if the scheme has neither.
     pub facts: Vec<u8>,
     /// The anchors and the sample, empty if they are not wanted.
     pub parts: Parts,
@@ -57,6 +59,7 @@ pub struct Scratch {
     counter: Counter,
     utf8: Vec<u8>,
     keywords: Vec<Keyword>,
+    names: Vec<Range<usize>>,
 }
 
 impl Scratch {
@@ -66,6 +69,8 @@ impl Scratch {
         self.utf8.shrink_to(KEPT_UTF8_BYTES_MAX);
         self.keywords.clear();
         self.keywords.shrink_to(KEPT_KEYWORDS_MAX);
+        self.names.clear();
+        self.names.shrink_to(KEPT_KEYWORDS_MAX);
     }
 }
 
@@ -117,16 +122,28 @@ impl Engine {
             counter,
             utf8,
             keywords,
+            names,
         } = scratch;
         let forms = Forms::of(written, &self.definition, &self.parameters);
         let written_digest = digest(forms.written(), utf8);
         let text_digest = forms.compared().map_or(written_digest, |form| digest(form, utf8));
         let text = forms.text();
         let read = forms.words();
-        let counted = counter.count(read, &self.lexicon.cutter, self.definition.characters_min);
+        let counted = counter.count(
+            read,
+            &self.lexicon.cutter,
+            self.definition.characters_min,
+            |range, id| {
+                if self.parameters.slots && self.lexicon.is_name(id) {
+                    names.push(range.clone());
+                }
+            },
+        );
         self.weigh(read, counted, keywords, utf8);
         let keyword_count = keywords.len();
-        let facts = if self.parameters.facts {
+        let facts = if self.parameters.slots {
+            facts::packed_slots(read, names)
+        } else if self.parameters.facts {
             self.facts(written, text, read, counted)
         } else {
             Vec::new()

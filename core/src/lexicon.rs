@@ -73,6 +73,12 @@ impl Lexicon {
         }
     }
 
+    /// Whether jieba's dictionary calls a word the name of a place, a person or an institution.
+    #[must_use]
+    pub fn is_name(&self, id: Option<WordId>) -> bool {
+        id.is_some_and(|known| self.words.is_name(known))
+    }
+
     fn is_stop_word(&self, word: &[char]) -> bool {
         // Lower case can be longer than the word, never shorter.
         word.len() <= self.stop_chars_max && self.stop_words.contains(&*lower(word))

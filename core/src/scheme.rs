@@ -79,6 +79,8 @@ pub struct Parameters {
     pub layout: Layout,
     /// Whether facts are wanted.
     pub facts: bool,
+    /// Whether slots are, in place of facts.
+    pub slots: bool,
     /// Whether decorations are left out, where letters are compared.
     pub decorations: bool,
     /// Whether sketches are wanted.

@@ -27,7 +27,9 @@ const YEAR_DIGITS: usize = 4;
 /// A number, and the month and the year that are next to it, empty where there are none.
 pub(super) struct Date<'a> {
     pub(super) parts: [&'a [char]; 3],
-    /// Where it ends in the text.
+    /// Where it begins in the text.
+    pub(super) start: usize,
+    /// Where it ends.
     pub(super) end: usize,
 }
 
@@ -37,9 +39,13 @@ pub(super) fn around(text: &[char], number: Range<usize>) -> Date<'_> {
         Some(month) => (&text[month.clone()], month.end),
         None => (month_before(&text[..number.start]), number.end),
     };
+    // A month before the number is followed by a space.
+    let is_before = end == number.end && !month.is_empty();
+    let start = number.start - if is_before { month.len() + 1 } else { 0 };
     let year = if month.is_empty() { None } else { year_behind(text, end) };
     let year = year.unwrap_or(end..end);
     Date {
+        start,
         parts: [&text[number], month, &text[year.clone()]],
         end: year.end,
     }

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::numbers::{self, ARABIC_POINT, Number};
-use super::sample::Sample;
-use super::{dates, end_of, first};
+use super::{Facts, dates, end_of, first};
 
 /// How many letters before a digit belong to a code, the last ones.
 const CODE_LETTERS_MAX: usize = 8;
@@ -14,7 +13,7 @@ const YEAR_DIGITS_MAX: usize = 4;
 const MONTH_DIGITS_MAX: usize = 2;
 
 /// Adds figures: dates, numbers with their separators, and codes, which are figures with letters before them.
-pub(super) fn find(text: &[char], facts: &mut Sample) {
+pub(super) fn find(text: &[char], facts: &mut impl Facts) {
     // What belongs to a fact is no other fact.
     let mut taken = 0;
     let mut place = 0;
@@ -27,18 +26,18 @@ pub(super) fn find(text: &[char], facts: &mut Sample) {
 }
 
 /// Adds numbers in Chinese numerals: two and more in a row, or one behind 第.
-pub(super) fn find_in_words(text: &[char], facts: &mut Sample) {
+pub(super) fn find_in_words(text: &[char], facts: &mut impl Facts) {
     let mut place = 0;
     while let Some(start) = first(text, place, is_numeral) {
         place = end_of(text, start, is_numeral);
         if place - start > 1 || text[..start].last() == Some(&'第') {
-            facts.add(text[start..place].iter().copied());
+            facts.add(start..place, text[start..place].iter().copied());
         }
     }
 }
 
 /// Adds the same, with numbers in their canonical form.
-pub(super) fn find_canonical(text: &[char], facts: &mut Sample) {
+pub(super) fn find_canonical(text: &[char], facts: &mut impl Facts) {
     let text = &numbers::in_plain_marks(text);
     let mut taken = 0;
     let mut place = 0;
@@ -53,7 +52,11 @@ pub(super) fn find_canonical(text: &[char], facts: &mut Sample) {
             continue;
         }
         if matches!(number, Number::List(_)) {
-            numbers::of_list(&text[start..end]).for_each(|number| facts.add(number.iter().copied()));
+            let mut place = start;
+            for number in numbers::of_list(&text[start..end]) {
+                facts.add(place..place + number.len(), number.iter().copied());
+                place += number.len() + 1;
+            }
         } else if letters_before(text, start) == 0 {
             taken = add_canonical(text, start..end, facts);
         } else {
@@ -76,14 +79,14 @@ fn canonical_number(text: &[char], start: usize) -> Number {
 }
 
 /// Adds a figure without letters before it, and returns where the fact ends.
-fn add_canonical(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
+fn add_canonical(text: &[char], figure: Range<usize>, facts: &mut impl Facts) -> usize {
     let Range { start, end } = figure;
     let number = &text[start..end];
     if number.len() <= DAY_CHARS_MAX {
         let date = dates::around(text, figure);
         let sign = numbers::sign(text, start, number).filter(|_| date.parts[1].is_empty());
         let fact = date.parts.iter().flat_map(|part| without(' ', part));
-        facts.add(sign.into_iter().chain(fact));
+        facts.add(date.start..date.end, sign.into_iter().chain(fact));
         return date.end;
     }
     let has_marks = number.iter().any(|&character| !is_digit(character));
@@ -94,27 +97,30 @@ fn add_canonical(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usi
         Cow::Borrowed(number)
     };
     let sign = numbers::sign(text, start, &number);
-    facts.add(sign.into_iter().chain(without(' ', &number)));
+    facts.add(start..end, sign.into_iter().chain(without(' ', &number)));
     end
 }
 
 /// Adds the fact that a figure belongs to, and returns where it ends.
-fn add(text: &[char], figure: Range<usize>, facts: &mut Sample) -> usize {
+fn add(text: &[char], figure: Range<usize>, facts: &mut impl Facts) -> usize {
     let Range { start, end } = figure;
     let letters = letters_before(text, start);
     if letters > 0 {
         let end = end_of(text, end, |character| is_letter(character) || is_digit(character));
-        facts.add(without(' ', &text[start - letters..end]));
+        facts.add(start - letters..end, without(' ', &text[start - letters..end]));
         return end;
     }
     if figure.len() <= DAY_CHARS_MAX {
         let date = dates::around(text, figure);
-        facts.add(date.parts.iter().flat_map(|part| without(' ', part)));
+        facts.add(
+            date.start..date.end,
+            date.parts.iter().flat_map(|part| without(' ', part)),
+        );
         return date.end;
     }
-    let figure = &text[figure];
-    let removed = if has_thousands(figure) { ',' } else { ' ' };
-    facts.add(without(removed, figure));
+    let number = &text[figure.clone()];
+    let removed = if has_thousands(number) { ',' } else { ' ' };
+    facts.add(figure, without(removed, number));
     end
 }
 
@@ -222,7 +228,7 @@ const fn is_letter(character: char) -> bool {
     character.is_ascii_lowercase()
 }
 
-const fn is_numeral(character: char) -> bool {
+pub(super) const fn is_numeral(character: char) -> bool {
     let is_ten_or_less = matches!(
         character,
         '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九' | '十'

@@ -9,12 +9,22 @@ mod figures;
 mod names;
 mod numbers;
 mod sample;
+mod slots;
+
+use std::ops::Range;
 
 use crate::unicode::is_letter;
 use sample::Sample;
+pub use slots::packed as packed_slots;
 
 const EAST_ASIAN_FROM: char = '\u{2e80}';
 const NAME_CHARS_MIN: usize = 2;
+
+/// What facts of a text are found for.
+trait Facts {
+    /// Takes a fact that stands here in the text.
+    fn add(&mut self, range: Range<usize>, fact: impl Iterator<Item = char>);
+}
 
 /// The packed facts of a text: how many there are, then the 64 smallest of their hashes; nothing if there are none.
 ///

@@ -1,5 +1,8 @@
 //! A sample of a text's facts.
 
+use std::ops::Range;
+
+use super::Facts;
 use crate::hashes::mix_64;
 
 const FACTS_KEPT: usize = 64;
@@ -16,10 +19,7 @@ impl Sample {
     pub(super) fn add(&mut self, fact: impl Iterator<Item = char>) {
         self.utf8.clear();
         self.utf8.extend(fact);
-        // CRC-32 leaves structure in short strings; the smallest hashes must be random.
-        let mixed = mix_64(u64::from(crc32fast::hash(self.utf8.as_bytes())));
-        let [first, second, third, fourth, ..] = mixed.to_be_bytes();
-        self.hashes.push(u32::from_be_bytes([first, second, third, fourth]));
+        self.hashes.push(hash(&self.utf8));
     }
 
     /// The number of different hashes, then the smallest, each in 4 bytes, big-endian; nothing without a fact.
@@ -34,4 +34,18 @@ impl Sample {
         let kept = self.hashes.into_iter().take(FACTS_KEPT);
         std::iter::once(count).chain(kept).flat_map(u32::to_be_bytes).collect()
     }
+}
+
+impl Facts for Sample {
+    fn add(&mut self, _: Range<usize>, fact: impl Iterator<Item = char>) {
+        self.add(fact);
+    }
+}
+
+/// A hash of 32 bits.
+pub(super) fn hash(fact: &str) -> u32 {
+    // CRC-32 leaves structure in short strings; the smallest hashes must be random.
+    let mixed = mix_64(u64::from(crc32fast::hash(fact.as_bytes())));
+    let [first, second, third, fourth, ..] = mixed.to_be_bytes();
+    u32::from_be_bytes([first, second, third, fourth])
 }

@@ -144,3 +144,49 @@ fn a_sample_has_the_count_and_the_smallest_hashes() {
     assert_eq!((packed.len(), &packed[..4]), (4 + 64 * 4, [0, 0, 3, 232].as_slice()));
     assert!(packed[4..].chunks(4).is_sorted());
 }
+
+/// The packed slots that are expected, each given as surroundings and value.
+fn slots(expected: &[(&str, &str)]) -> Vec<u8> {
+    let mut hashes: Vec<[u32; 2]> = expected
+        .iter()
+        .map(|(surroundings, value)| [sample::hash(surroundings), sample::hash(value)])
+        .collect();
+    hashes.sort_unstable();
+    hashes
+        .as_flattened()
+        .iter()
+        .flat_map(|hash| hash.to_be_bytes())
+        .collect()
+}
+
+#[test]
+fn slots_of_a_text() {
+    let examples: [(&str, &[(&str, &str)]); 6] = [
+        ("会议将于3月5日上午9时召开", &[("议将于|时召开", "3月5日 上午 9")]),
+        ("第三次,二十个,一人", &[("第|次\0个", "三"), ("第\0次|个一人", "二十")]),
+        (
+            "该书法文版、西班牙语版",
+            &[("该书|版\0版", "法文"), ("书\0版|版", "西班牙语")],
+        ),
+        (
+            "in march 5 to -3 or 1,5",
+            &[("in|to\0", "5march"), ("\0to|or\0", "-3"), ("\0or|", "1.5")],
+        ),
+        ("甲队得3分吧,甲队得4分吧,甲", &[]),
+        ("nothing to tell here", &[]),
+    ];
+    for (text, expected) in examples {
+        assert_eq!(packed_slots(&letters(text), &[]), slots(expected), "{text}");
+    }
+    let (text, names) = (letters("昨天在北京、上海举行"), [3..5, 6..8]);
+    assert_eq!(packed_slots(&text, &names), slots(&[("昨天在|举行", "北京 上海")]));
+}
+
+#[test]
+fn a_record_has_at_most_64_slots() {
+    let text: String = (0x4e00..0x4f00)
+        .filter_map(char::from_u32)
+        .flat_map(|letter| [letter, '9'])
+        .collect();
+    assert_eq!(packed_slots(&letters(&text), &[]).len(), 512);
+}

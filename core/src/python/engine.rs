@@ -33,6 +33,7 @@ struct Wanted {
     bands: usize,
     band_minima: usize,
     facts: bool,
+    slots: bool,
     sketched: bool,
     parts: bool,
     keywords_kept: Option<usize>,
@@ -63,6 +64,7 @@ impl PyEngine {
             layout: Layout::new(wanted.bands, wanted.band_minima)
                 .ok_or_else(|| PyValueError::new_err("bands and one-bit minima need more minima than there are"))?,
             facts: wanted.facts,
+            slots: wanted.slots,
             decorations: wanted.decorations,
             sketched: wanted.sketched,
             parts: wanted.parts,
@@ -126,7 +128,7 @@ impl PyEngine {
             .map(|each| keywords(py, each))
             .collect::<PyResult<Vec<_>>>()?;
         let parameters = self.engine.parameters();
-        let facts = packed(py, found, parameters.facts, |each| &each.facts)?;
+        let facts = packed(py, found, parameters.facts || parameters.slots, |each| &each.facts)?;
         let anchors = packed(py, found, parameters.parts, |each| &each.parts.anchors)?;
         let samples = packed(py, found, parameters.parts, |each| &each.parts.sample)?;
         let mut counts = Vec::with_capacity(found.len());

@@ -121,6 +121,12 @@ impl Words {
         u64::from_le_bytes(self.frequencies[self.node(word).frequency()])
     }
 
+    /// Whether the dictionary calls a word the name of a place, a person or an institution.
+    #[must_use]
+    pub fn is_name(&self, word: WordId) -> bool {
+        self.node(word).is_name()
+    }
+
     fn node(&self, word: WordId) -> Node {
         Node(u64::from_le_bytes(self.nodes[word.0 as usize]))
     }

@@ -52,20 +52,21 @@ pub const NO_CHILDREN: usize = (1 << BASE_BITS) - 1;
 pub const ROOT: usize = 0;
 
 const LABEL_BITS: u32 = 15;
-const BASE_BITS: u32 = 23;
+const BASE_BITS: u32 = 22;
 const FREQUENCY_BITS: u32 = 14;
 const IDF_BITS: u32 = 12;
 const BASE_AT: u32 = LABEL_BITS;
 const FREQUENCY_AT: u32 = BASE_AT + BASE_BITS;
 const IDF_AT: u32 = FREQUENCY_AT + FREQUENCY_BITS;
+const NAME_AT: u32 = IDF_AT + IDF_BITS;
 
 /// A node of the trie: the beginning of words, and a word itself if it has a frequency or an IDF.
 ///
 /// The trie is a double array (Aoe, "An efficient digital search algorithm by using a double-array structure", 1989) with
 /// labels in place of parents. A child lies at its parent's base XOR its label, and is that parent's if it has that
 /// label: all bases are different. All about a node is in 64 bits, so that a step through the trie reads one place of
-/// memory: from the lowest bit on its label, its base, and the places of its frequency and of its IDF among the different
-/// ones, where 0 stands for none.
+/// memory: from the lowest bit on its label, its base, the places of its frequency and of its IDF among the different
+/// ones, where 0 stands for none, and whether it is a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node(pub u64);
 
@@ -74,10 +75,10 @@ impl Node {
     pub const FREE: Self = Self(OF_FREE_PLACE as u64);
 
     /// Pack a node; None if a number is too large.
-    pub fn pack(label: Label, base: usize, frequency: usize, idf: usize) -> Option<Self> {
+    pub fn pack(label: Label, base: usize, frequency: usize, idf: usize, is_name: bool) -> Option<Self> {
         let fields = [(label.into(), 0, LABEL_BITS), (base, BASE_AT, BASE_BITS)];
         let places = [(frequency, FREQUENCY_AT, FREQUENCY_BITS), (idf, IDF_AT, IDF_BITS)];
-        let mut packed = 0;
+        let mut packed = u64::from(is_name) << NAME_AT;
         for (value, at, bits) in fields.into_iter().chain(places) {
             packed |= u64::try_from(value).ok().filter(|&value| value < 1 << bits)? << at;
         }
@@ -109,8 +110,13 @@ impl Node {
         self.field(IDF_AT, IDF_BITS)
     }
 
+    /// Whether the dictionary calls the word the name of a place, a person or an institution.
+    pub const fn is_name(self) -> bool {
+        self.0 >> NAME_AT == 1
+    }
+
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // no field has more than 23 bits
+    #[allow(clippy::cast_possible_truncation)] // no field has more than 22 bits
     const fn field(self, at: u32, bits: u32) -> usize {
         (self.0 >> at) as usize & ((1 << bits) - 1)
     }
@@ -122,20 +128,22 @@ mod tests {
 
     #[test]
     fn a_node_has_what_was_packed() {
-        let node = Node::pack(LABEL_MAX, NO_CHILDREN, 16_383, 4_095).unwrap();
+        let node = Node::pack(LABEL_MAX, NO_CHILDREN, 16_383, 4_095, true).unwrap();
         assert_eq!(
             (node.label(), node.base(), node.frequency(), node.idf()),
             (LABEL_MAX, NO_CHILDREN, 16_383, 4_095)
         );
-        assert_eq!(Node::pack(7, 0, 0, 1).unwrap().base(), ROOT);
+        assert!(node.is_name());
+        assert_eq!(Node::pack(7, 0, 0, 1, false).unwrap().base(), ROOT);
+        assert!(!Node::pack(7, 0, 0, 1, false).unwrap().is_name());
         assert_eq!(Node::FREE.label(), OF_FREE_PLACE);
     }
 
     #[test]
     fn numbers_that_are_too_large_are_not_packed() {
-        assert_eq!(Node::pack(1 << 15, 0, 0, 0), None);
-        assert_eq!(Node::pack(1, NO_CHILDREN + 1, 0, 0), None);
-        assert_eq!(Node::pack(1, 0, 16_384, 0), None);
-        assert_eq!(Node::pack(1, 0, 0, 4_096), None);
+        assert_eq!(Node::pack(1 << 15, 0, 0, 0, false), None);
+        assert_eq!(Node::pack(1, NO_CHILDREN + 1, 0, 0, false), None);
+        assert_eq!(Node::pack(1, 0, 16_384, 0, false), None);
+        assert_eq!(Node::pack(1, 0, 0, 4_096, false), None);
     }
 }
