@@ -5,8 +5,9 @@ same one at another time. They are two stories, and a flag is wrong. *Rewrites* 
 figure, one name or one date is another, and up to three things are said in other words. They are one story, and a miss
 is wrong. Only template pairs that are near without the fact guard count: what similarity tells apart proves nothing.
 
-Every other frame was used to choose the guard's rule and threshold (``--frames tuning``); figures are reported for the
-rest (``held-out``), which were first looked at when both were chosen. Bare frames: ``benchmarks.quality.hubs``.
+Every other frame was used to choose the fact guard's rule and threshold (``--frames tuning``); figures are reported for
+the rest (``held-out``), which were first looked at when both were chosen. The slot guard was chosen on neither. Bare
+frames: ``benchmarks.quality.hubs``.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import count
 from random import Random
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
@@ -34,6 +35,10 @@ THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 """Of the curve; 0 is no guard."""
 CHOSEN: Final = 0.8
 """What is recommended."""
+SLOTS: Final = "slots"
+"""The slot guard, which has no threshold."""
+Guard = float | Literal["slots"]
+"""A threshold of the fact guard, or the slot guard."""
 _ROUND: Final = 64
 _WIDTH: Final = 110
 _LASTING_SHARE: Final = 1 / 3
@@ -64,9 +69,9 @@ class Pairs(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What one threshold does: template pairs flagged, rewrites found, with one fact and with two facts corrected."""
+    """What a guard does: template pairs flagged, rewrites found, with one fact and with two facts corrected."""
 
-    threshold: float
+    guard: Guard
     flagged: int
     found: int
     found_of_two: int
@@ -81,18 +86,22 @@ class _Texts(NamedTuple):
     bodies: tuple[str, str, str, str]
 
 
-def settings(threshold: float, lexicon: Lexicon) -> JudgeSettings:
-    """The defaults with this fact guard."""
-    scheme = Scheme(facts=True)
+def settings(guard: Guard, lexicon: Lexicon) -> JudgeSettings:
+    """Return the defaults with this guard."""
+    scheme = Scheme(slots=True) if guard == SLOTS else Scheme(facts=True)
     plan = BlockPlan.named("4x16", scheme.bits)
-    return JudgeSettings(plan, scheme.digest(lexicon), scheme, facts_shared_min=threshold)
+    unguarded = JudgeSettings(plan, scheme.digest(lexicon), scheme)
+    return replace(unguarded, slot_conflicts_max=0) if guard == SLOTS else replace(unguarded, facts_shared_min=guard)
 
 
-def make_pairs(which: Frames, wanted: int, seed: int, lexicon: Lexicon) -> Pairs:
-    """Make pairs until this many template pairs are near without a guard, all frames in turn, as the seed has it."""
+def make_pairs(which: Frames, wanted: int, seed: int, lexicon: Lexicon, guard: Guard = 0.0) -> Pairs:
+    """Make pairs until this many template pairs are near without a guard, all frames in turn, as the seed has it.
+
+    Records have what the guard compares.
+    """
     random = Random(f"{which.value} {seed}")
     chosen = frames_of(which)
-    judged_by = settings(0.0, lexicon)
+    judged_by = replace(settings(guard, lexicon), facts_shared_min=0.0, slot_conflicts_max=None)
     fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
     pairs = Pairs([], 0, [], [])
     for start in count(0, _ROUND):
@@ -147,28 +156,28 @@ def near(pair: Pair, judged_by: JudgeSettings) -> bool:
     return compare(pair.first, [pair.other], judged_by)[0].near
 
 
-def curve(pairs: Pairs, lexicon: Lexicon, thresholds: Sequence[float] = THRESHOLDS) -> list[Point]:
-    """What the guard does at each threshold."""
+def curve(pairs: Pairs, lexicon: Lexicon, guards: Sequence[Guard] = THRESHOLDS) -> list[Point]:
+    """Return what each guard does; pairs must have what it compares."""
     points = []
-    for threshold in thresholds:
-        judged_by = replace(settings(0.0, lexicon), facts_shared_min=threshold)
+    for guard in guards:
+        judged_by = settings(guard, lexicon)
         flagged, found, of_two = (
             sum(near(pair, judged_by) for pair in some)
             for some in (pairs.templates, pairs.rewrites, pairs.rewrites_of_two)
         )
         precision, recall = wilson(found, found + flagged), wilson(found, len(pairs.rewrites))
-        points.append(Point(threshold, flagged, found, of_two, precision, recall))
+        points.append(Point(guard, flagged, found, of_two, precision, recall))
     return points
 
 
 def _curve_table(points: Sequence[Point], pairs: Pairs) -> Table:
     table = Table(
-        "facts_shared_min", "templates flagged", "precision", "95 %", "rewrites found", "95 %", "two facts corrected",
+        "guard", "templates flagged", "precision", "95 %", "rewrites found", "95 %", "two facts corrected",
         title=f"{len(pairs.templates)} template pairs near without a guard ({pairs.drawn} drawn), as many rewrites",
     )  # fmt: skip
     for point in points:
         table.add_row(
-            f"{point.threshold:g}" if point.threshold else "off",
+            f"{point.guard}" if point.guard else "off",
             f"{point.flagged}",
             *_rate(point.precision),
             *_rate(point.recall),
@@ -177,10 +186,11 @@ def _curve_table(points: Sequence[Point], pairs: Pairs) -> Table:
     return table
 
 
-def _group_table(pairs: Pairs, judged_by: JudgeSettings) -> Table:
+def _group_table(pairs: Pairs, guard: Guard, lexicon: Lexicon) -> Table:
+    judged_by = settings(guard, lexicon)
     table = Table(
         "frames", "language", "template pairs", "still flagged", "rewrites", "found",
-        title=f"By kind of text, facts_shared_min = {judged_by.facts_shared_min:g}",
+        title=f"By kind of text, guard {guard}",
     )  # fmt: skip
     for group in GROUPS:
         for language in LANGUAGES:
@@ -204,12 +214,13 @@ def main(
         Frames.HELD_OUT
     ),
 ) -> None:
-    """Print what the fact guard does to template pairs and to light rewrites, for a range of thresholds."""
+    """Print what both guards do to template pairs and to light rewrites, for a range of thresholds."""
     lexicon = load_lexicon()
-    counts = make_pairs(which, pairs, seed, lexicon)
+    with_facts, with_slots = (make_pairs(which, pairs, seed, lexicon, guard) for guard in (CHOSEN, SLOTS))
     console = Console(width=_WIDTH)
-    console.print(_curve_table(curve(counts, lexicon), counts))
-    console.print(_group_table(counts, settings(CHOSEN, lexicon)))
+    console.print(_curve_table([*curve(with_facts, lexicon), *curve(with_slots, lexicon, [SLOTS])], with_facts))
+    console.print(_group_table(with_facts, CHOSEN, lexicon))
+    console.print(_group_table(with_slots, SLOTS, lexicon))
 
 
 if __name__ == "__main__":

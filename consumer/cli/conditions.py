@@ -99,9 +99,12 @@ def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:
 
 
 def _facts_text(x: Record, y: Record, comparison: Comparison, settings: JudgeSettings) -> str:
-    """Return what the fact guard compared."""
+    """Return what the fact guard or the slot guard compared."""
+    if comparison.slot_conflicts is not None:
+        conflicts, most = comparison.slot_conflicts, comparison.slot_conflicts_max
+        return f"{conflicts} of the slots that both texts have hold different values, maximum {most}"
     if not comparison.facts_shared_min:
-        return "not checked: facts_shared_min is 0"
+        return "not checked: facts_shared_min is 0, slot_conflicts_max is not set"
     if guard_skips(x, y, settings):
         return "not checked: the texts are equal"
     counts = f"A has {facts_count(x.facts)} facts, B has {facts_count(y.facts)}"

@@ -97,6 +97,8 @@ def _print(explanation: Explanation) -> None:
     console.print(render.keywords_line(shared_keywords(a.stored.record, b.stored.record)[:20]))
     if comparison.facts_shared_min:
         _print_facts(console, explanation.facts, a, b)
+    for conflict in explanation.slot_conflicts or ():
+        console.print(render.plain(f"slot {conflict.slot}: {conflict.a} in A, {conflict.b} in B"))
     if explanation.difference is None:
         console.print("The texts cannot be compared: the store keeps no bodies.")
         return

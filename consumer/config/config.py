@@ -9,7 +9,14 @@ from typing import Annotated, Any, Final
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from consumer.config.consistency import near_miss_faults, profile_faults, rule_faults, schema_faults, source_faults
+from consumer.config.consistency import (
+    near_miss_faults,
+    profile_faults,
+    rule_faults,
+    schema_faults,
+    slot_faults,
+    source_faults,
+)
 from consumer.config.profiles import expand_profiles
 from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
@@ -67,6 +74,7 @@ class Config(BaseSettings):
             near_miss_faults(self.kafka, self.judge),
             profile_faults(self.judge, self.fingerprint),
             rule_faults(self.rules, self.judge, self.fingerprint),
+            slot_faults(self.rules, self.judge, self.fingerprint),
         ):
             raise ValueError(fault)
         return self
@@ -75,6 +83,12 @@ class Config(BaseSettings):
     def guards_facts(self) -> bool:
         """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both its rules."""
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
+
+    @property
+    def guards_slots(self) -> bool:
+        """Whether slots are extracted, likewise from all articles."""
+        rules = (rule.slot_conflicts_max for rule in self.rules.values())
+        return any(conflicts is not None for conflicts in (self.judge.slot_conflicts_max, *rules))
 
     @property
     def lifetime_s(self) -> int:

@@ -45,6 +45,28 @@ def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iter
         )
 
 
+def slot_faults(
+    rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
+) -> Iterator[str]:
+    """Yield why slots cannot be compared, or which rule would accept more than the judge does."""
+    guarded: dict[str, JudgeSection | RuleSection] = {"judge": judge}
+    guarded |= {f"rules.{source}": rule for source, rule in rules.items()}
+    slots = [name for name, each in guarded.items() if each.slot_conflicts_max is not None]
+    if not slots:
+        return
+    for name in (name for name, each in guarded.items() if each.facts_shared_min):
+        yield f"{slots[0]}.slot_conflicts_max excludes {name}.facts_shared_min: a store keeps slots or facts"
+    if fingerprint.scheme in SCHEME_NAMES and not Scheme(fingerprint.scheme).definition.compares_letters:
+        yield f"{slots[0]}.slot_conflicts_max needs a scheme that compares letters, such as {Scheme().name}"
+    for source, rule in rules.items():
+        if rule.slot_conflicts_max is None:
+            continue
+        if not judge.verify:
+            yield f"rules.{source}.slot_conflicts_max has no effect with verify = false"
+        if judge.slot_conflicts_max is not None and rule.slot_conflicts_max > judge.slot_conflicts_max:
+            yield f"rules.{source}.slot_conflicts_max can only be stricter than {judge.slot_conflicts_max}"
+
+
 def rule_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:

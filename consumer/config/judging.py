@@ -23,7 +23,7 @@ from storage.clock import MS_PER_S
 
 _BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
 """Fields of ``JudgeSettings`` that are built below, or by the caller from the dictionaries (``scheme_digest``)."""
-_SCHEME_BUILT: Final = frozenset({"sketch", "facts"})
+_SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that decide verdicts; all others decide what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
@@ -133,8 +133,10 @@ def _scheme(config: Config, base: Scheme, options: AbstractSet[str]) -> Scheme:
     section = config.fingerprint
     values = {name: getattr(section, option) for name, option in _SCHEME.items() if option in options}
     layout = {name: getattr(section, option) for name, option in _SKETCH.items() if option in options}
-    facts = base.facts or config.guards_facts
-    return replace(base, sketch=replace(base.sketch, **layout), facts=facts, **values)
+    # A record keeps facts or slots: asking for one of them ends the other.
+    facts = config.guards_facts or (base.facts and not config.guards_slots)
+    slots = config.guards_slots or (base.slots and not config.guards_facts)
+    return replace(base, sketch=replace(base.sketch, **layout), facts=facts, slots=slots, **values)
 
 
 def _values(config: Config, scheme: Scheme, options: AbstractSet[str], *, with_rules: bool) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Profiles: names for groups of settings, by the kind of feed.
+"""Names for groups of settings: profiles, by the kind of feed, and kinds of facts.
 
-A profile is shorthand. A store is bound to the settings that it stands for, and knows no profile.
+They are shorthand. A store is bound to the settings that they stand for, and knows none of them.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,9 @@ from consumer.fingerprint import SCHEME_NAMES, Scheme
 from consumer.judge.settings import JudgeSettings
 
 ProfileName = Literal["news", "posts", "mixed"]
+FactsName = Literal["slots"]
+_SLOTS: Final[Mapping[str, Any]] = {"slot_conflicts_max": 0}
+"""What ``facts = "slots"`` stands for."""
 
 _NEWS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fingerprint": {"bands": Scheme().sketch.bands, "band_minima": Scheme().sketch.band_minima},
@@ -44,7 +47,7 @@ def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]
 
 
 def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as read, by section, with the values of profiles where a setting is missing.
+    """Return settings as read, by section, with the values of profiles and facts where a setting is missing.
 
     Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.
     """
@@ -54,6 +57,8 @@ def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
         return sections
     for name, values in PROFILES.get(str(judge.get("profile")), {}).items():
         sections[name] = {**values, **sections.get(name, {})}
+    if judge.get("facts") in get_args(FactsName):
+        sections["judge"] = {**_SLOTS, **sections["judge"]}
     if rules:
         scheme = fingerprint.get("scheme", Scheme().name)
         sections["rules"] = {source: _rule(source, rule, scheme) for source, rule in rules.items()}
@@ -65,7 +70,13 @@ def _section(value: Any) -> Any:  # noqa: ANN401  # as read
 
 
 def _rule(source: str, rule: Any, scheme: str) -> Any:  # noqa: ANN401  # as read
-    if not isinstance(rule, Mapping) or "profile" not in rule:
+    if not isinstance(rule, Mapping):
+        return rule
+    if "facts" in rule:
+        if rule["facts"] not in get_args(FactsName):
+            raise ValueError(f'rules.{source}.facts is {rule["facts"]!r}; write "slots", or leave it out')
+        rule = {**_SLOTS, **{name: value for name, value in rule.items() if name != "facts"}}
+    if "profile" not in rule:
         return rule
     profile = rule["profile"]
     if str(profile) not in PROFILES:

@@ -19,6 +19,7 @@ from consumer.fingerprint import (
     TextKind,
     fact_overlap,
     hamming_distance,
+    slot_conflicts,
 )
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
@@ -43,7 +44,8 @@ class Comparison(msgspec.Struct, frozen=True):
     sketch. ``facts_shared`` is the share of facts that both texts have, of the text with fewer facts; None without a
     fact guard, or where a text has no facts.
     ``facts_shared_of_more`` is their share of the text with more; None without a guard, or where neither has facts. Its
-    minimum is 0 in revision 1 of the guard.
+    minimum is 0 in revision 1 of the guard. ``slot_conflicts`` is in how many slots the texts differ, and it and its
+    maximum are None where slots are not compared.
     """
 
     other_ids: bool
@@ -66,6 +68,8 @@ class Comparison(msgspec.Struct, frozen=True):
     facts_shared_of_more: float | None
     facts_shared_min: float
     facts_shared_of_more_min: float
+    slot_conflicts: int | None = None
+    slot_conflicts_max: int | None = None
 
     @property
     def found(self) -> bool:
@@ -243,6 +247,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
     similarity = _similarity(x, y, estimate, equal=equal)
     thresholds = settings.thresholds_for(x.source, y.source)
     overlap = fact_overlap(x.facts, y.facts) if thresholds.facts_shared_min else None
+    conflicts_max = thresholds.slot_conflicts_max
+    conflicts = None if conflicts_max is None else slot_conflicts(x.facts, y.facts)
     return Comparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
@@ -256,7 +262,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= settings.one_bits_distance_max,
         verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
-        facts_agree=overlap is None or guard_skips(x, y, settings) or _facts_agree(overlap, thresholds),
+        facts_agree=(overlap is None or guard_skips(x, y, settings) or _facts_agree(overlap, thresholds))
+        and (conflicts is None or conflicts_max is None or conflicts <= conflicts_max),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
@@ -267,6 +274,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         facts_shared_of_more=None if overlap is None else overlap.share_of_more,
         facts_shared_min=thresholds.facts_shared_min,
         facts_shared_of_more_min=thresholds.facts_shared_of_more_min,
+        slot_conflicts=conflicts,
+        slot_conflicts_max=conflicts_max,
     )
 
 

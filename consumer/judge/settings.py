@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 import msgspec
 from annotated_types import Ge, Le, MaxLen
 
-from consumer.fingerprint import BlockPlan, Scheme
+from consumer.fingerprint import SLOTS_KEPT, BlockPlan, Scheme
 
 FACTS_DIFFERING_MIN = 3
 """A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
@@ -33,10 +33,11 @@ NEVER_WITH_MAX: Final = 100
 
 DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
-_ADDED: Final = frozenset({"facts", "facts_shared_min", "facts_revision", "extractor", "never_with"})
+_ADDED: Final = frozenset({"facts", "facts_shared_min", "facts_revision", "extractor", "never_with", "slots"})
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
+Conflicts = Annotated[int, Ge(0), Le(SLOTS_KEPT)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class SourceRule:
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
     facts_shared_min: _Share | None = None
+    slot_conflicts_max: Conflicts | None = None
     never_with: Annotated[tuple[str, ...], MaxLen(NEVER_WITH_MAX)] = ()
 
     def __post_init__(self) -> None:
@@ -65,15 +67,17 @@ _DEFAULT_RULE = SourceRule()
 
 
 class Thresholds(NamedTuple):
-    """What makes two articles near: the least similarity, the greatest distance in bits, the least shares of facts.
+    """What makes two articles near: the least similarity, the greatest distance in bits, what their facts must share.
 
     The shares are of the text with fewer facts and of the one with more; 0 where the fact guard does not ask for one.
+    ``slot_conflicts_max`` is None where slots are not compared.
     """
 
     similarity_min: float
     max_distance: int
     facts_shared_min: float
     facts_shared_of_more_min: float
+    slot_conflicts_max: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,9 @@ class JudgeSettings:
     ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
     0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the guard's rule: 1 or
     2, of which 2 also holds back a frame without facts from its stories.
+
+    ``slot_conflicts_max`` is the slot guard: a pair with more slots that hold different values is never near. None
+    turns it off; a number needs a scheme that has slots.
 
     ``extractor`` is how bodies are read: the extractor that finds the articles of web pages, or "html", with its
     revision; "" where bodies are text, or HTML that is read by revision 1.
@@ -110,6 +117,7 @@ class JudgeSettings:
     facts_shared_min: float = 0.0
     extractor: str = ""
     facts_revision: int = FACTS_REVISION
+    slot_conflicts_max: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that contradict each other, such as a distance that the plan cannot find."""
@@ -118,6 +126,8 @@ class JudgeSettings:
             raise ValueError(f"reach is {self.reach}, but fingerprints have only {self.plan.bits} bits")
         if self.thresholds_for(*self.sources).facts_shared_min and not self.scheme.facts:
             raise ValueError("facts_shared_min is set, but the scheme does not extract facts")
+        if self.thresholds_for(*self.sources).slot_conflicts_max is not None and not self.scheme.slots:
+            raise ValueError("slot_conflicts_max is set, but the scheme does not extract slots")
         if not 1 <= self.facts_revision <= FACTS_REVISION:
             raise ValueError(f"facts_revision is {self.facts_revision}, but the fact guard has 1 to {FACTS_REVISION}")
 
@@ -165,10 +175,13 @@ class JudgeSettings:
                 max_distance = min(max_distance, rule.max_distance)
             if rule.facts_shared_min is not None:
                 facts_shared_min = max(facts_shared_min, rule.facts_shared_min)
+        rules = [self.rule(source).slot_conflicts_max for source in sources]
+        conflicts = [each for each in (self.slot_conflicts_max, *rules) if each is not None]
         facts_shared_min = facts_shared_min if self.verify else 0.0
         # Never stricter than the share of the text with fewer facts.
         of_more = min(FACTS_SHARED_OF_MORE_MIN, facts_shared_min) if self.facts_revision > 1 else 0.0
-        return Thresholds(similarity_min, max_distance, facts_shared_min, of_more)
+        slot_conflicts_max = min(conflicts, default=None) if self.verify else None
+        return Thresholds(similarity_min, max_distance, facts_shared_min, of_more, slot_conflicts_max)
 
     def describe(self) -> dict[str, Any]:
         """Return everything that changes verdicts, by name, in JSON types.
@@ -233,7 +246,12 @@ def _named(encoded: bytes) -> dict[str, object]:
 
 def _without_off(described: dict[str, Any]) -> dict[str, Any]:
     """Leave out settings that were added later, where they are off."""
-    return {name: value for name, value in described.items() if value or name not in _ADDED}
+    return {name: value for name, value in described.items() if not _is_off(name, value)}
+
+
+def _is_off(name: str, value: object) -> bool:
+    # Where slots are compared, 0 is the usual maximum.
+    return value is None if name == "slot_conflicts_max" else not value and name in _ADDED
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from consumer.fingerprint import Fingerprinter, Lexicon, facts_count
+from consumer.fingerprint import Fingerprinter, Lexicon, facts_count, values_by_slot
 from consumer.judge.comparison import Comparison, compare
 from consumer.judge.events import shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings
@@ -32,6 +32,14 @@ class Facts(NamedTuple):
     both: list[str]
 
 
+class SlotConflict(NamedTuple):
+    """A slot, and the different values that the two articles have in it."""
+
+    slot: str
+    a: str
+    b: str
+
+
 class Explanation(NamedTuple):
     """Everything that is shown about a pair. ``other_settings`` are given settings that differ from the store's."""
 
@@ -41,6 +49,7 @@ class Explanation(NamedTuple):
     judged_by: JudgeSettings
     other_settings: list[str]
     facts: Facts | None
+    slot_conflicts: list[SlotConflict] | None
     difference: list[Stretch] | None
 
 
@@ -56,21 +65,20 @@ def explained(
     """Compare two articles, their facts where these count, and their texts where both are there."""
     comparison = compare(a.stored, [b.stored], judged_by)[0]
     facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
+    conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, judged_by, lexicon)
     differing = None if a.body is None or b.body is None else difference(a.body, b.body)
-    return Explanation(a, b, comparison, judged_by, list(other_settings), facts, differing)
+    return Explanation(a, b, comparison, judged_by, list(other_settings), facts, conflicts, differing)
 
 
 def plain(explanation: Explanation) -> dict[str, object]:
     """Return everything as plain values, for JSON."""
     a, b, comparison = explanation.a, explanation.b, explanation.comparison
-    facts, stretches = explanation.facts, explanation.difference
+    stretches = explanation.difference
     return {
         "near": comparison.near,
         **msgspec.to_builtins(comparison),
         "shared_keywords": shared_keywords(a.stored.record, b.stored.record),
-        "facts_a": facts_count(a.stored.record.facts),
-        "facts_b": facts_count(b.stored.record.facts),
-        "facts": None if facts is None else facts._asdict(),
+        **_plain_facts(explanation),
         "apart_ms": gap_ms(a.stored, b.stored),
         "window_ms": explanation.judged_by.window_ms,
         "other_settings": explanation.other_settings,
@@ -107,6 +115,32 @@ def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
         }
         for stretch in stretches
         if stretch.kind != "equal"
+    ]
+
+
+def _plain_facts(explanation: Explanation) -> dict[str, object]:
+    """Return the facts of both articles, or their slots with different values, as plain values."""
+    if explanation.comparison.slot_conflicts is not None:
+        conflicts = explanation.slot_conflicts
+        return {"conflicting_slots": None if conflicts is None else [each._asdict() for each in conflicts]}
+    facts = explanation.facts
+    return {
+        "facts_a": facts_count(explanation.a.stored.record.facts),
+        "facts_b": facts_count(explanation.b.stored.record.facts),
+        "facts": None if facts is None else facts._asdict(),
+    }
+
+
+def _slot_conflicts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon) -> list[SlotConflict] | None:
+    """Return the slots with different values; None if a text is missing, since records hold only hashes."""
+    if a.body is None or b.body is None:
+        return None
+    reference = Fingerprinter(judged_by.scheme, lexicon)
+    values = values_by_slot(reference.slots(b.body))
+    return [
+        SlotConflict(slot, value, values[slot])
+        for slot, value in values_by_slot(reference.slots(a.body)).items()
+        if values.get(slot, value) != value
     ]
 
 

@@ -213,7 +213,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
         ) from error
     raise StoreMismatch(
         f"the store was created with other settings: {differing}. Use the same settings, or name another store; "
-        "docs/migration.md describes how consumers change settings."
+        "dupwatch migrate fills one with new settings and moves consumers to it (docs/migration.md)."
     )
 
 

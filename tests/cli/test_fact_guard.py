@@ -1,4 +1,4 @@
-"""The fact guard on the command line: set for all or for one source, and explained."""
+"""The fact guard and the slot guard on the command line: set for all or for one source, and explained."""
 
 import json
 from pathlib import Path
@@ -23,6 +23,7 @@ ARTICLES = [
     {"id": "corrected", "body": CORRECTED, "source": "wire"},
 ]
 GUARD = ("--set", "judge.facts_shared_min=0.8")
+SLOTS = ("--set", "judge.facts=slots")
 
 
 @pytest.fixture
@@ -41,12 +42,16 @@ def files(tmp_path: Path) -> tuple[Path, Path, Path]:
         ("[judge]\nfacts_shared_min = 0.8\n", {"corrected": "story"}),
         ("[rules.exchange]\nfacts_shared_min = 0.8\n", {"corrected": "story"}),
         ("[rules.paper]\nfacts_shared_min = 0.8\n", {"other": "story", "corrected": "story"}),
+        ('[judge]\nfacts = "slots"\n', {}),
+        ("[judge]\nslot_conflicts_max = 1\n", {"corrected": "story"}),
+        ('[rules.exchange]\nfacts = "slots"\n', {"corrected": "story"}),
+        ('[rules.paper]\nfacts = "slots"\n', {"other": "story", "corrected": "story"}),
     ],
 )
 def test_a_guard_is_set_for_all_or_for_a_source(
     dupwatch: Command, tmp_path: Path, rules: str, flagged: dict[str, str]
 ) -> None:
-    """Another story is flagged without it and kept with it; its correction is flagged all the same."""
+    """Another story is flagged without it and kept with it; its correction is flagged, unless its slots count."""
     (tmp_path / "feed.toml").write_text(rules)
     feed = write_lines(tmp_path / "feed.jsonl", ARTICLES)
     ended = dupwatch("run", "--source", feed, "--config", tmp_path / "feed.toml")
@@ -76,6 +81,25 @@ def test_explain_shows_the_facts(dupwatch: Command, files: tuple[Path, Path, Pat
     assert (near["facts"]["only_a"], near["facts"]["only_b"]) == (["4.2"], ["4.5"])
 
 
+def test_explain_shows_the_slots_that_differ(dupwatch: Command, tmp_path: Path, files: tuple[Path, Path, Path]) -> None:
+    """Both values in their surroundings; a store without bodies has hashes alone."""
+    story, _, corrected = files
+    shown = dupwatch("explain", story, corrected, *SLOTS).out.decode()
+    for expected in (
+        "✗  facts agree", "1 of the slots that both texts have hold different values, maximum 0", "not near",
+        "slot …ose [ ] to*…: 4.2 in A, 4.5 in B",
+    ):  # fmt: skip
+        assert expected in shown
+    (found,) = json_lines(dupwatch("explain", story, corrected, "--json", *SLOTS).out)
+    assert (found["near"], found["slot_conflicts"], found["slot_conflicts_max"]) == (False, 1, 0)
+    assert found["conflicting_slots"] == [{"slot": "…ose [ ] to*…", "a": "4.2", "b": "4.5"}]
+    store = ("--store", f"lmdb:{tmp_path / 'store'}", "--set", "store.keep_bodies=false")
+    feed = write_lines(tmp_path / "feed.jsonl", ARTICLES)
+    assert dupwatch("run", "--source", feed, *store, *SLOTS, *FAST).code == 0
+    (stored,) = json_lines(dupwatch("explain", "story", "corrected", "--json", *store).out)
+    assert (stored["slot_conflicts"], stored["conflicting_slots"]) == (1, None)
+
+
 def test_explain_without_a_guard_asks_for_no_facts(dupwatch: Command, files: tuple[Path, Path, Path]) -> None:
     """The condition holds, and says why."""
     shown = dupwatch("explain", *files[:2]).out.decode()
@@ -103,6 +127,10 @@ def test_a_store_is_bound_to_its_guard(dupwatch: Command, tmp_path: Path) -> Non
     refused = dupwatch("run", "--source", feed, *store, *GUARD, *FAST)
     assert refused.code == 4
     assert "facts_shared_min is null in the store and 0.8 here" in refused.err
+    refused = dupwatch("run", "--source", feed, *store, *SLOTS, *FAST)
+    assert refused.code == 4
+    assert "slot_conflicts_max is null in the store and 0 here" in refused.err
+    assert "dupwatch migrate" in refused.err
 
 
 def test_the_guard_is_shown_with_the_configuration(dupwatch: Command) -> None:

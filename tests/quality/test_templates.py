@@ -6,32 +6,40 @@ from random import Random
 import pytest
 
 from benchmarks.quality.frames import GROUPS, LANGUAGES, Frame, fill, frames, rewrite
-from benchmarks.quality.templates import CHOSEN, THRESHOLDS, Frames, Point, curve, main, make_pairs
+from benchmarks.quality.templates import CHOSEN, SLOTS, THRESHOLDS, Frames, Guard, Point, curve, main, make_pairs
 from consumer.workers.word_files import load_lexicon
 
 PAIRS = 320
 
 
 @pytest.fixture(scope="module")
-def points() -> dict[float, Point]:
-    """What the guard does without a threshold and at the recommended one."""
+def points() -> dict[Guard, Point]:
+    """What the guards do: none, the recommended share of facts, and slots."""
     lexicon = load_lexicon()
-    pairs = make_pairs(Frames.HELD_OUT, PAIRS, 1, lexicon)
-    return {point.threshold: point for point in curve(pairs, lexicon, (0.0, CHOSEN))}
+    facts, slots = (make_pairs(Frames.HELD_OUT, PAIRS, 1, lexicon, guard) for guard in (CHOSEN, SLOTS))
+    found = [*curve(facts, lexicon, (0.0, CHOSEN)), *curve(slots, lexicon, (SLOTS,))]
+    return {point.guard: point for point in found}
 
 
-def test_similarity_cannot_tell_stories_in_one_frame_apart(points: dict[float, Point]) -> None:
+def test_similarity_cannot_tell_stories_in_one_frame_apart(points: dict[Guard, Point]) -> None:
     """Without the guard every template pair is flagged, as is every rewrite: precision is a half."""
     off = points[0.0]
     assert (off.flagged, off.found) == (PAIRS, PAIRS)
 
 
-def test_the_guard_tells_stories_from_rewrites(points: dict[float, Point]) -> None:
+def test_the_guard_tells_stories_from_rewrites(points: dict[Guard, Point]) -> None:
     """Precision of at least 0.95, with at least 0.9 of the rewrites found, also of those that correct two facts."""
     on = points[CHOSEN]
     assert (on.precision.value or 0) >= 0.95
     assert (on.recall.value or 0) >= 0.9
     assert on.found_of_two >= 0.9 * PAIRS
+
+
+def test_slots_tell_stories_apart_and_rewrites_too(points: dict[Guard, Point]) -> None:
+    """About 2 % of template pairs are flagged; a rewrite corrects a fact, so most are held back as well."""
+    on = points[SLOTS]
+    assert on.flagged <= 0.025 * PAIRS
+    assert 0.2 * PAIRS < on.found < 0.6 * PAIRS
 
 
 @pytest.mark.parametrize("which", Frames)
@@ -40,13 +48,13 @@ def test_the_command_prints_the_curve_and_the_kinds_of_text(which: Frames, capsy
     main(seed=3, pairs=32, which=which)
     shown = capsys.readouterr().out
     assert "32 template pairs near without a guard" in shown
-    assert re.findall(r"^│ (off|0\.\d+) ", shown, re.MULTILINE) == [
+    assert re.findall(r"^│ (off|0\.\d+|slots) ", shown, re.MULTILINE) == [
         "off",
         *(f"{threshold:g}" for threshold in THRESHOLDS[1:]),
+        SLOTS,
     ]
-    assert re.findall(rf"^│ ({'|'.join(GROUPS)}) ", shown, re.MULTILINE) == [
-        group for group in GROUPS for _ in LANGUAGES
-    ]
+    groups = [group for group in GROUPS for _ in LANGUAGES]
+    assert re.findall(rf"^│ ({'|'.join(GROUPS)}) ", shown, re.MULTILINE) == groups + groups
 
 
 def test_there_are_enough_frames_of_every_kind() -> None:

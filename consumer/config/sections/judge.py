@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from consumer.config.profiles import ProfileName
+from consumer.config.profiles import FactsName, ProfileName
 from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
 from consumer.fingerprint import BlockPlan, Scheme
-from consumer.judge.settings import FACTS_REVISION, JudgeSettings, SourceRule
+from consumer.judge.settings import FACTS_REVISION, Conflicts, JudgeSettings, SourceRule
 
 _SCHEME = Scheme()
 _JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
@@ -52,6 +52,10 @@ class JudgeSection(Section):
     """How similar articles must be; when unset, as the scheme has it: 0.73 with jieba-tfidf/3, 0.75 with others."""
     facts_shared_min: Share = _JUDGE.facts_shared_min
     """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
+    facts: FactsName | None = None
+    """What keeps texts in one frame apart: "slots" stands for slot_conflicts_max = 0, and needs jieba-tfidf/3."""
+    slot_conflicts_max: Conflicts | None = _JUDGE.slot_conflicts_max
+    """The slot guard: in how many slots of their frame similar articles may hold different values; when unset, any."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
     """The fact guard's rule; that of an older store is 1, which lets a frame without facts take its stories for copies.
     """
@@ -78,6 +82,8 @@ class JudgeSection(Section):
             )
         if not self.verify and self.facts_shared_min:
             raise ValueError("facts_shared_min has no effect with verify = false; plain SimHash compares no facts")
+        if not self.verify and self.slot_conflicts_max is not None:
+            raise ValueError("slot_conflicts_max has no effect with verify = false; plain SimHash compares no slots")
         return self
 
 

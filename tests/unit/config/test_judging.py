@@ -25,6 +25,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "similarity_min": {"judge": {"similarity_min": 0.8}},
     "facts_shared_min": {"judge": {"facts_shared_min": 0.5}},
     "facts_revision": {"judge": {"facts_revision": 1}},
+    "slot_conflicts_max": {"judge": {"slot_conflicts_max": 0}},
     "lane1": {"judge": {"lane1": False}},
     "window_ms": {"judge": {"window_s": 60}},
     "verifications_max": {"judge": {"verifications_max": 2_000}},
@@ -35,6 +36,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "scheme.short_keywords_max": {"fingerprint": {"short_keywords_max": 5}},
     "scheme.decorations": {"fingerprint": {"scheme": "jieba-tfidf/3", "decorations": False}},
     "scheme.facts": {"rules": {"wire": {"facts_shared_min": 0.5}}},
+    "scheme.slots": {"rules": {"wire": {"facts": "slots"}}},
     "scheme.sketch.bands": {"fingerprint": {"bands": 8}},
     "scheme.sketch.band_minima": {"fingerprint": {"band_minima": 2}},
 }
@@ -63,7 +65,8 @@ def test_every_field_has_a_configuration_here() -> None:
 def test_every_option_is_a_field() -> None:
     """An option that changes no field decides nothing: the dictionaries are in the digest, engines agree.
 
-    What is remembered of texts beyond the window, and parts, are said, and decide nothing. A profile stands for others.
+    What is remembered of texts beyond the window, and parts, are said, and decide nothing. ``profile`` and ``facts``
+    stand for others.
     """
     options = {
         option
@@ -74,6 +77,7 @@ def test_every_option_is_a_field() -> None:
     }
     assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
         "profile",
+        "facts",
         "postings_watch",
         "seen_days",
         "parts",
@@ -192,7 +196,7 @@ def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:
 
 def test_a_field_without_an_option_is_an_error_at_once() -> None:
     """It would keep its default whatever is configured, and nobody would notice."""
-    with pytest.raises(TypeError, match="FingerprintSection has no option for facts, name, sketch of Scheme"):
+    with pytest.raises(TypeError, match="FingerprintSection has no option for facts, name, sketch, slots of Scheme"):
         judging._options(Scheme, frozenset(), FingerprintSection)
 
 

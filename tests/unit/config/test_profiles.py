@@ -1,11 +1,11 @@
-"""A profile stands for the settings that are not set themselves, and a store knows only these."""
+"""A profile and ``facts`` stand for the settings that are not set themselves, and a store knows only these."""
 
 from typing import Any
 
 import pytest
 
 from consumer.config.config import Config
-from consumer.config.judging import completed, configured_scheme, configured_settings
+from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
 from consumer.config.loading import load_config
 from consumer.config.profiles import PROFILES
 from consumer.config.sections.judge import JudgeSection
@@ -111,3 +111,70 @@ def test_every_profile_sets_the_same_settings() -> None:
         for name, of in PROFILES.items()
     }
     assert len({tuple(of) for of in places.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("judge", "rule", "expected"),
+    [
+        ({}, {}, (None, None)),
+        ({"facts": "slots"}, {}, (0, 0)),
+        ({"facts": "slots", "slot_conflicts_max": 2}, {}, (2, 2)),
+        ({"slot_conflicts_max": 2}, {"facts": "slots"}, (0, 2)),
+        ({}, {"facts": "slots"}, (0, None)),
+        ({}, {"facts": "slots", "slot_conflicts_max": 1}, (1, None)),
+        ({"profile": "mixed"}, {"profile": "news", "facts": "slots"}, (0, None)),
+    ],
+)
+def test_slots_are_compared_where_they_are_asked_for(
+    judge: dict[str, Any], rule: dict[str, Any], expected: tuple[int | None, int | None]
+) -> None:
+    """By the store, or by one source's rule; then all records have them, since a pair obeys both its rules."""
+    settings = settings_of(load_config(None, {"judge": judge, "rules": {"agency": rule}}))
+    found = tuple(settings.thresholds_for(source, "blog").slot_conflicts_max for source in ("agency", "wire"))
+    assert found == expected
+    assert settings.scheme.slots is (expected != (None, None))
+    assert b'"facts"' not in settings.encode()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": {"facts": "names"}}, "judge.facts"),
+        ({"rules": {"wire": {"facts": "names"}}}, "rules.wire.facts is 'names'; write \"slots\", or leave it out"),
+        ({"judge": {"facts": "slots", "facts_shared_min": 0.8}}, "judge.slot_conflicts_max excludes judge.facts_sha"),
+        (
+            {"judge": {"facts": "slots"}, "rules": {"wire": {"facts_shared_min": 0.8}}},
+            "judge.slot_conflicts_max excludes rules.wire.facts_shared_min: a store keeps slots or facts",
+        ),
+        ({"judge": {"facts": "slots"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compares letters"),
+        ({"rules": {"wire": {"facts": "slots"}}, "fingerprint": {"scheme": "md5-64/1"}}, "compares letters"),
+        ({"judge": {"facts": "slots", "verify": False, "lane1": False}}, "no effect with verify = false"),
+        (
+            {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"facts": "slots"}}},
+            "no effect with verify = false",
+        ),
+        (
+            {"judge": {"facts": "slots"}, "rules": {"wire": {"slot_conflicts_max": 1}}},
+            "rules.wire.slot_conflicts_max can only be stricter than 0",
+        ),
+        ({"judge": {"slot_conflicts_max": 65}}, "slot_conflicts_max"),
+        ({"judge": {"slot_conflicts_max": -1}}, "slot_conflicts_max"),
+    ],
+)
+def test_slots_that_cannot_be_compared_are_refused(settings: dict[str, Any], message: str) -> None:
+    """Beside facts, without letters or sketches, and by a rule that would accept more than the judge."""
+    with pytest.raises(ConfigError, match=message):
+        load_config(None, settings)
+
+
+def test_a_store_keeps_slots_or_facts() -> None:
+    """A migration to one of them ends the other."""
+    slots = settings_of(load_config(None, {"judge": {"facts": "slots"}}))
+    facts = settings_of(load_config(None, {"judge": {"facts_shared_min": 0.8}}))
+    to_facts = requested_settings(
+        load_config(None, {"judge": {"facts_shared_min": 0.8, "slot_conflicts_max": None}}), slots
+    )
+    to_slots = requested_settings(load_config(None, {"judge": {"facts": "slots", "facts_shared_min": 0}}), facts)
+    assert (to_facts, to_slots) == (facts, slots)
+    named = " ".join(differences(facts.encode(), slots))
+    assert all(name in named for name in ("scheme.slots", "scheme.facts", "slot_conflicts_max", "facts_shared_min"))

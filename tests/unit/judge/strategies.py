@@ -1,12 +1,16 @@
 """Strategies for records and settings, from domains so small that any two often have something in common."""
 
 import random
+from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
+from typing import Any, Final
 
 from hypothesis import strategies as some
 
 from consumer.fingerprint import BlockPlan, Scheme, TextKind
 from consumer.fingerprint.facts import pack_facts
+from consumer.fingerprint.slots import Slot, pack_slots
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Stored, reference_of
 from tests.builders import TIME_MS, make_record
@@ -31,7 +35,11 @@ texts = some.builds(
 )
 
 
-_FACTS = pack_facts([{str(fact) for fact in range(start, start + size)} for start in range(6) for size in range(6)])
+_SLOTS = pack_slots(
+    [[Slot(str(place), str(value), "") for place in places] for value in range(2) for places in ((0,), (0, 1), (1, 2))]
+)
+_FACTS = pack_facts([{str(fact) for fact in range(start, start + size)} for start in range(6) for size in (0, 1, 3, 5)])
+"""Of sizes whose bytes can be read as slots too."""
 
 
 def _stored(
@@ -73,26 +81,24 @@ stored_versions = some.builds(
     some.sampled_from(_SOURCES),
     some.sampled_from(["test/1"] * 5 + ["test/2"]),
     some.none() | some.integers(0, WINDOW_MS),
-    facts=some.sampled_from(_FACTS),
+    facts=some.sampled_from(_FACTS + _SLOTS),
     # Where letters are compared, equal texts may have other words and shingles.
     digest=some.sampled_from([None] * 3 + [b"equal in letters"]),
 )
 
-rules = some.builds(
-    SourceRule,
-    similarity_min=some.none() | some.sampled_from((0.5, 0.8, 0.95)),
-    max_distance=some.none() | some.integers(0, 3),
-    flag=some.sampled_from(("duplicates", "never")),
-    within_source=some.booleans(),
-    facts_shared_min=some.none() | some.sampled_from((0.5, 0.8)),
-    never_with=some.lists(some.sampled_from(_SOURCES), max_size=2).map(tuple),
-)
+_RULES: Final[Mapping[str, some.SearchStrategy[Any]]] = {
+    "similarity_min": some.none() | some.sampled_from((0.5, 0.8, 0.95)),
+    "max_distance": some.none() | some.integers(0, 3),
+    "flag": some.sampled_from(("duplicates", "never")),
+    "within_source": some.booleans(),
+    "never_with": some.lists(some.sampled_from(_SOURCES), max_size=2).map(tuple),
+}
 
-judge_settings = some.builds(
+_settings = partial(
+    some.builds,
     JudgeSettings,
     plan=some.just(BlockPlan.named("4x16")),
     scheme_digest=some.just("test"),
-    scheme=some.sampled_from([Scheme("jieba-tfidf/2", facts=True), Scheme("jieba-tfidf/3", facts=True)]),
     max_distance=some.integers(0, 7),
     reach=some.integers(7, 12),
     verify=some.booleans(),
@@ -100,7 +106,22 @@ judge_settings = some.builds(
     lane1=some.booleans(),
     window_ms=some.just(WINDOW_MS),
     verifications_max=some.integers(1, 1_000),
-    sources=some.dictionaries(some.sampled_from(_SOURCES), rules).map(MappingProxyType),
+)
+
+
+def _rules(**guards: some.SearchStrategy[Any]) -> some.SearchStrategy[Mapping[str, SourceRule]]:
+    return some.dictionaries(some.sampled_from(_SOURCES), some.builds(SourceRule, **_RULES, **guards)).map(
+        MappingProxyType
+    )
+
+
+judge_settings = _settings(
+    scheme=some.sampled_from([Scheme("jieba-tfidf/2", facts=True), Scheme("jieba-tfidf/3", facts=True)]),
+    sources=_rules(facts_shared_min=some.none() | some.sampled_from((0.5, 0.8))),
     facts_shared_min=some.sampled_from((0.0, 0.4, 0.8)),
     facts_revision=some.sampled_from((1, 2)),
+) | _settings(
+    scheme=some.just(Scheme(slots=True)),
+    sources=_rules(slot_conflicts_max=some.none() | some.integers(0, 1)),
+    slot_conflicts_max=some.none() | some.integers(0, 2),
 )

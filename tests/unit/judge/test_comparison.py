@@ -214,7 +214,7 @@ def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
 def test_a_source_cannot_be_laxer_than_all_others() -> None:
     """A rule below the general threshold has no effect."""
     by = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(similarity_min=0.1, max_distance=60)}))
-    assert by.thresholds_for("wire") == (SETTINGS.similarity_min, 3, SETTINGS.facts_shared_min, 0.0)
+    assert by.thresholds_for("wire") == (SETTINGS.similarity_min, 3, SETTINGS.facts_shared_min, 0.0, None)
 
 
 def test_short_texts_match_by_equal_text_alone() -> None:

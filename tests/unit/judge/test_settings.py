@@ -58,10 +58,12 @@ def test_what_differs_is_named_and_nothing_else(name: str) -> None:
 def test_every_setting_is_compared() -> None:
     """A new field of the settings must be added to the test above."""
     names = {item.name for item in fields(JudgeSettings)}
-    others = {"plan", "scheme", "sources", "facts_shared_min", "facts_revision", "extractor"}
+    guards = {"facts_shared_min", "facts_revision", "slot_conflicts_max"}
+    others = {"plan", "scheme", "sources", "extractor"} | guards
     assert names - OTHERS.keys() == others
     every = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8, extractor="fast/1")
-    assert every.describe().keys() >= names
+    with_slots = replace(SETTINGS, scheme=Scheme(slots=True), slot_conflicts_max=0)
+    assert every.describe().keys() | with_slots.describe().keys() >= names
 
 
 def test_another_revision_of_an_extractor_is_named() -> None:
