@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.speed.growth --plan 4x16 --plan 16x28 --sizes 10000 …``. For each size an LMDB store is
 filled with postings of both lanes, and batches of 256 new articles are looked up (rows read, candidates chosen) and
-written.
+written. Fingerprints are drawn from a model, and bands at random. With ``--profile`` both are those of generated posts
+of 140 characters, in a store of that profile.
 
 What a larger window would cost is computed from two things that were measured. Postings read are in proportion to the
 articles. A look-up's time is that of its rows, each of which is a walk down a tree that deepens with the logarithm
@@ -11,7 +12,7 @@ relative errors least. Sizes whose postings would be more than ``--postings-max`
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -20,17 +21,20 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from benchmarks.speed.codes import CodeModel
+from benchmarks.quality.judging import lexicon
 from benchmarks.speed.harness import Contender, Timing, take_turns
 from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import synthetic_records
-from benchmarks.speed.preload import draw_entries, lmdb_store
+from benchmarks.speed.preload import Entries, draw_entries, lmdb_store
 from benchmarks.speed.report import OUT, Row, publish, tell
+from benchmarks.speed.texts import make_feed
+from consumer.config.profiles import settings_by_profile
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.workers.engines import built_engine, chosen_engine
 from storage.interface import Store
 from storage.postings import POSTING
 from storage.records import Record
@@ -42,6 +46,14 @@ WINDOWS: Final = {"2^30": 1 << 30, "2^34": 1 << 34, "2^37": 1 << 37}
 LOOK_UP: Final = "look up"
 WRITE: Final = "write postings"
 _BATCH: Final = 256
+_POST_CHARS: Final = 140
+_POSTS_AT_ONCE: Final = 10_000
+
+_WINDOW_MS: Final = 1 << 42
+"""Postings are as old as ``preload`` makes them: all of them are in the window."""
+
+Draw = Callable[[int, np.random.Generator], Entries]
+"""Draws this many articles."""
 
 
 class Point(NamedTuple):
@@ -50,6 +62,7 @@ class Point(NamedTuple):
     articles: int
     rows_read: float
     postings_read: float
+    candidates: float
     stored_bytes: float
     look_up: Timing
     write: Timing
@@ -74,16 +87,34 @@ def fit(columns: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> np
     return coefficients
 
 
-def measure(plan: BlockPlan, size: int, model: CodeModel, rounds: int, scratch: Path) -> Point:
+def settings_of(plan: BlockPlan, profile: str | None) -> JudgeSettings:
+    """Return the default settings of the judge, in a profile if one is named."""
+    settings = JudgeSettings(plan=plan, scheme_digest="", window_ms=_WINDOW_MS)
+    return settings if profile is None else settings_by_profile(settings)[profile]
+
+
+def draw_posts(scheme: Scheme, count: int, rng: np.random.Generator) -> Entries:
+    """Generate different posts and fingerprint them."""
+    words = lexicon()
+    engine = built_engine(chosen_engine("auto", scheme, words).name, scheme, words, sketched=True, parts=False)
+    parts = []
+    for start in range(0, count, _POSTS_AT_ONCE):
+        some, seed = min(_POSTS_AT_ONCE, count - start), int(rng.integers(1 << 62))
+        posts = make_feed(some, _POST_CHARS, copies_share=0.0, seed=seed)
+        found = engine.fingerprint([post.body for post in posts])
+        parts.append(Entries(found.codes[:, 0], found.one_bits, found.bands))
+    return Entries(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def measure(settings: JudgeSettings, size: int, draw: Draw, rounds: int, scratch: Path) -> Point:
     """Fill a store with this many articles, and time batches of new ones."""
     rng = np.random.default_rng(size)
-    store = lmdb_store(scratch, plan, draw_entries(model, size, rng))
+    plan = settings.plan
+    store = lmdb_store(scratch, plan, draw(size, rng))
     try:
-        settings = JudgeSettings(plan=plan, scheme_digest="", scheme=Scheme())
         builder = VersionBuilder(settings.scheme.name, plan, settings.lane1)
         batches = [
-            synthetic_records(builder, draw_entries(model, _BATCH, rng), f"new-{number}", 0, rng)
-            for number in range(rounds + 1)
+            synthetic_records(builder, draw(_BATCH, rng), f"new-{number}", 0, rng) for number in range(rounds + 1)
         ]
         stored_bytes = (store.stats().size_bytes or 0) / size
         counted = [_look_up(store, settings, batch) for batch in batches]
@@ -98,18 +129,23 @@ def measure(plan: BlockPlan, size: int, model: CodeModel, rounds: int, scratch: 
         )
     finally:
         store.close()
-    rows_read, postings_read = np.array(counted).sum(axis=0) / (_BATCH * len(batches))
-    return Point(size, float(rows_read), float(postings_read), stored_bytes, *timings)
+    rows_read, postings_read, candidates = (
+        sum(counts) / (_BATCH * len(batches)) for counts in zip(*counted, strict=True)
+    )
+    return Point(size, rows_read, postings_read, candidates, stored_bytes, *timings)
 
 
-def _look_up(store: Store, settings: JudgeSettings, records: Sequence[Record]) -> tuple[int, int]:
-    """Do what the judge does between writing postings and reading records; rows and postings that were read."""
+def _look_up(store: Store, settings: JudgeSettings, records: Sequence[Record]) -> tuple[int, int, int]:
+    """Do what the judge does between writing postings and reading records.
+
+    Return how many rows and postings were read, and how many candidates were found in them.
+    """
     probes = [Probe(record, probe_keys(record, settings)) for record in records]
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
-    find_candidates(probes, rows, settings)
+    found = sum(candidates.found for candidates in find_candidates(probes, rows, settings))
     read = [rows[key] for probe in probes for key in probe.keys]
-    return len(read), sum(len(row.packed) for row in read) // POSTING.itemsize
+    return len(read), sum(len(row.packed) for row in read) // POSTING.itemsize, found
 
 
 def _write(store: Store, batches: Sequence[Sequence[Record]], number: int) -> int:
@@ -124,6 +160,7 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
             "articles": point.articles,
             "rows read": point.rows_read,
             "postings read": point.postings_read,
+            "candidates": point.candidates,
             "bytes read": point.postings_read * POSTING.itemsize,
             "bytes stored": point.stored_bytes,
             "look up, µs": point.look_up.microseconds,
@@ -169,6 +206,9 @@ def _columns(rows_read: float, postings_read: float, articles: float) -> npt.NDA
 def main(
     plans: Annotated[list[str] | None, typer.Option("--plan", help="Block plan; may be given several times.")] = None,
     sizes: Annotated[list[int] | None, typer.Option(help="Articles; may be given several times.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Generate posts for a store of this profile, news or posts.")
+    ] = None,
     postings_max: Annotated[int, typer.Option(help="No store with more postings than this.")] = 90_000_000,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
     *,
@@ -177,28 +217,35 @@ def main(
     """Measure how the cost of one article grows."""
     single_threaded()
     keep_to_one_core()
-    model = model_of_texts(1_000) if quick else model_of_texts()
     rounds = 3 if quick else 9
     points: dict[str, list[Point]] = {}
+    draw: Draw | None = None
     for name in plans or [name for name in BlockPlan.NAMES if _fits(name)]:
-        plan = BlockPlan.named(name)
+        settings = settings_of(BlockPlan.named(name), profile)
+        draw = draw or _draw(settings, profile, quick=quick)
         points[name] = []
         for size in sizes or (QUICK_SIZES if quick else SIZES):
-            if size * _keys_an_article(plan) > postings_max:
+            if size * _keys_an_article(settings) > postings_max:
                 tell(f"{name}: {size:,} articles are left out, more than --postings-max {postings_max:,} postings")
                 continue
             tell(f"{name}: filling a store with {size:,} articles …")
             with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as scratch:
-                points[name].append(measure(plan, size, model, rounds, Path(scratch)))
-        publish(PART, f"One article, plan {name}, LMDB", point_rows(points[name]), out=out, plan=name, rounds=rounds)
+                points[name].append(measure(settings, size, draw, rounds, Path(scratch)))
+        arguments = {"plan": name, "profile": profile, "rounds": rounds}
+        publish(PART, f"One article, plan {name}, LMDB", point_rows(points[name]), out=out, **arguments)
     measured = {name: of_plan for name, of_plan in points.items() if of_plan}
     if measured:
         publish(PART, "Computed for larger windows", window_rows(measured), out=out, rounds=rounds)
 
 
-def _keys_an_article(plan: BlockPlan) -> int:
-    entries = np.zeros((1, 1), np.uint64)
-    return int(plan.keys(entries).shape[1]) + Scheme().sketch.bands
+def _draw(settings: JudgeSettings, profile: str | None, *, quick: bool) -> Draw:
+    if profile is not None:
+        return partial(draw_posts, settings.scheme)
+    return partial(draw_entries, model_of_texts(1_000) if quick else model_of_texts())
+
+
+def _keys_an_article(settings: JudgeSettings) -> int:
+    return settings.plan.probes(0) + settings.scheme.sketch.bands
 
 
 def _fits(name: str) -> bool:

@@ -56,18 +56,14 @@ def draw_entries(model: CodeModel, count: int, rng: np.random.Generator, *, band
     )
 
 
-def reference(number: int) -> bytes:
-    """The reference of the article of this number: references rise as numbers do."""
-    return number.to_bytes(REFERENCE_BYTES, "big")
-
-
 def key_columns(plan: BlockPlan, entries: Entries) -> Iterator[KeyColumn]:
     """Sort the postings of all articles by key, the keys with one first byte together, first bytes rising."""
     postings = np.zeros(len(entries.codes), POSTING)
     postings["code"] = entries.codes
+    # In the first bytes, which are the hash of an id: each article has an id of its own.
     numbers = np.arange(len(entries.codes), dtype=">u8").view("V8")
     postings["reference"] = np.concatenate(
-        [np.zeros((len(numbers), REFERENCE_BYTES - 8), np.uint8), numbers.view(np.uint8).reshape(-1, 8)], axis=1
+        [numbers.view(np.uint8).reshape(-1, 8), np.zeros((len(numbers), REFERENCE_BYTES - 8), np.uint8)], axis=1
     ).view(f"V{REFERENCE_BYTES}")[:, 0]
     postings["time_ms"] = TIME_MS
     postings["sequence"] = np.arange(len(postings))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from consumer.judge.plan_choice import counted
 from consumer.store_tools.store_plan import StorePlan
 from storage.hbase.schema import REGIONS, Schema
 from storage.hbase.sizes import REGION_BYTES, TableBytes
@@ -19,8 +18,8 @@ def plan_lines(plan: StorePlan) -> Iterator[str]:
     yield f"For {plan.articles:,} articles in the window of {_duration(plan.window_s)}:"
     yield f"  plan      {plan.plan.name}: {plan.reason}"
     yield (
-        f"  look-up   an article reads {plan.rows} rows with about {counted(plan.read)} postings, and writes"
-        f" {plan.postings} postings if it is kept"
+        f"  look-up   an article reads {plan.rows} rows with about {plan.cost}, and writes {plan.postings} postings if"
+        " it is kept"
     )
 
 

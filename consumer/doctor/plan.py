@@ -7,7 +7,7 @@ from typing import Final
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, unchecked, warning
-from consumer.judge.plan_choice import counted, outgrown_postings, plan_to_move_to, postings_read
+from consumer.judge.plan_choice import LookUpSettings, look_up_cost, outgrown_articles, plan_to_move_to, rounded
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka
 from consumer.store_tools.window_size import WindowSize, described_size, window_size
@@ -30,12 +30,6 @@ class FoundWindow:
     remote: bool
 
     @property
-    def read(self) -> float:
-        """The postings that an article reads with so many articles."""
-        bands = self.settings.scheme.sketch.bands if self.settings.lane1 else 0
-        return postings_read(self.settings.plan, self.size.articles, bands, self.settings.max_distance)
-
-    @property
     def larger_plan(self) -> str | None:
         """The plan to move to, None if the store has not outgrown its own.
 
@@ -43,8 +37,8 @@ class FoundWindow:
         """
         if self.size.error is None or (self.planned is not None and self.size.low <= self.planned.articles):
             return None
-        bands = self.settings.scheme.sketch.bands if self.settings.lane1 else 0
-        return plan_to_move_to(self.settings.plan, self.size.low, bands, self.settings.max_distance, remote=self.remote)
+        looked_up = LookUpSettings.of(self.settings)
+        return plan_to_move_to(self.settings.plan, self.size.low, looked_up, remote=self.remote)
 
 
 def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
@@ -70,10 +64,12 @@ def size_finding(found: FoundWindow, config: Config) -> Finding:
     says = f"The window has {described_size(found.size)}{expected}"
     larger = found.larger_plan
     if larger is not None:
-        limit = outgrown_postings(remote=found.remote)
+        looked_up = LookUpSettings.of(found.settings)
+        limit = rounded(outgrown_articles(found.settings.plan, looked_up, remote=found.remote))
+        cost = look_up_cost(found.settings.plan, found.size.articles, looked_up)
         return warning(
-            f"{says}, and has outgrown the plan {plan}: an article reads about {counted(found.read)} postings, and from"
-            f" {limit:,} on judging takes twice as long as with {larger}.",
+            f"{says}, and has outgrown the plan {plan}: an article reads about {cost}, and from {limit:,} articles on"
+            f" judging takes twice as long as with {larger}.",
             _move(config, found.size.articles, larger),
         )
     if planned is not None and found.size.low > _GROWN * planned.articles:

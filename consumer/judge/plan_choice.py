@@ -1,26 +1,63 @@
-"""Which block plan a window needs, and when it has outgrown its plan. Pure functions.
+"""Which block plan a window needs, and when it has outgrown it. Pure functions.
 
-A look-up reads whole rows, and only rows grow with the window: an article reads ``postings_read``. A larger plan has
-longer keys, so shorter rows, but more of them, and more postings to write. The limits are where measurements on one
-machine crossed (docs/decisions/0043-plan-and-size.md); on another they are a rule of thumb.
+A look-up reads whole rows, and only rows grow with the window. A larger plan has longer keys, so shorter rows, but more
+of them, and more postings to write. The limits are where measurements on one machine crossed
+(docs/decisions/0043-plan-and-size.md); on another they are a rule of thumb.
+
+Rows of lane 1 hold texts that share a band, and texts whose keys are equal by chance. The latter become candidates if
+their one-bit minima are near enough, also by chance: one in 26,000 with ``one_bits_distance_max`` 16, one in five with
+28. A longer key keeps them out of the row. Texts that do share a band are in it with every plan, so they do not count.
 """
 
-from typing import Final, NamedTuple
+from math import comb
+from typing import Final, NamedTuple, Self
 
 from consumer.fingerprint import BlockPlan
+from consumer.judge.settings import JudgeSettings
 
 _SKEW: Final = 2.5
 """Postings that a look-up reads in lane 0, as a multiple of those with evenly spread fingerprints: a usual feed."""
-_BANDS: Final = 4
-"""The default number of bands; a limit in articles is one for this many and radius 0."""
+_ONE_BITS: Final = 64
 _SMALL: Final = {64: "4x16", 128: "8x16"}
 """The plan of small windows, by the width of fingerprints in bits."""
 _LARGER: Final = {"4x16": "16x28", "8x16": "4x32"}
 _START_ARTICLES: Final = {True: 1_000_000, False: 6_000_000}
-"""With this many articles in ``4x16`` a larger plan is faster, as measured; by whether the store is remote."""
+"""With this many articles in ``4x16`` and the default settings a larger plan is faster, as measured; by whether the
+store is remote."""
+_SHOWN_FROM: Final = 0.05
 _OUTGROWN_POSTINGS: Final = {True: 500, False: 4_000}
 """With this many postings an article, judging (remote) or look-ups and writes take twice as long as with a larger
 plan. It is more than a new store starts with, since a migration costs more than a choice."""
+
+
+class LookUpSettings(NamedTuple):
+    """The settings that decide what a look-up reads; ``bands`` is 0 without lane 1."""
+
+    max_distance: int
+    bands: int
+    one_bits_distance_max: int
+
+    @classmethod
+    def of(cls, settings: JudgeSettings) -> Self:
+        """Return those of the settings of a judge."""
+        bands = settings.scheme.sketch.bands if settings.lane1 else 0
+        return cls(settings.max_distance, bands, settings.one_bits_distance_max)
+
+
+_DEFAULTS: Final = LookUpSettings.of(JudgeSettings(BlockPlan.named(_SMALL[64]), ""))
+"""The settings with which the limits were measured."""
+
+
+class LookUpCost(NamedTuple):
+    """The postings that an article reads on average, and how many of them are candidates by chance."""
+
+    postings: float
+    candidates: float
+
+    def __str__(self) -> str:
+        """Return both as a phrase, candidates only if there are any."""
+        candidates = f" and {counted(self.candidates)} candidates" if self.candidates >= _SHOWN_FROM else ""
+        return f"{counted(self.postings)} postings{candidates}"
 
 
 class PlanChoice(NamedTuple):
@@ -39,58 +76,70 @@ def larger_plan(plan: BlockPlan, max_distance: int) -> str | None:
     return name if name is not None and _holds(BlockPlan.named(name, plan.bits), max_distance) else None
 
 
-def postings_read(plan: BlockPlan, articles: float, bands: int, max_distance: int) -> float:
-    """Return how many postings an article reads on average with this many articles in the window.
+def look_up_cost(plan: BlockPlan, articles: float, settings: LookUpSettings) -> LookUpCost:
+    """Return what an article reads on average with this many articles in the window.
 
     Raises ``ValueError`` if the plan does not find pairs that differ in ``max_distance`` bits.
     """
-    return _per_article(plan, bands, max_distance) * articles
+    in_a_row = articles / (1 << plan.key_bits)
+    by_bands = settings.bands * in_a_row
+    by_blocks = _rows(plan, settings.max_distance) * _SKEW * in_a_row
+    return LookUpCost(by_blocks + by_bands, by_bands * _chance_of_candidate(settings.one_bits_distance_max))
 
 
-def choose_plan(articles: int, bits: int, max_distance: int, bands: int, *, remote: bool) -> PlanChoice:
+def choose_plan(articles: int, bits: int, settings: LookUpSettings, *, remote: bool) -> PlanChoice:
     """Return the plan for a new store with this many articles expected in the window.
 
-    ``bands`` is 0 without lane 1. Raises ``ValueError`` if no plan finds pairs that differ in ``max_distance`` bits.
+    Raises ``ValueError`` if no plan finds pairs that differ in ``max_distance`` bits.
     """
     small = BlockPlan.named(_SMALL[bits], bits)
     large = BlockPlan.named(_LARGER[small.name], bits)
+    max_distance = settings.max_distance
+    cost = look_up_cost(small, articles, settings)
     if not _holds(large, max_distance):
-        read = postings_read(small, articles, bands, max_distance)
         far = large.exact_to[BlockPlan.RADIUS_MAX]
         reason = f"{large.name} finds pairs up to {far} bits apart, not {max_distance} (judge.max_distance)"
-        return PlanChoice(small, f"{reason}; an article will read about {counted(read)} postings")
+        return PlanChoice(small, f"{reason}; an article will read about {cost}")
     if _rows(large, max_distance) <= _rows(small, max_distance):
         return PlanChoice(large, f"it reads fewer rows and postings than {small.name} with any number of articles")
-    read, start = postings_read(small, articles, bands, max_distance), start_postings(remote=remote)
-    if read < start:
-        return PlanChoice(
-            small, f"an article will read about {counted(read)} postings; {large.name} is faster from {start:,.0f} on"
-        )
-    return PlanChoice(
-        large,
-        f"with {small.name} an article would read about {counted(read)} postings; {large.name} is faster from"
-        f" {start:,.0f} on",
-    )
+    start = start_articles(small, settings, remote=remote)
+    faster = f"{large.name} is faster from {rounded(start):,} articles on"
+    if articles < start:
+        return PlanChoice(small, f"an article will read about {cost}; {faster}")
+    return PlanChoice(large, f"with {small.name} an article would read about {cost}; {faster}")
 
 
-def start_postings(*, remote: bool) -> float:
-    """Return the postings an article from which on a new store gets a larger plan."""
+def start_articles(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
+    """Return the number of articles in the window from which on a new store gets a larger plan than this one."""
     small = BlockPlan.named(_SMALL[64])
-    return postings_read(small, _START_ARTICLES[remote], _BANDS, small.exact_to[0])
+    limit = _START_ARTICLES[remote] * _price(small, _DEFAULTS, remote=remote)
+    return limit / _price(plan, settings, remote=remote)
+
+
+def outgrown_articles(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
+    """Return the number of articles from which on a window has outgrown a plan that has a larger one."""
+    return _OUTGROWN_POSTINGS[remote] / _price(plan, settings, remote=remote)
 
 
 def outgrown_postings(*, remote: bool) -> int:
-    """Return the postings an article from which on a window has outgrown a plan that has a larger one."""
+    """Return the postings an article from which on a window has outgrown a plan that has a larger one.
+
+    For feeds with few candidates by chance.
+    """
     return _OUTGROWN_POSTINGS[remote]
 
 
-def plan_to_move_to(plan: BlockPlan, articles: float, bands: int, max_distance: int, *, remote: bool) -> str | None:
+def plan_to_move_to(plan: BlockPlan, articles: float, settings: LookUpSettings, *, remote: bool) -> str | None:
     """Return the larger plan that a window of this size should move to, None if it has not outgrown its own."""
-    larger = larger_plan(plan, max_distance)
+    larger = larger_plan(plan, settings.max_distance)
     if larger is None:
         return None
-    outgrown = postings_read(plan, articles, bands, max_distance) > outgrown_postings(remote=remote)
-    return larger if outgrown else None
+    return larger if articles > outgrown_articles(plan, settings, remote=remote) else None
+
+
+def rounded(articles: float) -> int:
+    """Round to three digits: limits are no more exact than that."""
+    return int(float(f"{articles:.2e}"))
 
 
 def counted(number: float) -> str:
@@ -98,8 +147,27 @@ def counted(number: float) -> str:
     return f"{number:,.1f}" if number < 10 else f"{number:,.0f}"  # noqa: PLR2004  # two digits in any case
 
 
-def _per_article(plan: BlockPlan, bands: int, max_distance: int) -> float:
-    return (_rows(plan, max_distance) * _SKEW + bands) / (1 << plan.key_bits)
+def _price(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
+    """Return what an article costs for each article in the window, in postings read.
+
+    A candidate costs as much as a row: the store finds its record by a key, too.
+    """
+    cost = look_up_cost(plan, 1, settings)
+    return cost.postings + cost.candidates * _postings_of_a_row(remote=remote)
+
+
+def _postings_of_a_row(*, remote: bool) -> float:
+    """Return how many postings cost as much as a row: where two plans cost the same, one reads more of either."""
+    small = BlockPlan.named(_SMALL[64])
+    large = BlockPlan.named(_LARGER[small.name])
+    more_rows = _rows(large, _DEFAULTS.max_distance) - _rows(small, _DEFAULTS.max_distance)
+    return look_up_cost(small, _START_ARTICLES[remote], _DEFAULTS).postings / more_rows
+
+
+def _chance_of_candidate(one_bits_distance_max: int) -> float:
+    """Return the chance that the one-bit minima of unrelated texts differ in at most this many bits."""
+    near = sum(comb(_ONE_BITS, distance) for distance in range(one_bits_distance_max + 1))
+    return near / (1 << _ONE_BITS)
 
 
 def _rows(plan: BlockPlan, max_distance: int) -> int:

@@ -5,7 +5,7 @@ from typing import Final
 
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_LOOKED_UP, ANCHORS_POSTED, BlockPlan, Scheme
-from consumer.judge.plan_choice import PlanChoice, choose_plan, postings_read
+from consumer.judge.plan_choice import LookUpCost, LookUpSettings, PlanChoice, choose_plan, look_up_cost
 from storage.planned import Planned
 
 ARTICLES_MAX: Final = 10**12
@@ -16,8 +16,8 @@ class StorePlan:
     """A plan for a window of ``window_s`` seconds with this many ``articles``, and why it was chosen.
 
     ``kept`` are the articles in the store, over window and slack. Each has ``rows`` that it reads, ``postings`` that it
-    writes if it is kept, and ``read`` postings that it reads on average. ``configured`` is the plan that consumers with
-    this configuration have.
+    writes if it is kept, and ``cost``, what it finds in its rows on average. ``configured`` is the plan that consumers
+    with this configuration have.
     """
 
     articles: int
@@ -27,7 +27,7 @@ class StorePlan:
     reason: str
     rows: int
     postings: int
-    read: float
+    cost: LookUpCost
     configured: str
 
     @property
@@ -43,7 +43,8 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
     """
     judge = config.judge
     bands = scheme.sketch.bands if judge.lane1 else 0
-    choice = choose_plan(articles, scheme.bits, judge.max_distance, bands, remote=remote)
+    settings = LookUpSettings(judge.max_distance, bands, judge.one_bits_distance_max)
+    choice = choose_plan(articles, scheme.bits, settings, remote=remote)
     if "plan" in judge.model_fields_set:
         choice = _named(BlockPlan.named(judge.plan, scheme.bits), choice)
     plan = choice.plan
@@ -55,7 +56,7 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
         reason=choice.reason,
         rows=plan.probes(plan.radius_for(judge.max_distance)) + bands + (ANCHORS_LOOKED_UP if judge.parts else 0),
         postings=plan.probes(0) + bands + (ANCHORS_POSTED if judge.parts else 0),
-        read=postings_read(plan, articles, bands, judge.max_distance),
+        cost=look_up_cost(plan, articles, settings),
         configured=judge.plan,
     )
 

@@ -143,7 +143,10 @@ def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) 
     lines = ended.out.decode().splitlines()
     assert lines == [
         "For 10,000,000 articles in the window of 7 days:",
-        "  plan      16x28: with 4x16 an article would read about 2,136 postings; 16x28 is faster from 214 on",
+        (
+            "  plan      16x28: with 4x16 an article would read about 2,136 postings; 16x28 is faster from 1,000,000"
+            " articles on"
+        ),
         "  look-up   an article reads 20 rows with about 1.6 postings, and writes 20 postings if it is kept",
         (
             "  size      11,428,572 articles with the slack: postings 18.3 GB, articles 55.2 GB (texts of 2,000"
@@ -203,6 +206,7 @@ def test_regions_follow_from_the_articles(
         ("judge.max_distance=5", "4x16: 16x28 finds pairs up to 4 bits apart, not 5", False),
         ("judge.window_s=5400", "in the window of 1.5 hours:", True),
         ("fingerprint.scheme=md5-128/1", "4x32: it reads fewer rows", True),
+        ("judge.profile=posts", "16x28: with 4x16 an article would read about 3,662 postings and 408 candidates", True),
     ],
 )
 def test_the_plan_follows_from_the_settings(
@@ -216,6 +220,20 @@ def test_the_plan_follows_from_the_settings(
     assert (ended.code, ended.err) == (0, "")
     assert says in ended.out.decode()
     assert ("consumers without judge.plan" in ended.out.decode()) is needed
+
+
+@pytest.mark.parametrize(
+    ("profile", "place", "plan"),
+    [
+        ("news", STORE, "16x28"), ("news", "lmdb:store", "4x16"),
+        ("posts", STORE, "16x28"), ("posts", "lmdb:store", "16x28"),
+        ("mixed", STORE, "16x28"), ("mixed", "lmdb:store", "16x28"),
+    ],
+)  # fmt: skip
+def test_the_plan_of_a_million(dupwatch: Command, profile: str, place: str, plan: str) -> None:
+    """Posts need long keys where news in an embedded store do not."""
+    asked = ("store", "init", "--store", place, "--articles", "1000000", "--set", f"judge.profile={profile}")
+    assert f"  plan      {plan}: " in dupwatch(*asked).out.decode()
 
 
 def test_a_plan_is_applied(dupwatch: Command, shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,14 @@ from benchmarks.speed.texts import make_feed
 from benchmarks.speed.workers import rows as worker_rows
 from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan
+from consumer.judge.plan_choice import LookUpSettings, look_up_cost
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.wiring.parts import lexicon_of
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.memory import MemoryStore
+from storage.records import ID_HASH_BYTES
 
 PLANS = [name for name in BlockPlan.NAMES if name in {"4x16", "16x28"}]
 
@@ -145,6 +148,9 @@ def test_preloaded_rows_are_those_that_adding_makes(name: str, tmp_path: Path) -
     codes = [[row[:8] for row in _rows(store, keys)] for store in (added, loaded)]
     assert codes[0] == codes[1]
     assert settings.plan.key_bytes == len(keys[0])
+    # Postings of one id are versions of one article, of which only the last is a candidate.
+    ids = {bytes(posting["reference"])[:ID_HASH_BYTES] for row in loaded.look_up(keys) for posting in row.postings}
+    assert len(ids) == 340
 
 
 def test_every_index_finds_what_brute_force_finds(tmp_path: Path) -> None:
@@ -172,8 +178,8 @@ def test_indexes_that_disagree_are_not_measured() -> None:
 
 def test_growth_counts_rows_and_postings_and_computes_larger_windows(tmp_path: Path) -> None:
     """Eight rows an article; postings read grow with the window in proportion, and so does what is stored."""
-    plan = BlockPlan.named("4x16")
-    points = [growth.measure(plan, size, _model(), 1, tmp_path / str(size)) for size in (500, 4_000)]
+    settings, draw = growth.settings_of(BlockPlan.named("4x16"), None), partial(draw_entries, _model())
+    points = [growth.measure(settings, size, draw, 1, tmp_path / str(size)) for size in (500, 4_000)]
     assert [point.rows_read for point in points] == [8.0, 8.0]
     assert points[1].postings_read > 2 * points[0].postings_read
     assert [len(timing.seconds) for timing in (points[0].look_up, points[0].write)] == [1, 1]
@@ -181,6 +187,17 @@ def test_growth_counts_rows_and_postings_and_computes_larger_windows(tmp_path: P
     assert [row["articles"] for row in rows] == [1 << 30, 1 << 34, 1 << 37]
     assert rows[1]["postings read"] == pytest.approx(16 * rows[0]["postings read"])
     assert rows[0]["bytes read"] == rows[0]["postings read"] * 56
+
+
+def test_growth_counts_the_candidates_that_chance_brings_to_posts(tmp_path: Path) -> None:
+    """As many as the choice of a plan expects, since the generated posts are on different subjects."""
+    settings = growth.settings_of(BlockPlan.named("4x16"), "posts")
+    draw = partial(growth.draw_posts, settings.scheme)
+    point = growth.measure(settings, 20_000, draw, 1, tmp_path / "store")
+    expected = look_up_cost(settings.plan, 20_000, LookUpSettings.of(settings))
+    assert point.rows_read == 18.0
+    assert point.postings_read == pytest.approx(expected.postings, rel=0.25)
+    assert point.candidates == pytest.approx(expected.candidates, rel=0.5)
 
 
 def test_fits_recover_coefficients_and_none_is_negative() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from consumer.config.loading import load_config
+from consumer.config.profiles import settings_by_profile
 from consumer.doctor.finding import Finding
 from consumer.doctor.plan import FoundWindow, size_finding
 from consumer.fingerprint import BlockPlan
@@ -15,11 +16,17 @@ STORE = "hbase://gateway:9090/feed"
 
 
 def finding(
-    size: WindowSize, planned: Planned | None = None, *, plan: str = "4x16", remote: bool = True, source: str = TOPICS
+    size: WindowSize,
+    planned: Planned | None = None,
+    *,
+    plan: str = "4x16",
+    profile: str = "news",
+    remote: bool = True,
+    source: str = TOPICS,
 ) -> Finding:
-    """What is said of a window of this size in a store of the default settings."""
+    """What is said of a window of this size in a store of a profile."""
     config = load_config(None, {"source": {"url": source}, "store": {"url": STORE}, "kafka": {"group": "news"}})
-    settings = JudgeSettings(BlockPlan.named(plan), "")
+    settings = settings_by_profile(JudgeSettings(BlockPlan.named(plan), ""))[profile]
     return size_finding(FoundWindow(size, planned, settings, remote), config)
 
 
@@ -39,13 +46,20 @@ def test_a_window_that_has_outgrown_its_plan() -> None:
     assert found.status == "warning"
     assert found.found == (
         "The window has about 5,000,000 kept articles (± 10%), and has outgrown the plan 4x16: an article reads about "
-        "1,068 postings, and from 500 on judging takes twice as long as with 16x28."
+        "1,068 postings, and from 2,340,000 articles on judging takes twice as long as with 16x28."
     )
     assert found.remedy == (
         "Run dupwatch store init --config NEW --articles 5000000 --apply, then dupwatch migrate --config NEW "
         f"--from-group news --from-store {STORE}, where NEW is a copy of the configuration with "
         'judge.plan = "16x28" and a store.url of its own, and a kafka.group of its own (docs/migration.md).'
     )
+
+
+def test_posts_outgrow_their_plan_earlier() -> None:
+    """The finding names the candidates that chance brings, and the limit that counts them."""
+    posts, news = (finding(WindowSize(600_000, 0.1), profile=name) for name in ("posts", "news"))
+    assert (posts.status, news.status) == ("warning", "ok")
+    assert "an article reads about 220 postings and 24 candidates, and from 458,000 articles on" in posts.found
 
 
 def test_a_feed_of_files_has_no_group_to_move() -> None:
