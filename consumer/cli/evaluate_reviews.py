@@ -1,6 +1,6 @@
 """``dupwatch evaluate --reviews``: what reviewed pairs say of the threshold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from consumer.cli.evaluation_tables import interval, new_table, rate
 from consumer.cli.results import results, write_json
 from consumer.cli.review_plot import plot_reviews
 from consumer.config.config import Config
+from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import (
     SOURCE_REVIEWS_MIN,
     ReviewEvaluation,
@@ -42,6 +43,7 @@ class _Report(msgspec.Struct, frozen=True):
     """The output of ``--json``."""
 
     reviews: ReviewEvaluation
+    profile: str | None
     recall_known: bool
     without_similarity: int
     note: str = NOTE
@@ -53,16 +55,17 @@ def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file
     if not settings.verify:
         raise ConfigError("--reviews judges similarity_min, which plain SimHash (judge.verify = false) does not have")
     read = reviewed_pairs(lines_of(reviews))
-    found = evaluate_reviews(read.pairs, _thresholds(settings), precision)
+    found, profiles = evaluate_reviews(read.pairs, _thresholds(settings), precision), profile_thresholds(settings)
     console = render.console(stderr=True)
     if read.without_similarity:
         console.print(f"Left out pairs without a similarity, flagged by plain SimHash: {read.without_similarity:,}.")
     with results():
         if json:
-            write_json(_Report(found, found.overall.recall_known, read.without_similarity))
+            profile = profile_at(profiles, found.overall.now)
+            write_json(_Report(found, profile, found.overall.recall_known, read.without_similarity))
         else:
             shown = render.console()
-            for part in _parts(found, precision):
+            for part in _parts(found, profiles, precision):
                 shown.print(part)
     if plot_file is not None:
         plot_reviews(plot_file, found.overall, config.files.bits)
@@ -76,8 +79,8 @@ def _thresholds(settings: JudgeSettings) -> Callable[[str | None], float]:
     return now
 
 
-def _parts(found: ReviewEvaluation, precision: float) -> Iterator[RenderableType]:
-    yield from _figures(found.overall, precision)
+def _parts(found: ReviewEvaluation, profiles: Sequence[ProfileThreshold], precision: float) -> Iterator[RenderableType]:
+    yield from _figures(found.overall, profiles, precision)
     if found.sources:
         yield ""
         yield _sources(found)
@@ -87,15 +90,18 @@ def _parts(found: ReviewEvaluation, precision: float) -> Iterator[RenderableType
     yield f"\n{NOTE}"
 
 
-def _figures(figures: ReviewFigures, precision: float) -> Iterator[RenderableType]:
-    counts, line = figures.counts, figures.line
+def _figures(
+    figures: ReviewFigures, profiles: Sequence[ProfileThreshold], precision: float
+) -> Iterator[RenderableType]:
+    counts, line, profile = figures.counts, figures.line, profile_at(profiles, figures.now)
+    now = f"{figures.now:g}" if profile is None else f"{figures.now:g}, that of the profile {profile}"
     yield (
         f"Reviewed flags: {counts.flags_right:,} right, {counts.flags_wrong:,} wrong; near misses: "
         f"{counts.near_misses_right:,} copies, {counts.near_misses_wrong:,} not. Not reviewed: {counts.open:,}."
     )
     if not figures.recall_known:
         yield _UNKNOWN.format(now=f"{figures.now:g}")
-    yield f"Reviewers draw the line at a similarity of {line_text(figures)}; the threshold is {figures.now:g}."
+    yield f"Reviewers draw the line at a similarity of {line_text(figures)}; the threshold is {now}."
     yield f"On the other side of that line: {line.right_below:.1%} right below it, {line.wrong_above:.1%} wrong above."
     yield ""
     yield _curve(figures)
@@ -103,6 +109,9 @@ def _figures(figures: ReviewFigures, precision: float) -> Iterator[RenderableTyp
     yield f"now: as configured; F1: best F1; P: most flags with precision {precision:g}"
     for name, point in (("Best F1", figures.best_f1), (f"Precision {precision:g}", figures.reaching)):
         yield f"{name}: {'none' if point is None else _advice(figures, point)}"
+        reached = None if point is None else profile_reached(profiles, figures.now, point.threshold)
+        if reached is not None:
+            yield f"  {_profile_advice(figures, reached)}"
 
 
 def line_text(figures: ReviewFigures) -> str:
@@ -121,6 +130,18 @@ def _advice(figures: ReviewFigures, point: ReviewPoint) -> str:
     if point.threshold == figures.now:
         return f"{point.threshold:.2f}, as it is"
     return f"{point.threshold:.2f}: {change_text(figures, point)}"
+
+
+def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
+    """Return what to write instead of a threshold that reaches a profile."""
+    setting = f'profile = "{reached.name}"'
+    profile = f"That reaches the profile {reached.name} ({reached.similarity_min:g})"
+    if reached.similarity_min < figures.now:
+        return f"{profile}. {setting} in [judge] also finds copies that look-ups miss now; it needs a migration."
+    return (
+        f'{profile}. {setting} in [rules."SOURCE"] raises the threshold of one source and changes no keys; in [judge]'
+        " it needs a migration."
+    )
 
 
 def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:

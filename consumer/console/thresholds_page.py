@@ -26,6 +26,7 @@ from consumer.console.threshold_rows import (
 )
 from consumer.console.toml_text import quoted
 from consumer.console.visit import Asked
+from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
 from consumer.reviews import queue
 
@@ -34,6 +35,8 @@ WAIT_S: Final = 0.25
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
 _NAME_CHARS_MAX: Final = 512
 _NEAR: Final = 1e-6
+_MIXED: Final = "mixed"
+_ANY_SOURCE: Final = "SOURCE"
 
 
 class Changed(NamedTuple):
@@ -43,16 +46,29 @@ class Changed(NamedTuple):
     wrong: str
 
 
+class ProfileAdvice(NamedTuple):
+    """A profile whose threshold another one reaches: its name and threshold, and the lines that choose it.
+
+    ``toml`` is for the whole store, "" where a rule is enough; ``rule`` is for one source, "" for a lower threshold.
+    """
+
+    name: str
+    threshold: str
+    toml: str
+    rule: str
+
+
 class Moved(NamedTuple):
     """Another threshold: its point, and what the configuration says then, "" where a rule cannot be less strict.
 
-    What would come and go is None where nothing would.
+    What would come and go is None where nothing would, and ``profile`` where no profile is reached.
     """
 
     point: ReviewPoint
     come: Changed | None
     gone: Changed | None
     toml: str
+    profile: ProfileAdvice | None
 
 
 def thresholds_routes() -> list[Route | OpenRoute]:
@@ -95,6 +111,7 @@ def show_thresholds(asked: Asked) -> Response:
         near_misses_open=near_misses_open,
         now_point=figures.at_now,
         line=line_text(asked.language, figures),
+        profile=profile_at(_profiles(asked), figures.now),
         threshold_of=partial(threshold_text, asked.language),
         rate_of=partial(rate_text, asked.language),
         interval_of=partial(interval_text, asked.language),
@@ -150,7 +167,25 @@ def _with_setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> M
         return Changed(count_text(language, all_of / days), count_text(language, wrong / days)) if all_of else None
 
     come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
-    return Moved(point, come, gone, _setting(asked, figures, point))
+    reached = profile_reached(_profiles(asked), figures.now, point.threshold)
+    advice = None if reached is None else _advice(asked, figures, reached)
+    return Moved(point, come, gone, _setting(asked, figures, point), advice)
+
+
+def _profiles(asked: Asked) -> tuple[ProfileThreshold, ...]:
+    judging = asked.desk.judging
+    return () if judging is None else profile_thresholds(judging)
+
+
+def _advice(asked: Asked, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
+    name, threshold = reached.name, threshold_text(asked.language, reached.similarity_min)
+    if reached.similarity_min < figures.now:
+        # One source of a store is posts, so the store is for both.
+        name = name if figures.source is None else _MIXED
+        return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
+    source = _ANY_SOURCE if figures.source is None else figures.source
+    toml = f'[judge]\nprofile = "{name}"\n' if figures.source is None else ""
+    return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
 
 
 def _setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> str:

@@ -22,8 +22,16 @@ DAY_MS: Final = 86_400_000
 WAIT_S: Final = 60
 
 
-def review(desk: Office, line: float = 0.8, *, near_misses: int = 0, source: str = "post", flags: int = 100) -> None:
-    """Add flags from 0.75 up and near misses below, and have Ann decide: the same from the line on.
+def review(
+    desk: Office,
+    line: float = 0.8,
+    *,
+    near_misses: int = 0,
+    least: float = 0.6,
+    source: str = "post",
+    flags: int = 100,
+) -> None:
+    """Add flags from 0.75 up and near misses from the least up, and have Ann decide: the same from the line on.
 
     They come over ten days.
     """
@@ -41,7 +49,7 @@ def review(desk: Office, line: float = 0.8, *, near_misses: int = 0, source: str
         missed = [
             NearMiss(
                 id=f"{source}-n{n}", version="aa", original="o", original_version="aa", source=source,
-                original_source="wire", similarity=0.6 + 0.15 * n / near_misses, threshold=0.75, distance=9,
+                original_source="wire", similarity=least + (0.75 - least) * n / near_misses, threshold=0.75, distance=9,
                 sampled_in=100.0, truncated=False, arrived_at=rfc3339(BEGAN_MS), decided_at=rfc3339(BEGAN_MS),
             )
             for n in range(near_misses)

@@ -2,11 +2,13 @@
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
+from consumer.config.profiles import settings_by_profile
 from consumer.console import review_evaluation, thresholds_page
 from consumer.console.threshold_curve import HEIGHT, WIDTH, curve_of
 from consumer.evaluation.review_figures import figures
@@ -139,6 +141,56 @@ def test_sources_have_figures_of_their_own(desk: Office) -> None:
     answer = desk.ann.get("/thresholds?source=few")
     assert answer.status == 404
     assert "too few reviews" in answer.shown
+
+
+def of_profile(name: str, **rules: SourceRule) -> JudgeSettings:
+    """The settings of a store of this profile."""
+    return replace(settings_by_profile(JudgeSettings(BlockPlan.named("4x16"), ""))[name], sources=rules)
+
+
+def test_a_store_of_news_is_told_of_posts(tmp_path: Path) -> None:
+    """A threshold as low as that of posts is better had with its keys; for one source the store becomes mixed."""
+    with office(tmp_path, judging=of_profile("news", wire=SourceRule(similarity_min=0.8))) as desk:
+        review(desk, 0.32, near_misses=120, least=0.3)
+        review(desk, 0.32, near_misses=120, least=0.3, source=HOSTILE)
+        opened = whole_figures(desk)
+        shown = opened.answer.shown
+        assert "The threshold is 0.73. That is the threshold of the profile news ." in shown
+        assert "This reaches the threshold of the profile posts , 0.34." in shown
+        assert "Its keys differ, so it needs a migration." in shown
+        settings = [tomllib.loads(node.text()) for node in opened.all("pre")]
+        assert settings[1:] == [{"judge": {"profile": "posts"}}]
+        assert "This reaches" not in page(desk.ann, "/thresholds?threshold=0.35").answer.shown
+        one = page(desk.ann, f"/thresholds?{urlencode({'source': HOSTILE, 'threshold': 0.34})}")
+        assert [tomllib.loads(node.text()) for node in one.all("pre")] == [{"judge": {"profile": "mixed"}}]
+        assert 'keep theirs with profile = "news" in their rules' in one.answer.shown
+
+
+def test_a_store_of_posts_is_told_of_news(tmp_path: Path) -> None:
+    """Its keys are needed only if all sources are news; one source is raised by a rule, whatever its name."""
+    with office(tmp_path, judging=of_profile("posts", agency=SourceRule(similarity_min=0.73))) as desk:
+        for source in ("blog", HOSTILE, "agency"):
+            review(desk, 0.8, near_misses=60, source=source)
+        opened = whole_figures(desk)
+        shown = opened.answer.shown
+        assert "The threshold is 0.34. That is the threshold of the profiles posts and mixed ." in shown
+        assert (
+            "This reaches the threshold of the profile news , 0.73. If all sources are news, take the profile" in shown
+        )
+        settings = [tomllib.loads(node.text()) for node in opened.all("pre")]
+        assert settings[1:] == [{"judge": {"profile": "news"}}, {"rules": {"SOURCE": {"profile": "news"}}}]
+        one = page(desk.ann, f"/thresholds?{urlencode({'source': HOSTILE, 'threshold': 0.73})}")
+        settings = [tomllib.loads(node.text()) for node in one.all("pre")]
+        assert settings == [
+            {"rules": {HOSTILE: {"similarity_min": 0.73}}},
+            {"rules": {HOSTILE: {"profile": "news"}}},
+        ]
+        assert not {"\u202e", "\x1b"} & set("".join(node.text() for node in one.all("pre")))
+        assert one.all("pre b") == []
+        assert "This reaches" not in page(desk.ann, "/thresholds?threshold=0.72").answer.shown
+        agency = page(desk.ann, "/thresholds?source=agency")
+        assert "The threshold is 0.73. That is the threshold of the profile news ." in agency.answer.shown
+        assert "This reaches" not in agency.answer.shown
 
 
 def test_what_takes_long_is_not_waited_for(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,30 @@ def test_json_has_all_figures(tmp_path: Path) -> None:
     assert (figures["recall_known"], figures["without_similarity"]) == (True, 1)
 
 
+def test_profiles_are_named(tmp_path: Path) -> None:
+    """The one whose threshold is configured, and the one that a better threshold reaches, with what to write."""
+    posts = written(tmp_path / "posts.jsonl", reviews_by(0.8, 3))
+    said = run("--reviews", posts, "--set", "judge.profile=posts", "--set", "judge.similarity_min=0.34").stdout
+    flat = " ".join(said.split())
+    assert "the threshold is 0.34, that of the profile posts." in flat
+    assert (
+        'That reaches the profile news (0.73). profile = "news" in [rules."SOURCE"] raises the threshold of one source '
+        "and changes no keys; in [judge] it needs a migration."
+    ) in flat
+    rows = [near_miss(0.3 + place / 100, "right" if place > 2 else "wrong") for place in range(40)] + [review(0.9)] * 20
+    news = written(tmp_path / "news.jsonl", rows)
+    flat = " ".join(run("--reviews", news, "--set", "judge.similarity_min=0.73").stdout.split())
+    assert "the threshold is 0.73, that of the profile news." in flat
+    assert (
+        'That reaches the profile posts (0.34). profile = "posts" in [judge] also finds copies that look-ups miss now; '
+        "it needs a migration."
+    ) in flat
+    for threshold, name in (("0.73", "news"), ("0.34", "posts"), ("0.75", None)):
+        told = run("--reviews", news, "--json", "--set", f"judge.similarity_min={threshold}").stdout
+        assert json.loads(told)["profile"] == name
+    assert "profile" not in run("--reviews", news).stdout.partition("Best F1")[0]
+
+
 @pytest.mark.parametrize(
     ("days", "said"),
     [(4, "15 flags a day would come, 2.5 of them wrong"), (0, "60 flags would come, 10 of them wrong")],

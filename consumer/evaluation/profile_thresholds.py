@@ -1,0 +1,47 @@
+"""The profile whose threshold a store has, and the one that another threshold reaches. Pure functions."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from consumer.config.profiles import settings_by_profile
+from consumer.judge.settings import JudgeSettings
+
+_NEAR: Final = 1e-6
+
+
+class ProfileThreshold(NamedTuple):
+    """A profile, its threshold, and whether its keys are those of the store, so that no key changes with it."""
+
+    name: str
+    similarity_min: float
+    has_same_keys: bool
+
+
+def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
+    """Return the threshold of each profile that a store with these settings may be given; none for other schemes."""
+    return tuple(
+        ProfileThreshold(name, profile.similarity_min, profile.scheme.sketch == settings.scheme.sketch)
+        for name, profile in settings_by_profile(settings).items()
+    )
+
+
+def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | None:
+    """Return the name of the profile with this threshold, None if there is none."""
+    return next((name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < _NEAR), None)
+
+
+def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold: float) -> ProfileThreshold | None:
+    """Return the profile with other keys that a move from the threshold ``now`` to another one reaches or passes.
+
+    Of several it is the one nearest to the new threshold.
+    """
+    reached = [
+        profile
+        for profile in profiles
+        if not profile.has_same_keys
+        and (
+            threshold - _NEAR < profile.similarity_min < now - _NEAR
+            or now + _NEAR < profile.similarity_min < threshold + _NEAR
+        )
+    ]
+    return min(reached, key=lambda profile: abs(profile.similarity_min - threshold), default=None)
