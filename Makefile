@@ -39,6 +39,9 @@ run: .venv/run.stamp
 	@echo "A whole page, both Chinese scripts, texts without keywords, and a part (sample/pages_and_scripts.jsonl):"
 	@$(BIN)/dupwatch run --source sample/pages_and_scripts.jsonl --sink $(OUT)/pages.jsonl --store lmdb:$(OUT)/pages \
 	    --set source.body_format=article --set judge.parts=true --emit all --show
+	@echo "Reposts under another headline and with a comment, found by the profile posts, not by news (sample/posts.jsonl):"
+	@$(BIN)/dupwatch run --source sample/posts.jsonl --sink $(OUT)/posts.jsonl --store lmdb:$(OUT)/posts \
+	    --set judge.profile=posts --emit all --show
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test: $(if $(WITH_CORE),rust-toolchain)

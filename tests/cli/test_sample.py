@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,10 +159,34 @@ def test_pages_and_scripts(dupwatch: Command, tmp_path: Path) -> None:
     assert {verdict["extracted"] for verdict in found if verdict["id"] == "zh-library.page"} == {"article"}
 
 
+def options_of_make_run(feed: str) -> list[str]:
+    """Return the settings with which ``make run`` judges a feed of the sample, as options."""
+    recipe = (SAMPLE.parents[1] / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (command,) = [line for line in recipe.splitlines() if f"--source sample/{feed} " in line]
+    return [option for setting in re.findall(r"--set (\S+)", command) for option in ("--set", setting)]
+
+
+@pytest.mark.parametrize("profile", ["posts", "news"])
+def test_reposts_are_shown(dupwatch: Command, tmp_path: Path, profile: str) -> None:
+    """As `make run` does: both reposts and nothing else, and with the other profile nothing at all."""
+    feed, sink = SAMPLE.with_name("posts.jsonl"), tmp_path / "out.jsonl"
+    given = options_of_make_run("posts.jsonl")
+    assert given == ["--set", "judge.profile=posts"]
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", "--show")
+    ended = dupwatch(*run, *given, "--set", f"judge.profile={profile}", *FAST)
+    assert ended.code == 0, ended.err
+    found = {verdict["id"]: verdict["duplicate_of"] for verdict in json_lines(sink.read_bytes())}
+    reposts = {"zh-ferry.repost": "zh-ferry", "en-seeds.repost": "en-seeds"} if profile == "posts" else {}
+    assert list(found) == [post["id"] for post in json_lines(feed.read_bytes())]
+    assert {repost: original for repost, original in found.items() if original} == reposts
+    assert all((repost in ended.err) == bool(reposts) for repost in ("zh-ferry.repost", "en-seeds.repost"))
+
+
 def test_a_part_is_shown(dupwatch: Command, tmp_path: Path) -> None:
     """As `make run` does: the notes of the weekend have half of the article on the bridge."""
     feed, sink, store = SAMPLE.with_name("pages_and_scripts.jsonl"), tmp_path / "out.jsonl", f"lmdb:{tmp_path / 's'}"
-    given = ("--set", "source.body_format=article", "--set", "judge.parts=true")
+    given = options_of_make_run("pages_and_scripts.jsonl")
+    assert given == ["--set", "source.body_format=article", "--set", "judge.parts=true"]
     ended = dupwatch(
         "run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", "--show", *given, *FAST
     )

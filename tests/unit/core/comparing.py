@@ -64,7 +64,7 @@ def known(text: str) -> str:
 def written() -> list[str]:
     """The bodies of the sample feeds."""
     folder = Path(__file__).parents[3] / "sample"
-    feeds = [(folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("feed", "pages_and_scripts")]
+    feeds = [(folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("feed", "pages_and_scripts", "posts")]
     return [json.loads(line).get("body") or "" for feed in feeds for line in feed.splitlines()]
 
 
