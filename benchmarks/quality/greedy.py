@@ -52,7 +52,7 @@ def changed(letters: str, places: Sequence[int], seed: int) -> str:
     rng = random.Random(seed)
     written = list(letters)
     for place in places:
-        written[place] = rng.choice([letter for letter in set(letters) if letter != letters[place]])
+        written[place] = rng.choice([letter for letter in sorted(set(letters)) if letter != letters[place]])
     return "".join(written)
 
 
