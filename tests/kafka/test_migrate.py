@@ -74,6 +74,7 @@ WAYS: Final = [
     pytest.param(way, id=", ".join(way), marks=[] if way == SHORT else pytest.mark.load)
     for way in map(Way._make, product(ENGINES, ENGINES, PROTOCOLS, DELIVERIES))
 ]
+POSTS: Final = Path(__file__).parents[2] / "sample" / "posts.jsonl"
 RATES: Final = {"lmdb": 100, "hbase": 40}
 """Articles a second; one that comes faster than a busy machine fills is never caught up with."""
 Places = Callable[[str, str], str]
@@ -508,6 +509,36 @@ def test_html_moves_to_the_next_revision_of_its_reader(topics: Topics, tmp_path:
     assert [b'"similarity":1.0' in (events["escaped"] or b"") for events in (before, after)] == [False, True]
     with looked_into(new) as store:
         assert json.loads(store.settings() or b"")["extractor"] == "html/2"
+
+
+def test_a_store_moves_to_another_profile(topics: Topics, tmp_path: Path) -> None:
+    """News keep their verdicts, and a repost that comes later is found with the keys and slots of the new store."""
+    old, new = f"lmdb:{tmp_path / 'old'}", f"lmdb:{tmp_path / 'new'}"
+    posts = {
+        post["id"]: json.dumps({"body": post["body"]})
+        for post in map(json.loads, POSTS.read_text(encoding="utf-8").splitlines())
+    }
+    moved = ("--set", "judge.profile=posts", "--set", "judge.facts=slots")
+    producer = ordered_producer(topics.address)
+    for name in posts.keys() - {"en-seeds.repost"}:
+        producer.produce(topics.source, posts[name], name, partition=0)
+    assert producer.flush(30) == 0
+    with running(topics, old, tmp_path) as consumer:
+        wait_for_count(topics, ["verdicts"], 4)
+        assert consumer.stop() == 0
+    ended = migrate(topics, old, new, "--json", settings=moved)
+    assert ended.code == 0, ended
+    assert stored_events(new) == stored_events(old)
+    with looked_into(new) as store:
+        settings = json.loads(store.settings() or b"")
+    assert (settings["slot_conflicts_max"], settings["scheme"]["sketch"]["bands"]) == (0, 14)
+    producer.produce(topics.source, posts["en-seeds.repost"], "en-seeds.repost", partition=0)
+    assert producer.flush(30) == 0
+    with running(topics, new, tmp_path, *new_group(topics), *moved) as consumer:
+        wait_for_count(topics, ["verdicts"], 5)
+        assert consumer.stop() == 0
+    found = json.loads(stored_events(new)["en-seeds.repost"] or b"")
+    assert (found["outcome"], found["duplicate_of"]) == ("duplicate", "en-seeds")
 
 
 def test_what_the_topic_has_no_more_is_said(topics: Topics, judged: str, tmp_path: Path) -> None:
