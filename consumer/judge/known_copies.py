@@ -8,7 +8,7 @@ from consumer.judge.known_originals import FLOOD_COPIES_MIN, KnownOriginals
 from consumer.judge.search import Search
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
-from storage.records import Stored
+from storage.records import Record, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,7 @@ class KnownCopies:
         What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
         forgotten. Raises the store's errors.
         """
-        hints = {
-            version.record.reference: self.known.recall(version.record, self.verifications_max) for version in pending
-        }
+        hints = {version.record.reference: self._recall(version.record) for version in pending}
         recalled = {original for originals in hints.values() for original in originals}
         hinted = {reference for reference, originals in hints.items() if originals}
         if not hinted:
@@ -56,6 +54,11 @@ class KnownCopies:
         self.tally.verifications.add(compared)
         self.tally.similarities.add(similarities)
         return copies
+
+    def _recall(self, record: Record) -> list[bytes]:
+        """Return the known originals that may be near the record, by reference."""
+        originals = self.known.recall(record, self.verifications_max)
+        return self.known.within_reach(record, originals, self.search.settings)
 
     def remember(self, duplicates: Sequence[Duplicate]) -> None:
         """Remember the originals of these duplicates, and count the floods of copies among them."""

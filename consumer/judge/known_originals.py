@@ -5,8 +5,11 @@ remembered here is only a hint: it is read again from the store before it is use
 """
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
 from threading import RLock
+from typing import NamedTuple
 
+from consumer.judge.settings import JudgeSettings
 from storage.records import Record
 
 KNOWN_ORIGINALS_MAX = 10_000
@@ -17,13 +20,21 @@ ORIGINALS_A_KEY_MAX = 64
 """A key that more originals share is ignored, since it hardly helps to recognise a copy."""
 
 
+class _Original(NamedTuple):
+    """The posting keys of a known original, and its codes as numbers."""
+
+    keys: tuple[bytes, ...]
+    fingerprint: int
+    one_bits: int
+
+
 class KnownOriginals:
     """References of kept versions by posting key; the least recently repeated one is forgotten first. Thread-safe."""
 
     def __init__(self, originals_max: int) -> None:
         self._originals_max = originals_max
         self._copies: dict[bytes, int] = {}
-        self._keys: OrderedDict[bytes, tuple[bytes, ...]] = OrderedDict()
+        self._originals: OrderedDict[bytes, _Original] = OrderedDict()
         # Tuples: nearly every key has one reference, and a set for each would be half of all objects in the process.
         self._by_key: dict[bytes, tuple[bytes, ...]] = {}
         self._lock = RLock()
@@ -33,21 +44,22 @@ class KnownOriginals:
         reference = record.reference
         with self._lock:
             copies = self._copies[reference] = self._copies.get(reference, 0) + 1
-            if reference in self._keys:
-                self._keys.move_to_end(reference)
+            if reference in self._originals:
+                self._originals.move_to_end(reference)
                 return copies
-            self._keys[reference] = record.keys
+            self._originals[reference] = _Original(record.keys, *_codes(record))
             for key in record.keys:
                 self._by_key[key] = (*self._by_key.get(key, ()), reference)
-            if len(self._keys) > self._originals_max:
-                self.forget(next(iter(self._keys)))
+            if len(self._originals) > self._originals_max:
+                self.forget(next(iter(self._originals)))
             return copies
 
     def forget(self, reference: bytes) -> None:
         """Forget a version that is no longer kept, or no longer stored."""
         with self._lock:
             self._copies.pop(reference, None)
-            for key in self._keys.pop(reference, ()):
+            forgotten = self._originals.pop(reference, None)
+            for key in () if forgotten is None else forgotten.keys:
                 others = tuple(other for other in self._by_key.pop(key) if other != reference)
                 if others:
                     self._by_key[key] = others
@@ -63,3 +75,24 @@ class KnownOriginals:
             for reference in references if len(references) <= ORIGINALS_A_KEY_MAX else ():
                 shared[reference] += 1
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]
+
+    def within_reach(self, record: Record, originals: Sequence[bytes], settings: JudgeSettings) -> list[bytes]:
+        """Return those of the originals whose codes are near enough to the record's for a look-up to find them.
+
+        Two texts share a short key by chance more often than not; their codes tell that without reading a version.
+        """
+        fingerprint, one_bits = _codes(record)
+        known = [(reference, self._originals.get(reference)) for reference in originals]
+        return [
+            reference
+            for reference, original in known
+            if original is not None
+            and (
+                (original.fingerprint ^ fingerprint).bit_count() <= settings.suspect_distance_max
+                or (original.one_bits ^ one_bits).bit_count() <= settings.one_bits_distance_max
+            )
+        ]
+
+
+def _codes(record: Record) -> tuple[int, int]:
+    return int.from_bytes(record.fingerprint), int.from_bytes(record.one_bits)

@@ -76,7 +76,7 @@ def counts(tally: Tally) -> dict[str, object]:
 def memory(detector: Detector) -> list[object]:
     """Return what a judge remembers from batch to batch."""
     known: Any = detector.known
-    return [dict(known._copies), list(known._keys.items()), dict(known._by_key)]
+    return [dict(known._copies), list(known._originals.items()), dict(known._by_key)]
 
 
 def contents(store: Store) -> list[object]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -13,12 +14,17 @@ from hypothesis import strategies as some
 from consumer.judge.known_originals import ORIGINALS_A_KEY_MAX, KnownOriginals
 from storage.records import Record
 from tests.builders import make_key, make_record
-from tests.chaos.near_articles import new_text, version_of
+from tests.chaos.near_articles import SETTINGS, new_text, version_of
 
 
 def known_record(number: int, *values: int) -> Record:
     """Return a record under these keys."""
     return make_record(f"article {number}", sequence=number, keys=tuple(make_key(value) for value in values))
+
+
+def flipped(code: bytes, bits: int) -> bytes:
+    """Return the code with this many bits flipped."""
+    return (int.from_bytes(code) ^ ((1 << bits) - 1)).to_bytes(len(code))
 
 
 def test_the_one_that_shares_most_keys_is_recalled_first() -> None:
@@ -99,6 +105,27 @@ def test_a_key_of_a_crowd_is_passed_over() -> None:
     assert known.recall(copy, 100) == [crowd[3].reference, *sorted(r.reference for r in crowd if r is not crowd[3])]
     known.remember(known_record(5_000, 1, 7_000))
     assert known.recall(copy, 100) == [crowd[3].reference]
+
+
+def test_only_what_a_look_up_may_find_is_within_reach() -> None:
+    """Near enough by fingerprint or by one-bit minima; what is forgotten is not."""
+    known = KnownOriginals(10)
+    settings = replace(SETTINGS, reach=8, one_bits_distance_max=12)
+    new = known_record(9, 7)
+    distances = [(8, 13), (9, 12), (9, 13), (0, 0), (8, 12)]
+    originals = [
+        msgspec.structs.replace(
+            known_record(number, 7),
+            fingerprint=flipped(new.fingerprint, bits),
+            one_bits=flipped(new.one_bits, one_bits),
+        )
+        for number, (bits, one_bits) in enumerate(distances)
+    ]
+    for original in originals:
+        known.remember(original)
+    known.forget(originals[4].reference)
+    references = [original.reference for original in originals]
+    assert known.within_reach(new, references, settings) == [references[place] for place in (0, 1, 3)]
 
 
 def test_a_text_without_keys_is_never_recalled() -> None:
