@@ -4,7 +4,9 @@ In a large window hundreds of versions may be near an article by fingerprint and
 apart. It is a small part of a version, and never changes: what a store knows of it for less than a read is asked first.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,8 +17,8 @@ from consumer.judge.comparison import SKETCHED
 from storage.interface import Store
 from storage.records import Record
 
-MANY: Final = 4
-"""An article with so many candidates, or fewer, has all of them read."""
+_PAIRS_AT_ONCE: Final = 4_096
+"""As many pairs of sketches as are compared in one pass: some MiB of arrays."""
 
 
 class Filtered(NamedTuple):
@@ -30,6 +32,15 @@ class Filtered(NamedTuple):
     similarities: Sequence[float]
 
 
+class _Pair(NamedTuple):
+    """An article by its place, and a candidate by its reference, with the sketches of both."""
+
+    place: int
+    reference: bytes
+    sketch: bytes
+    other: bytes
+
+
 def without_unlike(
     store: Store,
     records: Sequence[Record],
@@ -39,41 +50,43 @@ def without_unlike(
 ) -> Filtered:
     """Leave out candidates whose sketch is less similar than ``similarity_min``, as verification would.
 
-    An article that is not verified by its sketch keeps all, and so does one with few; those that may be equal texts by
-    their fingerprint stay. Raises the store's errors.
+    An article that is not verified by its sketch keeps all; those that may be equal texts by their fingerprint stay.
+    The sketches of these records have one width. Raises the store's errors.
     """
-    crowded = [
-        place
-        for place, (record, of_record) in enumerate(zip(records, candidates, strict=True))
-        if record.kind in SKETCHED and len(of_record.references) > MANY
-    ]
-    references = sorted({reference for place in crowded for reference in candidates[place].references})
+    by_sketch = [place for place, record in enumerate(records) if record.kind in SKETCHED]
+    references = sorted({reference for place in by_sketch for reference in candidates[place].references})
     if not references:
         return Filtered(candidates, 0, ())
     by_reference = dict(zip(references, store.sketches(references), strict=True))
-    kept, similarities = list(candidates), list[float]()
-    for place in crowded:
+    unlike: defaultdict[int, set[bytes]] = defaultdict(set)
+    similarities: list[float] = []
+    for pair, similarity in _compared(_pairs(records, candidates, by_sketch, by_reference), estimate):
+        if similarity < similarity_min:
+            unlike[pair.place].add(pair.reference)
+            similarities.append(similarity)
+    kept = list(candidates)
+    for place, left_out in unlike.items():
         of_record = candidates[place]
-        unlike = _unlike(
-            records[place].sketch,
-            {each: by_reference[each] for each in of_record.references if each not in of_record.same_code},
-            similarity_min,
-            estimate,
+        kept[place] = of_record._replace(
+            references=tuple(reference for reference in of_record.references if reference not in left_out)
         )
-        kept[place] = of_record._replace(references=tuple(each for each in of_record.references if each not in unlike))
-        similarities += unlike.values()
     return Filtered(kept, sum(map(bool, by_reference.values())), similarities)
 
 
-def _unlike(
-    sketch: bytes, others: dict[bytes, bytes], similarity_min: float, estimate: SketchSimilarity
-) -> dict[bytes, float]:
-    """Return which of the others are less similar, and how similar they are; those without a sketch are not."""
-    comparable = {reference: other for reference, other in others.items() if len(other) == len(sketch)}
-    stacked = np.frombuffer(b"".join(comparable.values()), np.uint8).reshape(-1, len(sketch))
-    similarities = estimate(np.frombuffer(sketch, np.uint8), stacked).tolist()
-    return {
-        reference: similarity
-        for reference, similarity in zip(comparable, similarities, strict=True)
-        if similarity < similarity_min
-    }
+def _pairs(
+    records: Sequence[Record], candidates: Sequence[Candidates], places: Sequence[int], sketches: Mapping[bytes, bytes]
+) -> Iterator[_Pair]:
+    """Yield the pairs that the sketches may rule out."""
+    for place in places:
+        own, same_code = records[place].sketch, candidates[place].same_code
+        for reference in candidates[place].references:
+            if reference not in same_code and len(sketches[reference]) == len(own):
+                yield _Pair(place, reference, own, sketches[reference])
+
+
+def _compared(pairs: Iterator[_Pair], estimate: SketchSimilarity) -> Iterator[tuple[_Pair, float]]:
+    """Yield each pair with its similarity. Most articles have a candidate or two, so all of them share the calls."""
+    while some := list(islice(pairs, _PAIRS_AT_ONCE)):
+        ours = np.frombuffer(b"".join(pair.sketch for pair in some), np.uint8).reshape(len(some), -1)
+        theirs = np.frombuffer(b"".join(pair.other for pair in some), np.uint8).reshape(len(some), -1)
+        yield from zip(some, estimate(ours, theirs).tolist(), strict=True)

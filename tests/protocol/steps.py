@@ -214,6 +214,10 @@ class ScriptedStore:
         """Take a ``Read`` step for each reference."""
         return self._each(Read(reference) for reference in references)
 
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        """Know none, so that every candidate is read. A sketch never changes: reading it is no step of its own."""
+        return [b""] * len(references)
+
     def add(self, records: Sequence[Record]) -> None:
         """Take an ``AddPosting`` step for each posting."""
         self._each(AddPosting(part) for record in records for part in with_each_key(record))

@@ -10,11 +10,12 @@ import pytest
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind, sketch_similarity
+from consumer.judge import sketch_filter
 from consumer.judge.candidates import Candidates
 from consumer.judge.detector import Detector
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import SourceRule
-from consumer.judge.sketch_filter import MANY, without_unlike
+from consumer.judge.sketch_filter import without_unlike
 from storage.memory import MemoryStore
 from storage.records import Record, Version
 from tests.builders import TIME_MS, make_record
@@ -74,7 +75,7 @@ def crowd(chance: random.Random, size: int) -> list[Version]:
 
 def test_what_is_like_enough_stays_in_its_order() -> None:
     """The least similarity is one; what is below goes, with its similarity."""
-    sketches = [agreeing(256 - 2 * number) for number in range(MANY + 50)]
+    sketches = [agreeing(256 - 2 * number) for number in range(54)]
     store, references = stored(sketches)
     found = without_unlike(
         store, [probe()], [Candidates(references[::-1], 66, truncated=True)], LEAST, sketch_similarity
@@ -92,26 +93,36 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
     assert len(at_the_edge.candidates[0].references) == len(kept) + 1
 
 
-def test_few_are_not_asked_for() -> None:
-    """They are read at once; of two articles only the one with many is filtered."""
-    store, references = stored([agreeing(0)] * (MANY + 1))
-    few, many = Candidates(references[:MANY], MANY, truncated=False), Candidates(references, MANY + 1, truncated=False)
-    found = without_unlike(store, [probe(), probe()], [few, many], LEAST, sketch_similarity)
-    assert found.candidates == [few, many._replace(references=())]
-    assert without_unlike(store, [probe()], [few], LEAST, sketch_similarity) == ([few], 0, ())
+def test_articles_are_filtered_together_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pairs of all articles share the passes, whatever their number."""
+    monkeypatch.setattr(sketch_filter, "_PAIRS_AT_ONCE", 4)
+    store, references = stored([agreeing(256 - 40 * number) for number in range(6)])
+    every = [
+        Candidates(references[first:last], last - first, truncated=False) for first, last in ((0, 6), (3, 3), (5, 6))
+    ]
+    probes = [probe() for _ in every]
+    found = without_unlike(store, probes, every, LEAST, sketch_similarity)
+    alone = [
+        without_unlike(store, [own], [of_record], LEAST, sketch_similarity)
+        for own, of_record in zip(probes, every, strict=True)
+    ]
+    assert found.candidates == [each.candidates[0] for each in alone]
+    assert [len(of_record.references) for of_record in found.candidates] == [2, 0, 0]
+    assert found.sketches_read == 6
+    assert list(found.similarities) == [similarity for each in alone for similarity in each.similarities]
 
 
 @pytest.mark.parametrize("kind", [TextKind.SHORT, TextKind.EMPTY])
 def test_an_article_that_its_sketch_does_not_decide_about_keeps_all(kind: TextKind) -> None:
     """Short texts are compared by their words."""
-    store, references = stored([agreeing(0)] * (MANY + 1))
+    store, references = stored([agreeing(0)])
     every = [Candidates(references, len(references), truncated=False)]
     assert without_unlike(store, [probe(kind)], every, LEAST, sketch_similarity) == (every, 0, ())
 
 
 def test_what_may_be_an_equal_text_by_its_fingerprint_stays() -> None:
     """Equal texts are near whatever their sketches, where letters are compared."""
-    store, references = stored([agreeing(0)] * (MANY + 2))
+    store, references = stored([agreeing(0)] * 4)
     same = references[1:3]
     every = [Candidates(references, len(references), truncated=False, same_code=frozenset(same))]
     (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
@@ -120,11 +131,11 @@ def test_what_may_be_an_equal_text_by_its_fingerprint_stays() -> None:
 
 def test_what_has_no_sketch_to_compare_stays() -> None:
     """It was swept meanwhile, or is of another scheme."""
-    store, references = stored([agreeing(0)] * MANY + [b"", b"short"])
+    store, references = stored([agreeing(0), b"", b"short"])
     missing = b"\0" * len(references[0])
-    every = [Candidates((*references, missing), MANY + 3, truncated=False)]
+    every = [Candidates((*references, missing), 4, truncated=False)]
     (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
-    assert left.references == (*references[MANY:], missing)
+    assert left.references == (*references[1:], missing)
 
 
 @pytest.mark.parametrize("seed", range(12))
