@@ -16,6 +16,8 @@ from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
 from storage.postings import KeyedCode, PostingLayout, Row, rows_within, truncated_to
 
 _ROWS_AT_ONCE: Final = 16
+_FEW_POSTINGS: Final = 4
+"""Up to this many are read one by one, which is faster than finding their row again."""
 
 
 class PostingRows:
@@ -64,23 +66,26 @@ class PostingRows:
         return np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
 
     def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
-        """Read rows whose keys have one width. Rows of several postings are fetched with one call and cut up here."""
-        rows, several, widths = [], [], []
+        """Read rows whose keys have one width. Rows of many postings are fetched with one call and cut up here."""
+        rows: list[Row] = []
+        many, widths = [], []
         for place, key in enumerate(keys):
             width = cursor.count() if cursor.set_key(key) else 0
-            if width > self._postings_max:
-                packed = b"".join(islice(cursor.iternext_dup(), truncated_to(self._postings_max)))
-            elif width == 1:
+            is_cut = width > self._postings_max
+            packed = b""
+            if width == 1:
                 packed = cursor.value()
-            else:
-                packed = b""
-            rows.append(Row(packed, width > self._postings_max, layout))
-            if 1 < width <= self._postings_max:
-                several.append(place)
+            elif is_cut:
+                packed = b"".join(islice(cursor.iternext_dup(), truncated_to(self._postings_max)))
+            elif width > _FEW_POSTINGS:
+                many.append(place)
                 widths.append(width)
-        fetched = _fetched(cursor, [keys[place] for place in several], layout.posting_bytes)
+            elif width:
+                packed = b"".join(cursor.iternext_dup())
+            rows.append(Row(packed, is_cut, layout))
+        fetched = _fetched(cursor, [keys[place] for place in many], layout.posting_bytes)
         start = 0
-        for place, width in zip(several, widths, strict=True):
+        for place, width in zip(many, widths, strict=True):
             end = start + width * layout.posting_bytes
             rows[place] = Row(fetched[start:end], truncated=False, layout=layout)
             start = end
