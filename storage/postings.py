@@ -18,7 +18,7 @@ All postings of a store have the width of the first one that was added.
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -52,8 +52,12 @@ Equal postings have equal words, and others hardly ever: so repeats are found by
 
 
 class WithinDistance(NamedTuple):
-    """Postings within a distance of a code: their words after the code (uint64[n, TAIL_WORDS]), and their distances."""
+    """Postings within a distance of a code: their places, their words after the code, and their distances.
 
+    The words are uint64[n, TAIL_WORDS].
+    """
+
+    places: NDArray[np.intp]
     tails: NDArray[np.uint64]
     distances: NDArray[np.uint8]
 
@@ -94,12 +98,15 @@ class PostingLayout:
             distances += np.bitwise_count(theirs[word::every] ^ ours[:, word])
         return distances
 
-    def within(self, postings: bytes, code: bytes, distance_max: int) -> WithinDistance:
-        """Return the postings within ``distance_max`` bits of this code, in their order, without an object for each."""
-        distances = self.distances(postings, code)
+    def within(self, postings: bytes, codes: bytes, distance_max: int) -> WithinDistance:
+        """Return the postings within ``distance_max`` bits, in their order, without an object for each.
+
+        ``codes`` are those that ``distances`` takes.
+        """
+        distances = self.distances(postings, codes)
         chosen = (distances <= distance_max).nonzero()[0]
         words = np.frombuffer(postings, ">u8").reshape(-1, self.posting_bytes // _WORD_BYTES)
-        return WithinDistance(words[chosen, -TAIL_WORDS:].astype(np.uint64), distances[chosen])
+        return WithinDistance(chosen, words[chosen, -TAIL_WORDS:].astype(np.uint64), distances[chosen])
 
     def with_code(self, postings: bytes, code: bytes) -> bytes:
         """Return those of the postings, which are in order, that have this code."""
@@ -135,6 +142,11 @@ class Row(NamedTuple):
     packed: bytes
     truncated: bool
     layout: PostingLayout = DEFAULT_LAYOUT
+
+    @property
+    def width(self) -> int:
+        """The number of postings."""
+        return len(self.packed) // self.layout.posting_bytes
 
     @property
     def postings(self) -> PostingArray:
@@ -174,6 +186,11 @@ def truncated_to(row_postings_max: int) -> int:
 def lane_of(key: bytes) -> int:
     """Return the lane of a posting key."""
     return key[0] >> _LANE_SHIFT
+
+
+def count_before(lane: int, keys: Sequence[bytes]) -> int:
+    """Return how many of these keys, which are ordered by lane, precede those of this lane."""
+    return bisect_left(keys, bytes([lane << _LANE_SHIFT]))
 
 
 def layout_of(record: Record) -> PostingLayout:

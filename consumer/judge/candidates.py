@@ -5,15 +5,13 @@ objects. The rows of an article are joined lane by lane and compared in one pass
 merged, so that they are ranked by what both lanes know (docs/decisions/0012, 0034).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from consumer.fingerprint import LANE_MINHASH, LANE_SIMHASH
-from consumer.judge.first_look import Rows, has_others_near
 from consumer.judge.near_postings import (
     DIGEST,
     NOT_FOUND,
@@ -28,10 +26,14 @@ from consumer.judge.near_postings import (
     alike,
     distinct,
     last_of_ids,
+    rank,
+    references_of,
+    window_of,
 )
 from consumer.judge.settings import JudgeSettings
-from storage.postings import KeyedCode, Row, code_of, lane_of, layout_of
-from storage.records import REFERENCE_BYTES, Record
+from consumer.judge.shared_pass import ArticleRows, Ranked, rank_together
+from storage.postings import KeyedCode, Row, code_of, count_before, lane_of, layout_of
+from storage.records import Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
 """Limit on candidates that are read without support from lane 1, for an article with more than ``verifications_max``.
@@ -43,7 +45,6 @@ SOUGHT_POSTINGS_MAX: Final = 257
 REPLACED_MAX: Final = 4
 """Limit on replaced versions that are read for an article; they are never matched, and count for no other limit."""
 
-_TIME_MAX: Final = (1 << 64) - 1
 _SHARED_MIN: Final = 256
 """A lane that finds at least this many versions keeps them for the other articles of the batch."""
 
@@ -70,6 +71,9 @@ class Candidates(NamedTuple):
     def read(self) -> tuple[bytes, ...]:
         """All versions to read."""
         return self.references + self.replaced
+
+
+_NONE: Final = Candidates((), 0, truncated=False)
 
 
 class Probe(NamedTuple):
@@ -120,42 +124,45 @@ def find_candidates(
     """
     # Articles of a crowd have the same code and the same rows: lane 0 is searched once for all of them.
     shared: _Shared = {}
+    articles = [_rows_of(probe, rows) for probe in probes]
     return [
-        _find(probe, rows, settings, sought, shared) if may_have_some else Candidates((), 0, truncated=False)
-        for probe, may_have_some in zip(probes, _may_have_candidates(probes, rows, settings), strict=True)
+        _find(article, rows, settings, sought, shared) if ranked is None else _candidates(ranked, settings)
+        for article, ranked in zip(articles, rank_together(articles, settings), strict=True)
     ]
 
 
-def _may_have_candidates(
-    probes: Sequence[Probe], rows: Mapping[bytes, Row], settings: JudgeSettings
-) -> NDArray[np.bool_]:
-    """Return for each probe whether a row was truncated, or shows another id that is near by code: bool[n]."""
-    found = np.array([any(rows[key].truncated for key in probe.keys) for probe in probes], np.bool_)
-    if not probes:
-        return found
-    layout = layout_of(probes[0].record)
-    for lane, distance_max in (
-        (LANE_SIMHASH, settings.suspect_distance_max),
-        (LANE_MINHASH, settings.one_bits_distance_max),
-    ):
-        of_lane = [
-            Rows(record.reference, code_of(record, lane), [rows[key].packed for key in keys if lane_of(key) == lane])
-            for record, keys in probes
-        ]
-        found |= has_others_near(of_lane, layout, distance_max)
-    return found
+def _rows_of(probe: Probe, rows: Mapping[bytes, Row]) -> ArticleRows:
+    of_article = [rows[key] for key in probe.keys]
+    packed = [row.packed for row in of_article]
+    blocks = count_before(LANE_MINHASH, probe.keys)
+    return ArticleRows(probe.record, packed[:blocks], packed[blocks:], any(row.truncated for row in of_article))
+
+
+def _candidates(ranked: Ranked, settings: JudgeSettings) -> Candidates:
+    """Return all that was ranked."""
+    references, distances = ranked
+    if not references:
+        return _NONE
+    same_code = [reference for reference, distance in zip(references, distances, strict=True) if distance == 0]
+    return Candidates(
+        references,
+        len(references),
+        truncated=False,
+        suspects=sum(distance > settings.max_distance for distance in distances),
+        same_code=frozenset(same_code if settings.scheme.definition.compares_letters else ()),
+    )
 
 
 def _find(
-    probe: Probe, rows: Mapping[bytes, Row], settings: JudgeSettings, sought: Mapping[KeyedCode, Row], shared: _Shared
+    article: ArticleRows,
+    rows: Mapping[bytes, Row],
+    settings: JudgeSettings,
+    sought: Mapping[KeyedCode, Row],
+    shared: _Shared,
 ) -> Candidates:
-    record = probe.record
-    truncated = any(rows[key].truncated for key in probe.keys)
-    codes = codes_to_seek(record, rows, settings) if truncated else []
-    packed: dict[int, list[bytes]] = {LANE_SIMHASH: [], LANE_MINHASH: []}
-    for key in probe.keys:
-        packed[lane_of(key)].append(rows[key].packed)
-    for keyed in codes:
+    record, _, _, truncated = article
+    packed = {LANE_SIMHASH: [*article.by_blocks], LANE_MINHASH: [*article.by_bands]}
+    for keyed in codes_to_seek(record, rows, settings) if truncated else []:
         if keyed in sought:
             packed[lane_of(keyed.key)].append(sought[keyed].packed)
     own = np.frombuffer(record.reference, ">u8").astype(np.uint64)
@@ -170,11 +177,11 @@ def _find(
     suspects = int(np.count_nonzero(near.simhash > settings.max_distance))
     same_code = best[near.simhash[best] == 0] if settings.scheme.definition.compares_letters else best[:0]
     return Candidates(
-        _references(near.tails[best]),
+        tuple(references_of(near.tails[best])),
         count,
         truncated or len(best) < count,
         suspects,
-        frozenset(_references(near.tails[same_code])),
+        frozenset(references_of(near.tails[same_code])),
         replaced,
     )
 
@@ -187,7 +194,7 @@ def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: Judg
     packed = b"".join(rows)
     if not packed:
         return NOTHING
-    tails, distances = layout_of(record).within(packed, record.fingerprint, settings.suspect_distance_max)
+    _, tails, distances = layout_of(record).within(packed, record.fingerprint, settings.suspect_distance_max)
     near = Near(tails, distances, np.full(len(tails), NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
     if len(tails) < _SHARED_MIN:
         return distinct(_others(near, own))
@@ -200,7 +207,8 @@ def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: Judge
     packed = b"".join(rows)
     if not packed:
         return NOTHING
-    tails, distances = layout_of(record).within(packed, code_of(record, LANE_MINHASH), settings.one_bits_distance_max)
+    code = code_of(record, LANE_MINHASH)
+    _, tails, distances = layout_of(record).within(packed, code, settings.one_bits_distance_max)
     near = Near(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
     return distinct(_others(near, own))
 
@@ -230,7 +238,7 @@ def _in_window(record: Record, near: Near, window_ms: int) -> Near:
     """Leave out what is outside of the window."""
     if not len(near.tails):
         return near
-    first, last = max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
+    first, last = window_of(record, window_ms)
     times = near.tails[:, TIME]
     in_window = (times >= np.uint64(first)) & (times <= np.uint64(last))
     return near if in_window.all() else near.take(in_window)
@@ -242,12 +250,12 @@ def _told_apart(record: Record, own: Words, near: Near, settings: JudgeSettings)
     is_replaced = last != np.arange(len(last))
     if not is_replaced.any():
         return near, ()
-    rank = _rank(own, near, settings)
-    closer = near.take(is_replaced & (rank < rank[last]))
+    ranks = rank(own, near, by_sketch=settings.verify)
+    closer = near.take(is_replaced & (ranks < ranks[last]))
     # Among equals the latest comes first: it is the one that ended last, or nearly so.
     latest = [~closer.tails[:, column] for column in (TIME, SEQUENCE)]
-    best = _first(REPLACED_MAX, [_rank(own, closer, settings), *latest], closer.tails[:, REFERENCE])
-    return near.take(~is_replaced), _references(closer.tails[best])
+    best = _first(REPLACED_MAX, [rank(own, closer, by_sketch=settings.verify), *latest], closer.tails[:, REFERENCE])
+    return near.take(~is_replaced), tuple(references_of(closer.tails[best]))
 
 
 def _limit(record: Record, own: Words, near: Near, settings: JudgeSettings, *, truncated: bool) -> int:
@@ -266,21 +274,8 @@ def _best(own: Words, near: Near, count: int, settings: JudgeSettings) -> Number
 
     Among equals the earliest comes first, which in a flood is the original.
     """
-    rank = _rank(own, near, settings)
-    return _first(count, [rank, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
-
-
-def _rank(own: Words, near: Near, settings: JudgeSettings) -> Words:
-    """Return the rank of each version, the nearest with the lowest.
-
-    With verification the sketch decides, and lane 1 estimates it; without, the fingerprint decides. Versions with the
-    same title and text, known by the digest in their reference, come first.
-    """
-    lanes = (near.minhash, near.simhash) if settings.verify else (near.simhash, near.minhash)
-    rank = (~alike(near.tails, own, DIGEST)).astype(np.uint64)
-    for byte in (*lanes, NOT_FOUND - np.minimum(near.keys, NOT_FOUND)):
-        rank = rank << np.uint64(8) | byte.astype(np.uint64)
-    return rank
+    ranks = rank(own, near, by_sketch=settings.verify)
+    return _first(count, [ranks, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
 
 
 def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
@@ -300,12 +295,3 @@ def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
     chosen = np.concatenate([*sure, tied])
     columns = [*references[chosen].T[::-1], *(key[chosen] for key in reversed(keys))]
     return chosen[np.lexsort(columns)][:count]
-
-
-def _references(tails: Words) -> tuple[bytes, ...]:
-    packed = tails[:, REFERENCE].astype(">u8").tobytes()
-    return tuple(_cut(packed, REFERENCE_BYTES))
-
-
-def _cut(packed: bytes, width: int) -> Iterator[bytes]:
-    return (packed[start : start + width] for start in range(0, len(packed), width))

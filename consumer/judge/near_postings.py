@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.postings import TAIL_WORDS, WORD_SPREAD
-from storage.records import Record
+from storage.records import REFERENCE_BYTES, Record
 
 NOT_FOUND: Final = 255
 """Stands for the distance in a lane that did not find a version; greater than every distance that a lane finds."""
@@ -16,6 +16,7 @@ DIGEST: Final = (2, 3)
 REFERENCE: Final = (0, 1, 2, 3)
 TIME: Final = 4
 SEQUENCE: Final = 5
+_TIME_MAX: Final = (1 << 64) - 1
 _ARRIVAL: Final = (TIME, SEQUENCE, 0, 1, 2, 3)
 """The words of a posting's tail in the order in which arrivals compare."""
 
@@ -59,13 +60,16 @@ def distinct(near: Near) -> Near:
         tails = near.tails[order]
         repeats = alike(tails[1:], tails[:-1].T, REFERENCE)
     starts = np.concatenate(([0], (~repeats).nonzero()[0] + 1))
-    if len(starts) == len(tails):
-        return near
+    return near if len(starts) == len(tails) else merge_repeats(near.take(order), starts)
+
+
+def merge_repeats(near: Near, starts: Numbers) -> Near:
+    """Merge versions that follow each other to the nearest in each lane; ``starts`` are the first of each version."""
     return Near(
-        tails[starts],
-        np.minimum.reduceat(near.simhash[order], starts),
-        np.minimum.reduceat(near.minhash[order], starts),
-        np.add.reduceat(near.keys[order], starts),
+        near.tails[starts],
+        np.minimum.reduceat(near.simhash, starts),
+        np.minimum.reduceat(near.minhash, starts),
+        np.add.reduceat(near.keys, starts),
     )
 
 
@@ -75,6 +79,31 @@ def alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool
     for column in columns[1:]:
         alike &= tails[:, column] == words[column]
     return alike
+
+
+def rank(own: Words, near: Near, *, by_sketch: bool) -> Words:
+    """Return the rank of each version, the nearest with the lowest.
+
+    Where the sketch decides, lane 1 comes first, which estimates it; else the fingerprint. Versions with the same title
+    and text, known by the digest in their reference, come before all others. A word of ``own`` may be an array, one per
+    version.
+    """
+    lanes = (near.minhash, near.simhash) if by_sketch else (near.simhash, near.minhash)
+    rank = (~alike(near.tails, own, DIGEST)).astype(np.uint64)
+    for byte in (*lanes, NOT_FOUND - np.minimum(near.keys, NOT_FOUND)):
+        rank = rank << np.uint64(8) | byte.astype(np.uint64)
+    return rank
+
+
+def window_of(record: Record, window_ms: int) -> tuple[int, int]:
+    """Return the first and the last time in the window around an article, in milliseconds."""
+    return max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
+
+
+def references_of(tails: Words) -> list[bytes]:
+    """Return the references of versions as bytes."""
+    packed = tails[:, REFERENCE].astype(">u8").tobytes()
+    return [packed[start : start + REFERENCE_BYTES] for start in range(0, len(packed), REFERENCE_BYTES)]
 
 
 def last_of_ids(record: Record, own: Words, tails: Words) -> Numbers:

@@ -152,11 +152,11 @@ class Search:
             return None
         rows = dict(zip(keys, read, strict=True))
         candidates = find_candidates(probes, rows, self.settings, self._seek(records, rows))
-        sizes = {key: len(row.postings) for key, row in rows.items()}
         tally = self.tally
-        tally.row_reads += sum(len(probe.keys) for probe in probes)
-        tally.postings_read += sum(sizes[key] for probe in probes for key in probe.keys)
-        tally.crowded_rows += sum(rows[key].truncated for probe in probes for key in probe.keys)
+        row_reads = [rows[key] for probe in probes for key in probe.keys]
+        tally.row_reads += len(row_reads)
+        tally.postings_read += sum(row.width for row in row_reads)
+        tally.crowded_rows += sum(row.truncated for row in row_reads)
         tally.crowded_articles += sum(
             of_record.truncated and of_record.found > CROWDED_VERIFICATIONS_MAX for of_record in candidates
         )
