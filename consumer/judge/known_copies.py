@@ -30,7 +30,7 @@ class KnownCopies:
         What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
         forgotten. Raises the store's errors.
         """
-        hints = {version.record.reference: self._recall(version.record) for version in pending}
+        hints = self._hints([version.record for version in pending])
         recalled = {original for originals in hints.values() for original in originals}
         hinted = {reference for reference, originals in hints.items() if originals}
         if not hinted:
@@ -55,10 +55,12 @@ class KnownCopies:
         self.tally.similarities.add(similarities)
         return copies
 
-    def _recall(self, record: Record) -> list[bytes]:
-        """Return the known originals that may be near the record, by reference."""
-        originals = self.known.recall(record, self.verifications_max)
-        return self.known.within_reach(record, originals, self.search.settings)
+    def _hints(self, records: Sequence[Record]) -> dict[bytes, Sequence[bytes]]:
+        """Return the known originals that may be near each record; everything is by reference."""
+        settings = self.search.settings
+        recalled = [self.known.candidates(record, self.verifications_max, settings) for record in records]
+        left = self.search.worth_reading(records, recalled)
+        return {record.reference: of_record.references for record, of_record in zip(records, left, strict=True)}
 
     def remember(self, duplicates: Sequence[Duplicate]) -> None:
         """Remember the originals of these duplicates, and count the floods of copies among them."""

@@ -5,10 +5,10 @@ remembered here is only a hint: it is read again from the store before it is use
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
 from threading import RLock
 from typing import NamedTuple
 
+from consumer.judge.candidates import Candidates
 from consumer.judge.settings import JudgeSettings
 from storage.records import Record
 
@@ -76,22 +76,25 @@ class KnownOriginals:
                 shared[reference] += 1
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]
 
-    def within_reach(self, record: Record, originals: Sequence[bytes], settings: JudgeSettings) -> list[bytes]:
-        """Return those of the originals whose codes are near enough to the record's for a look-up to find them.
+    def candidates(self, record: Record, originals_max: int, settings: JudgeSettings) -> Candidates:
+        """Return those originals to recall whose codes are near enough to the record's for a look-up to find them.
 
         Two texts share a short key by chance more often than not; their codes tell that without reading a version.
         """
         fingerprint, one_bits = _codes(record)
-        known = [(reference, self._originals.get(reference)) for reference in originals]
-        return [
-            reference
-            for reference, original in known
-            if original is not None
-            and (
-                (original.fingerprint ^ fingerprint).bit_count() <= settings.suspect_distance_max
-                or (original.one_bits ^ one_bits).bit_count() <= settings.one_bits_distance_max
-            )
-        ]
+        references: list[bytes] = []
+        same_code: list[bytes] = []
+        for reference in self.recall(record, originals_max):
+            original = self._originals.get(reference)
+            if original is None:
+                continue
+            distance = (original.fingerprint ^ fingerprint).bit_count()
+            one_bits_distance = (original.one_bits ^ one_bits).bit_count()
+            if distance <= settings.suspect_distance_max or one_bits_distance <= settings.one_bits_distance_max:
+                references.append(reference)
+            if not distance:
+                same_code.append(reference)
+        return Candidates(tuple(references), len(references), truncated=False, same_code=frozenset(same_code))
 
 
 def _codes(record: Record) -> tuple[int, int]:

@@ -108,7 +108,7 @@ class Search:
         are taken from ``created``, as they were when they were stored, or read if they are not there. Raises
         ``StoreError`` where a record that is read is no longer stored.
         """
-        candidates = self._worth_reading(records, self._all_candidates(records))
+        candidates = self.worth_reading(records, self._all_candidates(records))
         references = {reference for of_record in candidates for reference in of_record.read}
         alone = {record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.read}
         taken = {reference: created[reference] for reference in alone & created.keys() - references}
@@ -118,7 +118,7 @@ class Search:
 
     def look_up_unstored(self, records: Sequence[Record]) -> Neighbourhood:
         """Find what is near each record as if it were not stored; it may be, and be near another one of them."""
-        candidates = self._worth_reading(records, self._all_candidates(records))
+        candidates = self.worth_reading(records, self._all_candidates(records))
         references = {reference for of_record in candidates for reference in of_record.read}
         own = {record.reference: Stored(record, None, None) for record in records}
         return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
@@ -129,6 +129,19 @@ class Search:
         compared = ComparisonBatch(others).compare(version, references, self.settings)
         similarities += compared.similarities
         return self._neighbours(compared.near)
+
+    def worth_reading(self, records: Sequence[Record], candidates: Sequence[Candidates]) -> Sequence[Candidates]:
+        """Leave out the candidates that are certainly too unlike, where the store tells that for less."""
+        if not self.settings.verify:
+            return candidates
+        # Rules of sources can only raise the threshold.
+        least = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
+        filtered = without_unlike(
+            self.store, records, candidates, least, self.settings.scheme.definition.sketch_similarity
+        )
+        self.tally.sketch_reads += filtered.sketches_read
+        self.tally.similarities.add(filtered.similarities)
+        return filtered.candidates
 
     def _all_candidates(self, records: Sequence[Record]) -> list[Candidates]:
         """Return the candidates of each record, as many records at once as fit into ``look_up_bytes_max``."""
@@ -170,19 +183,6 @@ class Search:
             return {}
         codes = sorted({code for record in records for code in codes_to_seek(record, rows, self.settings)})
         return dict(zip(codes, self.store.seek(codes, SOUGHT_POSTINGS_MAX), strict=True)) if codes else {}
-
-    def _worth_reading(self, records: Sequence[Record], candidates: Sequence[Candidates]) -> Sequence[Candidates]:
-        """Leave out the candidates that are certainly too unlike, where the store tells that for less."""
-        if not self.settings.verify:
-            return candidates
-        # Rules of sources can only raise the threshold.
-        least = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
-        filtered = without_unlike(
-            self.store, records, candidates, least, self.settings.scheme.definition.sketch_similarity
-        )
-        self.tally.sketch_reads += filtered.sketches_read
-        self.tally.similarities.add(filtered.similarities)
-        return filtered.candidates
 
     def _neighbourhood(
         self,

@@ -107,8 +107,8 @@ def test_a_key_of_a_crowd_is_passed_over() -> None:
     assert known.recall(copy, 100) == [crowd[3].reference]
 
 
-def test_only_what_a_look_up_may_find_is_within_reach() -> None:
-    """Near enough by fingerprint or by one-bit minima; what is forgotten is not."""
+def test_only_what_a_look_up_may_find_is_a_candidate() -> None:
+    """Near enough by fingerprint or by one-bit minima; an equal fingerprint is named, as it may be an equal text."""
     known = KnownOriginals(10)
     settings = replace(SETTINGS, reach=8, one_bits_distance_max=12)
     new = known_record(9, 7)
@@ -124,8 +124,10 @@ def test_only_what_a_look_up_may_find_is_within_reach() -> None:
     for original in originals:
         known.remember(original)
     known.forget(originals[4].reference)
-    references = [original.reference for original in originals]
-    assert known.within_reach(new, references, settings) == [references[place] for place in (0, 1, 3)]
+    found = known.candidates(new, 10, settings)
+    assert found.references == tuple(sorted(originals[place].reference for place in (0, 1, 3)))
+    assert (found.found, found.truncated, found.same_code) == (3, False, frozenset({originals[3].reference}))
+    assert known.candidates(new, 2, settings).found <= 2
 
 
 def test_a_text_without_keys_is_never_recalled() -> None:
