@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -133,7 +134,7 @@ TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
 """How many postings are read of a row wider than the store's cap; nothing is promised for such rows anyway."""
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """The postings read under one key; ``truncated`` if the row is wider than the store's cap and was not read whole.
 
     ``packed`` has the postings one after the other, so that the rows of a look-up can be joined as they are.

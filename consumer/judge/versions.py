@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind, normalise
 from consumer.judge import events
 from consumer.model.article import Article
@@ -35,8 +38,8 @@ class VersionBuilder:
         self, articles: Sequence[Article], arrivals: Sequence[ArrivedAt], fingerprints: Fingerprints
     ) -> list[Version]:
         """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
-        block_keys = self.plan.keys(fingerprints.codes)
-        band_keys = self.plan.band_keys(fingerprints.bands)
+        block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
+        band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
         # Sliced from the bytes of big-endian arrays: a single number would have the byte order of the machine.
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
@@ -49,9 +52,7 @@ class VersionBuilder:
             kind = TextKind(int(fingerprints.kinds[index]))
             by_bands = self.lane1 and _has_bands(kind, fingerprints, index)
             by_blocks = kind in {TextKind.LONG, TextKind.SHORT} or (kind is TextKind.SHINGLED and not self.lane1)
-            keys = [key.tobytes() for key in block_keys[index]] if by_blocks else []
-            if by_bands:
-                keys += [key.tobytes() for key in band_keys[index]]
+            keys = (*(block_keys[index] if by_blocks else ()), *(band_keys[index] if by_bands else ()))
             written = written_digests[index].tobytes()
             record = Record(
                 reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + written),
@@ -62,7 +63,7 @@ class VersionBuilder:
                 kind=int(kind),
                 fingerprint=codes[code_bytes * index : code_bytes * (index + 1)],
                 one_bits=one_bits[_ONE_BITS_BYTES * index : _ONE_BITS_BYTES * (index + 1)],
-                keys=tuple(keys),
+                keys=keys,
                 sketch=fingerprints.sketches[index].tobytes(),
                 text_digest=fingerprints.text_digests[index].tobytes(),
                 keywords=fingerprints.keywords[index],
@@ -79,6 +80,14 @@ class VersionBuilder:
             )
             versions.append(Version(record, article.body))
         return versions
+
+
+def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[list[bytes]]:
+    """Return the keys of each text, given as uint8[n, keys, key_bytes], as bytes."""
+    texts, count, width = keys.shape
+    packed = keys.tobytes()
+    flat = [packed[start : start + width] for start in range(0, len(packed), width)]
+    return [flat[count * text : count * (text + 1)] for text in range(texts)]
 
 
 def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:

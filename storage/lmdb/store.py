@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from secrets import token_bytes
 from typing import Final, Self
@@ -93,8 +93,7 @@ class LmdbStore(Store):
 
     @override
     def add(self, records: Sequence[Record]) -> None:
-        # In the order of the keys, so that each page is found once.
-        postings = sorted(posting for record in records for posting in postings_of(record))
+        postings = _sorted_postings(records)
         if not postings:
             return
 
@@ -301,5 +300,7 @@ def _may_go(written_ms: int, seen: Seen, before_ms: int) -> bool:
 
 
 def _sorted_postings(records: Sequence[Record]) -> list[tuple[bytes, bytes]]:
-    """Return the postings of these records by key, the order in which LMDB deletes them fastest."""
-    return sorted(posting for record in records for posting in postings_of(record))
+    """Return the postings of these records in the order of their keys, so that LMDB finds each page once."""
+    postings = [posting for record in records for posting in postings_of(record)]
+    postings.sort(key=itemgetter(0))
+    return postings
