@@ -22,6 +22,8 @@ from benchmarks.speed.harness import Contender, Spread, Timing, ratios, spread, 
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch, synthetic_records
 from benchmarks.speed.peers import shingles
 from benchmarks.speed.preload import Entries, draw_entries, lmdb_store, memory_store
+from benchmarks.speed.profiles import Spent
+from benchmarks.speed.profiles import rows as profile_rows
 from benchmarks.speed.report import publish
 from benchmarks.speed.stages import STORE_CALLS, measure
 from benchmarks.speed.texts import make_feed
@@ -242,6 +244,24 @@ def test_workers_are_compared_without_their_start() -> None:
     whole, starts = [Timing("a", (101,), (3.0,))], [Timing("a", (1,), (1.0,))]
     (row,) = worker_rows(whole, starts)
     assert row["articles/s"] == Spread(50.0, 50.0, 50.0)
+
+
+def test_profiles_are_compared_without_their_start() -> None:
+    """By the clock and by processor time, round by round."""
+    found = {
+        "news": [(Spent(3.0, 2.0), Spent(1.0, 1.0)), (Spent(5.0, 2.0), Spent(1.0, 1.0))],
+        "posts": [(Spent(5.0, 3.0), Spent(1.0, 1.0)), (Spent(5.0, 3.0), Spent(1.0, 1.0))],
+    }
+    table = profile_rows(found, 101)
+    assert [(row["profile"], row["by"]) for row in table] == [
+        ("news", "clock"),
+        ("posts", "clock"),
+        ("news", "processor"),
+        ("posts", "processor"),
+    ]
+    assert table[1]["articles/s"] == Spread(25.0, 25.0, 25.0)
+    assert table[1]["times news"] == Spread(0.75, 0.5, 1.0)
+    assert table[3]["times news"] == Spread(0.5, 0.5, 0.5)
 
 
 def test_dupwatch_is_run_as_configured_and_scored(tmp_path: Path) -> None:

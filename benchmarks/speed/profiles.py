@@ -1,0 +1,99 @@
+"""What the keys of posts cost: ``dupwatch run`` with the profiles ``news`` and ``posts`` on short texts, in turn.
+
+``python -m benchmarks.speed.profiles``. A file in, verdicts out, a new LMDB store, each run in a process of its own. On
+a shared machine compare the processor time that runs spend in user mode: waiting and other programs are not in it. What
+a run over one article takes, by the median of all rounds, is taken off.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from benchmarks.speed.harness import Timing, ratios
+from benchmarks.speed.machine import single_threaded
+from benchmarks.speed.report import OUT, Row, publish
+from benchmarks.speed.workers import write_feed
+
+PART: Final = "profiles"
+PROFILES: Final = ("news", "posts")
+CHARS: Final = 130
+SCHEME: Final = "jieba-tfidf/3"
+_COMMAND: Final = (sys.executable, "-c", "from consumer.cli import main; main()")
+
+
+class Spent(NamedTuple):
+    """Seconds on the clock, and seconds of processor time in user mode."""
+
+    clock: float
+    processor: float
+
+
+def run_once(feed: Path, profile: str) -> Spent:
+    """Judge the feed in a process of its own."""
+    with tempfile.TemporaryDirectory(dir=feed.parent) as scratch:
+        options = ["--source", str(feed), "--sink", f"{scratch}/verdicts.jsonl", "--store", f"lmdb:{scratch}/store"]
+        settings = ["--scheme", SCHEME, "--set", f"judge.profile={profile}"]
+        began, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run([*_COMMAND, "run", *options, *settings], check=True, capture_output=True)
+        took = time.perf_counter() - began
+    return Spent(took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used)
+
+
+def measure(scratch: Path, articles: int, rounds: int) -> dict[str, list[tuple[Spent, Spent]]]:
+    """Return what each round spent on the feed, and on one article, by profile."""
+    one, whole = scratch / "one.jsonl", scratch / "whole.jsonl"
+    write_feed(one, 1, CHARS)
+    write_feed(whole, articles, CHARS)
+    # The first start reads programs and dictionary from the disk, and is not counted.
+    run_once(one, PROFILES[0])
+    found: dict[str, list[tuple[Spent, Spent]]] = {profile: [] for profile in PROFILES}
+    for _ in range(rounds):
+        for profile, spent in found.items():
+            spent.append((run_once(whole, profile), run_once(one, profile)))
+    return found
+
+
+def rows(found: Mapping[str, Sequence[tuple[Spent, Spent]]], articles: int) -> list[Row]:
+    """Articles a second of each profile without the start, and how many times those of news that is."""
+    table: list[Row] = []
+    for field in Spent._fields:
+        start = median(getattr(one, field) for spent in found.values() for _, one in spent)
+        timings = [
+            Timing(
+                profile,
+                tuple(articles - 1 for _ in spent),
+                tuple(getattr(whole, field) - start for whole, _ in spent),
+            )
+            for profile, spent in found.items()
+        ]
+        table += [
+            {"profile": timing.name, "by": field, "articles/s": timing.rate, "times news": ratios(timing, timings[0])}
+            for timing in timings
+        ]
+    return table
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer articles and rounds.")] = False,
+) -> None:
+    """Measure what the profile of posts costs."""
+    single_threaded()
+    articles, rounds = (2_560, 2) if quick else (20_000, 7)
+    with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as scratch:
+        found = rows(measure(Path(scratch), articles, rounds), articles)
+    title = f"dupwatch run, {articles:,} articles of {CHARS:,} characters, LMDB"
+    publish(PART, title, found, out=out, articles=articles, chars=CHARS, rounds=rounds)
+
+
+if __name__ == "__main__":
+    typer.run(main)
