@@ -76,8 +76,8 @@ class VersionStore(Protocol):
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
         """Return the sketches of versions, as far as that costs much less than reading the versions; else empty ones.
 
-        Called for all candidates of a batch, before *read*: those that their sketches rule out are not read. So a sketch
-        is that of the version, which never changes, or empty: without a version, too.
+        Called for the candidates of a batch, before *read*: those that their sketches rule out are not read. So a
+        sketch is that of the version, which never changes, or empty: without a version, too.
         """
         ...
 

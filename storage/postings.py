@@ -145,11 +145,6 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     layout: PostingLayout = DEFAULT_LAYOUT
 
     @property
-    def width(self) -> int:
-        """The number of postings."""
-        return len(self.packed) // self.layout.posting_bytes
-
-    @property
     def postings(self) -> PostingArray:
         """View the postings as an array, without a copy."""
         return np.frombuffer(self.packed, self.layout.dtype)

@@ -71,8 +71,10 @@ class KnownOriginals:
         """
         shared: defaultdict[bytes, int] = defaultdict(int)
         for key in record.keys:
-            references = self._by_key.get(key, ())
-            for reference in references if len(references) <= ORIGINALS_A_KEY_MAX else ():
+            references = self._by_key.get(key)
+            if references is None or len(references) > ORIGINALS_A_KEY_MAX:
+                continue
+            for reference in references:
                 shared[reference] += 1
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]
 

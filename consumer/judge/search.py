@@ -28,7 +28,7 @@ from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.postings import KeyedCode, Row
+from storage.postings import KeyedCode, Row, layout_of
 from storage.records import Record, Stored
 
 LOOK_UP_BYTES_MAX: Final = 32 << 20
@@ -168,8 +168,9 @@ class Search:
         tally = self.tally
         row_reads = [rows[key] for probe in probes for key in probe.keys]
         tally.row_reads += len(row_reads)
-        tally.postings_read += sum(row.width for row in row_reads)
-        tally.crowded_rows += sum(row.truncated for row in row_reads)
+        tally.postings_read += sum(len(row.packed) for row in row_reads) // layout_of(records[0]).posting_bytes
+        if any(row.truncated for row in read):
+            tally.crowded_rows += sum(row.truncated for row in row_reads)
         tally.crowded_articles += sum(
             of_record.truncated and of_record.found > CROWDED_VERIFICATIONS_MAX for of_record in candidates
         )

@@ -70,17 +70,15 @@ class PostingRows:
         rows: list[Row] = []
         many, widths = [], []
         for place, key in enumerate(keys):
-            width = cursor.count() if cursor.set_key(key) else 0
+            packed = cursor.get(key, b"")
+            width = cursor.count() if packed else 0
             is_cut = width > self._postings_max
-            packed = b""
-            if width == 1:
-                packed = cursor.value()
-            elif is_cut:
+            if is_cut:
                 packed = b"".join(islice(cursor.iternext_dup(), truncated_to(self._postings_max)))
             elif width > _FEW_POSTINGS:
                 many.append(place)
                 widths.append(width)
-            elif width:
+            elif width > 1:
                 packed = b"".join(cursor.iternext_dup())
             rows.append(Row(packed, is_cut, layout))
         fetched = _fetched(cursor, [keys[place] for place in many], layout.posting_bytes)
