@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from consumer.lifecycle.turns import Turns
+from consumer.model.errors import ConfigError
 from consumer.model.flood import FloodEvent
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, floods, sending, stories
@@ -42,18 +43,15 @@ FLOOD_FRESH_S: Final = 3_600.0
 _LEASE_LEFT_S: Final = 10.0
 
 
-class CannotRelease(Exception):  # noqa: N818  # named for what is so
-    """A version can never be released: the store does not hold it any more, or it is no flag."""
-
-
 class ReleasePort(Protocol):
     """What releases, and tells the readers of the sink."""
 
     def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
         """Release a version, and return once the sink has the event, and the clean feed the article if it can.
 
-        May be called again after any error. Raises ``CannotRelease``, ``SinkError``, the store's errors, and where it
-        is patient ``SourceError`` if the article cannot return to the clean feed at the moment.
+        May be called again after any error. Raises ``ConfigError`` where the version cannot be released since the store
+        does not hold it any longer or it is no flag, ``SinkError``, the store's errors, and where it is patient
+        ``SourceError`` if the article cannot return to the clean feed at the moment.
         """
         ...
 
@@ -148,7 +146,8 @@ class Sender:
                 Attribution(due.person, due.note or None),
                 is_patient=self._failures[due.review_id] < PATIENT_MAX,
             )
-        except CannotRelease as error:
+        except ConfigError as error:
+            # It would fail again, whoever tries.
             self._end(due, str(error))
         else:
             self._end(due, None)

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
 from consumer.reviews.locks import Lock, one_at_a_time
@@ -20,7 +21,8 @@ Why = Literal["gone", "decided", "final", "released"]
 
 There is no such flag, somebody else has decided, one's own decision is final already, or it was released elsewhere.
 """
-NOTE_CHARS_MAX: Final = 2_000
+NOTE_CHARS_MAX: Final = REASON_CHARS_MAX
+"""A note goes with a release, as its reason."""
 _STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
 
 

@@ -1,11 +1,12 @@
 """People, their passwords, and what they may do."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from consumer.model.errors import DupwatchError
+from consumer.model.verdict import RELEASED_BY_CHARS_MAX
 from consumer.reviews import passwords
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.storable import is_storable
@@ -13,7 +14,8 @@ from consumer.reviews.tables import PEOPLE, SESSIONS
 
 Role = Literal["reviewer", "admin"]
 
-NAME_CHARS_MAX = 200
+NAME_CHARS_MAX: Final = RELEASED_BY_CHARS_MAX
+"""A person's name goes with a release."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.console.sending import CannotRelease, ReleasePort
+from consumer.console.sending import ReleasePort
 from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
 from consumer.kafka.outgoing import Outgoing
 from consumer.kafka.topics import missing
-from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.model.errors import SinkError, SourceError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.sinks.answering import AnsweringSink
@@ -18,7 +18,7 @@ from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.store_tools.released_record import Origins
 from consumer.store_tools.releases import Attribution, releasable
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess, reference_of
 from consumer.wiring.kafka_parts import messages_of, record_times, sink_topics
 from consumer.wiring.release_run import known_origins
@@ -76,10 +76,7 @@ class TopicReleases(ReleasePort):
     def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
         """Release a version, and send what readers have to know."""
         store = self._access()
-        try:
-            releasable(store, article_id, version)
-        except ConfigError as error:
-            raise CannotRelease(str(error)) from error
+        releasable(store, article_id, version)
         outbox = self._opened()
         sink = KafkaSink(outbox, messages_of(self._config, self._topics, self._config.sink.url))
         try:
@@ -111,7 +108,7 @@ class TopicReleases(ReleasePort):
         """Return the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
         self._until_s = time.monotonic() + BROKERS_S
         if self._outbox is None or also:
-            options = parts.kafka_options(self._config)
+            options = components.kafka_options(self._config)
             gone = missing(admin_settings(self._place.brokers, options), also or self._topics.written)
             if gone:
                 raise SinkError(

@@ -14,12 +14,11 @@ from consumer.console.sending import (
     LEASE_S,
     PATIENT_MAX,
     PREPARED_S,
-    CannotRelease,
     ReleasePort,
     Sender,
     SenderParts,
 )
-from consumer.model.errors import SinkError
+from consumer.model.errors import ConfigError, SinkError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, decisions, floods, people, sending
@@ -131,7 +130,7 @@ def test_what_can_never_be_released_is_refused_with_the_reason(desk: Desk) -> No
     """It is not tried again."""
     desk.decided(1)
     desk.at_ms += UNDO_MS
-    desk.errors = [CannotRelease("its window has ended")]
+    desk.errors = [ConfigError("its window has ended")]
     sender = desk.sender()
     sender.work()
     sender.work()
