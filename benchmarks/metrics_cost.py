@@ -40,7 +40,7 @@ from consumer.pipeline.loop import Pipeline
 from consumer.sinks.streams import StreamSink
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.workers.pool import Fingerprinting
 from storage.clock import now_ms
 from storage.interface import Store
@@ -82,10 +82,10 @@ class Judging:
     def __init__(self, batches: Sequence[RawBatch], config: Config, lexicon: Lexicon) -> None:
         self._batches = batches
         self._config = config
-        self._settings: JudgeSettings = parts.judge_settings(config, lexicon)
-        self._fingerprinting: Fingerprinting = parts.fingerprinting(config, Binding(self._settings), lexicon)
-        self._decode = parts.file_decoder(config)
-        self._metrics = Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max))
+        self._settings: JudgeSettings = components.judge_settings(config, lexicon)
+        self._fingerprinting: Fingerprinting = components.fingerprinting(config, Binding(self._settings), lexicon)
+        self._decode = components.file_decoder(config)
+        self._metrics = Metrics(bounds=Bounds(components.read_limits(config), config.http.sources_max))
         self._hooks = Hooks(self._metrics, Health())
 
     def bare(self, number: int) -> int:
@@ -116,7 +116,7 @@ class Judging:
             source=Given(self._batches),
             decode=self._decode,
             fingerprinting=self._fingerprinting,
-            builder=parts.version_builder(Binding(self._settings)),
+            builder=components.version_builder(Binding(self._settings)),
             arrivals=FileArrivals(now_ms(), b"given"),
             detector=judge,
             sink=StreamSink(io.BytesIO(), emit="all"),
@@ -172,7 +172,7 @@ def main(
     single_threaded()
     keep_to_one_core()
     config = load_config(None, {})
-    lexicon = parts.lexicon_of(config)
+    lexicon = components.lexicon_of(config)
     rows = []
     for chars, records in ((500, 256), (500, 16), (2_000, 256)):
         judging = Judging(cut(articles, chars, records), config, lexicon)

@@ -44,7 +44,7 @@ from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.outbox import Outbox
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
-from consumer.wiring import parts
+from consumer.wiring import components
 from storage.clock import now_ms
 from storage.memory import MemoryStore
 from storage.watched import WatchedStore
@@ -80,10 +80,10 @@ class Judging:
     def __init__(self, batches: Sequence[RawBatch], config: Config, lexicon: Lexicon) -> None:
         self._batches = batches
         self._config = config
-        self._settings = parts.judge_settings(config, lexicon)
-        self._fingerprinting = parts.fingerprinting(config, Binding(self._settings), lexicon)
-        self._decode = parts.file_decoder(config)
-        self._hooks = Hooks(Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max)), Health())
+        self._settings = components.judge_settings(config, lexicon)
+        self._fingerprinting = components.fingerprinting(config, Binding(self._settings), lexicon)
+        self._decode = components.file_decoder(config)
+        self._hooks = Hooks(Metrics(bounds=Bounds(components.read_limits(config), config.http.sources_max)), Health())
 
     def judge(self, share: float) -> Counting:
         """Judge the feed; this share of its articles is drawn, 0 for no near misses. Returns what was sent."""
@@ -94,7 +94,7 @@ class Judging:
             source=Given(self._batches),
             decode=self._decode,
             fingerprinting=self._fingerprinting,
-            builder=parts.version_builder(Binding(self._settings)),
+            builder=components.version_builder(Binding(self._settings)),
             arrivals=FileArrivals(now_ms(), b"given"),
             detector=judge,
             sink=KafkaSink(outbox, Messages(_TOPICS, event_headers)),
@@ -143,7 +143,7 @@ def main(
     single_threaded()
     keep_to_one_core()
     config = load_config(None, {})
-    lexicon = parts.lexicon_of(config)
+    lexicon = components.lexicon_of(config)
     rows = []
     for chars in (500, 2_000):
         judging = Judging(feed(articles, chars, records), config, lexicon)

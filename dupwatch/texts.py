@@ -11,7 +11,7 @@ from consumer.judge.comparison import compare as compared
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
-from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from dupwatch.errors import translated
 from storage.records import Stored
 

@@ -26,7 +26,7 @@ from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.common_hashes import common_hashes
-from consumer.wiring.parts import (
+from consumer.wiring.components import (
     body_form,
     decode_limits,
     engine,

@@ -32,7 +32,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.verdict import decode_verdict
-from consumer.wiring import parts
+from consumer.wiring import components
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
@@ -97,7 +97,7 @@ def fresh(count: int, seed: int, engine: Engine, bound: Binding) -> list[Version
     articles = [Article(id=f"fresh {text.id}", body=text.body) for text in feed]
     fingerprints = engine.fingerprint([text.body for text in feed], [""] * len(feed))
     arrivals = [ArrivedAt(now_ms(), place) for place in range(len(feed))]
-    return parts.version_builder(bound).versions(articles, arrivals, fingerprints)
+    return components.version_builder(bound).versions(articles, arrivals, fingerprints)
 
 
 def judged(detector: Detector, versions: Sequence[Version], running: Servers) -> Round:
@@ -128,7 +128,7 @@ def measure(running: Servers, url: str, rounds: tuple[int, int]) -> list[Row]:
     sections: dict[str, Any] = {"store": {"url": url}}
     config = Config(**sections)
     bound = Binding(settings)
-    engine = parts.engine(config, bound, parts.lexicon_of(config))
+    engine = components.engine(config, bound, components.lexicon_of(config))
     sizes = (0, HbaseOptions().sketches_max)
     stores = [HbaseStore.open(parse_place(url), HbaseOptions(sketches_max=size)) for size in sizes]
     detectors = [Detector(store, settings, now_ms) for store in stores]

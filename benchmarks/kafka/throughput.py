@@ -24,8 +24,8 @@ from consumer.config.loading import load_config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchBegun, BatchCommitted
+from consumer.wiring.components import Streams
 from consumer.wiring.file_run import prepared_run
-from consumer.wiring.parts import Streams
 from consumer.wiring.topics_run import prepared_topics_run
 
 PART: Final = "kafka_throughput"

@@ -20,9 +20,9 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.backfill_state import State, default_state, named_state
 from consumer.pipeline.checkpoint import checkpoint_path
+from consumer.wiring.components import STREAM, Streams
 from consumer.wiring.dead_letters import dead_letters_file
 from consumer.wiring.file_run import prepared_run
-from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
 from storage.kinds import store_identity
 

@@ -20,7 +20,7 @@ from consumer.fingerprint import (
     hamming_distance,
 )
 from consumer.model.errors import ConfigError
-from consumer.wiring.parts import lexicon_of, scheme_of
+from consumer.wiring.components import lexicon_of, scheme_of
 from consumer.wiring.stores import configured_secret, opened_store, stored_binding
 
 BITS_IN_A_LINE: Final = 64

@@ -23,8 +23,8 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
+from consumer.wiring.components import kafka_options
 from consumer.wiring.dead_letters import letters_topic, written_letters
-from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100

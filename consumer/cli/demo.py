@@ -32,7 +32,7 @@ from consumer.model.record import Position
 from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.file import FileSource
 from consumer.telemetry.watchdog import enforce
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.interface import Store
 
@@ -121,7 +121,7 @@ def demo(
         at_end = partial(_at_end, console, stopping) if _stays(console, forever=forever) else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
-            streams = parts.Streams(standard_output(), standard_error())
+            streams = components.Streams(standard_output(), standard_error())
             with prepared_topics_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
@@ -182,8 +182,8 @@ def _pages(console: Console, config: Config, store: Store, stopping: Stopping) -
 
 @contextmanager
 def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
-    source = FileSource(feed, parts.read_limits(config), Position())
-    sending = DemoFeed(source, parts.file_decoder(config), (address, TOPIC), rate, at_end)
+    source = FileSource(feed, components.read_limits(config), Position())
+    sending = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
     try:
         yield sending
         sending.close()

@@ -27,7 +27,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
-from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
 from storage.records import Stored
 

@@ -19,7 +19,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.verdict import Verdict
 from consumer.pipeline.loop import distinct_ids
-from consumer.wiring.parts import engine, version_builder
+from consumer.wiring.components import engine, version_builder
 from consumer.wiring.stores import unstored_binding
 from storage.memory import MemoryStore
 

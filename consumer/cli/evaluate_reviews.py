@@ -25,7 +25,7 @@ from consumer.evaluation.review_figures import (
 from consumer.evaluation.review_lines import reviewed_pairs
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
-from consumer.wiring.parts import judge_settings, lexicon_of
+from consumer.wiring.components import judge_settings, lexicon_of
 
 _SHOWN_EVERY: Final = 5
 NOTE: Final = (

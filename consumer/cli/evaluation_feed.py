@@ -15,7 +15,7 @@ from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, file_decoder
+from consumer.wiring.components import STREAM, file_decoder
 
 UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16

@@ -23,7 +23,7 @@ from consumer.model.errors import ConfigError
 from consumer.store_tools.explanation import Explanation, Facts, Side, explained, plain, stored_side
 from consumer.store_tools.history import id_hash_of
 from consumer.store_tools.requested_settings import settings_to_compare
-from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_binding, unstored_binding
 from storage.clock import now_ms
 from storage.interface import Store

@@ -12,7 +12,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOpti
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
-from consumer.wiring.parts import lexicon_of, scheme_of
+from consumer.wiring.components import lexicon_of, scheme_of
 
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16

@@ -22,7 +22,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
+from consumer.wiring.components import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")

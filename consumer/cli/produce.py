@@ -21,7 +21,7 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.wiring import parts
+from consumer.wiring import components
 from storage.clock import MS_PER_S
 
 _SLICE_S: Final = 0.1
@@ -58,15 +58,15 @@ def produce(
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
-    path = sample_feed() if feed is None else None if feed == parts.STREAM else Path(feed)
+    path = sample_feed() if feed is None else None if feed == components.STREAM else Path(feed)
     console = render.console(stderr=True)
     stopping = Stopping()
-    source = FileSource(path, parts.read_limits(chosen), Position())
+    source = FileSource(path, components.read_limits(chosen), Position())
     try:
         sender = FeedSender(
             _settings(chosen, place, wait),
             place.names[0],
-            parts.file_decoder(chosen),
+            components.file_decoder(chosen),
             0 if in_order else ANY_PARTITION,
         )
         began_s = time.monotonic()
@@ -92,7 +92,7 @@ def _topic(config: Config) -> TopicsAddress:
 def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, Any]:
     # A consumer waits for its brokers without limit, but a user waits for this command.
     defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
-    return producer_settings(place.brokers, parts.kafka_options(config), transactional=False, defaults=defaults)
+    return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 
 
 class _Waiter:

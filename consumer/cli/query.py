@@ -31,7 +31,7 @@ from consumer.store_tools.history import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.shared_passages import SharedWith, shared_passages
 from consumer.wiring.common_hashes import common_hashes
-from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
+from consumer.wiring.components import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store

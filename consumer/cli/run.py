@@ -23,9 +23,9 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.wiring.components import STREAM, Streams
 from consumer.wiring.dead_letters import dead_letters_file
 from consumer.wiring.file_run import Run, prepared_run
-from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import outlives_run
 
 

@@ -15,7 +15,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.telemetry import logs
 from consumer.telemetry.watchdog import enforce
-from consumer.wiring.parts import Streams
+from consumer.wiring.components import Streams
 
 log = logging.getLogger("dupwatch")
 

@@ -15,7 +15,7 @@ from consumer.model.errors import StoreBroken, StoreMismatch
 from consumer.store_tools import inspection
 from consumer.store_tools.inspection import Findings
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.parts import lexicon_of
+from consumer.wiring.components import lexicon_of
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Stats

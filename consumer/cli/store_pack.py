@@ -14,7 +14,7 @@ from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
 from consumer.model.errors import ConfigError
 from consumer.text.timestamps import TIME_HELP, option_time_ms
-from consumer.wiring.parts import scheme_of
+from consumer.wiring.components import scheme_of
 from consumer.wiring.stores import opened_store
 from storage.clock import MS_PER_S
 from storage.hbase.kind import HBASE

@@ -13,7 +13,7 @@ from consumer.decode.codecs import Codec, codec_of
 from consumer.decode.json_value import parse_json
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
-from consumer.wiring.parts import STREAM, decoder
+from consumer.wiring.components import STREAM, decoder
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")

@@ -11,7 +11,7 @@ from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kaf
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
 from consumer.model.errors import ConfigError, SinkError
-from consumer.wiring.parts import kafka_options
+from consumer.wiring.components import kafka_options
 from storage.clock import MS_PER_S
 
 app = typer.Typer(no_args_is_help=True, help="Create the topics that a run needs.")

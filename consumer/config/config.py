@@ -22,9 +22,9 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.sections.kafka import KafkaSection, RegistrySection
-from consumer.config.sections.serve import ServiceSection
-from consumer.config.sections.service import HttpSection, LogSection, TracingSection
+from consumer.config.sections.service import ServiceSection
 from consumer.config.sections.store import StoreSection
+from consumer.config.sections.telemetry import HttpSection, LogSection, TracingSection
 
 ENV_PREFIX: Final = "DUPWATCH_"
 ENV_NESTING: Final = "__"

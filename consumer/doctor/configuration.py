@@ -11,7 +11,7 @@ from consumer.doctor.written_file import check_written
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SourceError
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.topics_checks import check_topic_ends
 from storage.kinds import kind_of, lasting_examples
@@ -21,7 +21,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
     """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
     judged = settings()
     yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
-    chosen = parts.engine_choice(config, judged, parts.lexicon_of(config))
+    chosen = components.engine_choice(config, judged, components.lexicon_of(config))
     yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
     if is_kafka(config.source.url):
         yield from _stream(config)
@@ -37,16 +37,16 @@ def _file(config: Config) -> Iterator[Finding]:
             "The source is a file, but the sink is a topic.",
             "Send the file to a topic with dupwatch produce, or name a file as the sink.",
         )
-    if config.source.url != parts.STREAM and not Path(config.source.url).is_file():
+    if config.source.url != components.STREAM and not Path(config.source.url).is_file():
         yield wrong(SourceError, f"No file {config.source.url}.", "Correct source.url or --source.")
-    if config.sink.url == parts.NOWHERE:
+    if config.sink.url == components.NOWHERE:
         if not is_alone(config):
             yield wrong(
                 ConfigError,
-                f"The sink {parts.NOWHERE} is for dupwatch serve.",
+                f"The sink {components.NOWHERE} is for dupwatch serve.",
                 "Name a file in sink.url, or - for standard output.",
             )
-    elif config.sink.url != parts.STREAM and not is_kafka(config.sink.url):
+    elif config.sink.url != components.STREAM and not is_kafka(config.sink.url):
         yield from check_written(Path(config.sink.url), "sink", "sink.url")
 
 

@@ -28,7 +28,7 @@ from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kaf
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
-from consumer.wiring import kafka_parts, parts, stores
+from consumer.wiring import components, kafka_parts, stores
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
 
@@ -42,7 +42,7 @@ def checks_of(config: Config) -> list[Check]:
     # What is wrong with the store is what its own check finds out.
     with suppress(StoreError, ConfigError):
         config = stores.completed_config(config, answer_s=DEADLINE_S)
-    settings = first_of(lambda: parts.judge_settings(config, parts.lexicon_of(config)))
+    settings = first_of(lambda: components.judge_settings(config, components.lexicon_of(config)))
     checks = [
         Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
         Check("open files", lambda: check_descriptors(config)),
@@ -86,7 +86,7 @@ class _Kafka:
             yield Check("topics of verdicts", partial(self._check_sink, self._sink), needed)
 
     def _client(self, place: TopicsAddress) -> Brokers:
-        return Brokers(place.brokers, admin_settings(place.brokers, parts.kafka_options(self._config)))
+        return Brokers(place.brokers, admin_settings(place.brokers, components.kafka_options(self._config)))
 
     @property
     def _at_source(self) -> Brokers:

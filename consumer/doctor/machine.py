@@ -20,7 +20,7 @@ from consumer.pages.server import CONNECTIONS_MAX
 from consumer.tls.validity import validities
 from consumer.top.client import ClientAccess, FetchedPage, PagesClient, Unanswered
 from consumer.wiring import stores
-from consumer.wiring.parts import kafka_options
+from consumer.wiring.components import kafka_options
 from storage.kinds import needs_of_all
 
 DESCRIPTORS_COMFORTABLE: Final = 1024

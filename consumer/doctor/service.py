@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from consumer.config.config import Config
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.finding import Check, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
@@ -31,7 +31,7 @@ from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.tokens.token import Token
 from consumer.tokens.token_file import read_tokens
-from consumer.wiring import kafka_parts, parts
+from consumer.wiring import components, kafka_parts
 
 _NAMED_MAX: Final = 5
 _MAKE: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
@@ -211,7 +211,7 @@ def _check_sink(config: Config) -> Iterator[Finding]:
             'Start it with --set kafka.delivery="at-least-once".',
         )
     address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
-    brokers = Brokers(address.brokers, admin_settings(address.brokers, parts.kafka_options(config)))
+    brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
     plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
     remedy = f"dupwatch topics init --sink {config.sink.url}"

@@ -21,12 +21,12 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.loop import Pipeline
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.range_source import RangeSource
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import common_hashes
+from consumer.wiring.components import kafka_options
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import message_decoder, topic_arrivals
 from consumer.wiring.outputs import NoOutput
-from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
@@ -41,9 +41,9 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
     asking = admin_settings(place.brokers, kafka_options(config))
     reading = consumer_settings(place.brokers, kafka_options(config))
     with ExitStack() as stack:
-        lexicon = parts.lexicon_of(config)
+        lexicon = components.lexicon_of(config)
         config = stores.completed_config(config)
-        settings = parts.judge_settings(config, lexicon)
+        settings = components.judge_settings(config, lexicon)
         topics = stack.enter_context(closing(Topics(asking, place.names)))
         old = stack.enter_context(closing(Group(asking, moves.from_group)))
         new = stack.enter_context(closing(Group(asking, config.kafka.group)))
@@ -52,7 +52,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
         bound = stores.bind(store, settings, config)
-        fingerprinting = parts.fingerprinting(config, bound, lexicon)
+        fingerprinting = components.fingerprinting(config, bound, lexicon)
         stack.callback(fingerprinting.close)
         judge = AdoptingJudge(
             Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S, common=common_hashes(config)),
@@ -62,7 +62,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
-            return RangeSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
+            return RangeSource(reading, place.names, components.read_limits(config), ranges, stopping.asked)
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
@@ -94,7 +94,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             open_source=open_source,
             build_pipeline=build,
             copy_texts=partial(_copy_texts, config, in_force, store, stopping),
-            adopt=Takeover(decode, fingerprinting, parts.version_builder(bound), arrivals, judge).adopt,
+            adopt=Takeover(decode, fingerprinting, components.version_builder(bound), arrivals, judge).adopt,
         )
 
 

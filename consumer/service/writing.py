@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 import msgspec
 from starlette.requests import Request
 
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import check_id
 from consumer.model.errors import BadRecord, InboxFull, Unanswered
 from consumer.model.limits import DecodeLimits

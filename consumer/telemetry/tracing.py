@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from consumer.config.sections.service import TracingSection
+from consumer.config.sections.telemetry import TracingSection
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.text.install_advice import install_command

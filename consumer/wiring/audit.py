@@ -6,7 +6,7 @@ from pathlib import Path
 
 from consumer.audit.audit_log import AuditLog
 from consumer.config.config import Config
-from consumer.wiring.parts import file_writing
+from consumer.wiring.components import file_writing
 
 
 @contextmanager

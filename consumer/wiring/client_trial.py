@@ -7,7 +7,7 @@ from consumer.config.time_limits import check_limits
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.clients import new_consumer, new_producer
-from consumer.wiring import parts
+from consumer.wiring import components
 
 _NOWHERE: Final = "127.0.0.1:1"
 """In place of the brokers: a client connects as soon as it is created, and this one must reach nobody."""
@@ -19,7 +19,7 @@ def try_clients(config: Config, *, create: bool = True) -> None:
     The clients are created and closed, and ask no broker for anything. Without ``create`` only settings that dupwatch
     itself refuses are found: a client reads the files that its settings name.
     """
-    options, exactly_once = parts.kafka_options(config), config.kafka.delivery == "exactly-once"
+    options, exactly_once = components.kafka_options(config), config.kafka.delivery == "exactly-once"
     reads, writes = is_kafka(config.source.url), is_kafka(config.sink.url)
     if not reads and not writes:
         return

@@ -41,7 +41,7 @@ from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
@@ -250,7 +250,7 @@ def prepared_console(
         resources.enter_context(trimming())
         if store is None:
             config = _completed(config)
-        judging = parts.judge_settings(config, parts.lexicon_of(config))
+        judging = components.judge_settings(config, components.lexicon_of(config))
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
         reads, writes = _stores(config, hooks, store, resources)

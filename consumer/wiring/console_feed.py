@@ -24,7 +24,7 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.sources.kafka import KafkaSource, SourceOptions
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess
 from consumer.wiring.kafka_parts import sink_topics
 
@@ -116,4 +116,4 @@ def _settings(config: Config, read: TopicRead) -> dict[str, Any]:
 
 def _options(config: Config, group: str) -> KafkaOptions:
     # An instance id names one consumer, which this is not.
-    return msgspec.structs.replace(parts.kafka_options(config), group=group, instance_id=None)
+    return msgspec.structs.replace(components.kafka_options(config), group=group, instance_id=None)

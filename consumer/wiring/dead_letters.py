@@ -20,8 +20,8 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.ports import DeadLetterSink
 from consumer.sinks.line_file import check_line_file
 from consumer.sinks.nowhere import Nowhere
+from consumer.wiring.components import STREAM, file_writing, kafka_options
 from consumer.wiring.outputs import FileOutput, Output, StreamOutput, TopicOutput
-from consumer.wiring.parts import STREAM, file_writing, kafka_options
 
 
 def dead_letter_sink(config: Config, verdicts: Output) -> DeadLetterSink:

@@ -18,9 +18,9 @@ from consumer.pipeline.distinct_files import check_apart, check_streams_apart
 from consumer.sinks.file import NO_CHECKPOINT
 from consumer.sinks.line_file import check_line_file, check_suffix
 from consumer.sources.file import FileSource
+from consumer.wiring.components import STREAM, Streams
 from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letters_file
 from consumer.wiring.outputs import FileOutput, StreamOutput
-from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import is_missing, outlives_run
 from storage.interface import Store
 from storage.kinds import kind_of

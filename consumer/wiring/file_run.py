@@ -30,18 +30,7 @@ from consumer.sinks.file import FileSink
 from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
 from consumer.wiring.common_hashes import warming
-from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.file_resuming import (
-    check_output,
-    check_resumable,
-    check_store,
-    checkpoint_path_of,
-    earlier_checkpoint,
-    file_or_stream,
-    path_of,
-)
-from consumer.wiring.outputs import FileOutput, StreamOutput
-from consumer.wiring.parts import (
+from consumer.wiring.components import (
     NOWHERE,
     Streams,
     engine_choice,
@@ -53,6 +42,17 @@ from consumer.wiring.parts import (
     lexicon_of,
     read_limits,
 )
+from consumer.wiring.dead_letters import dead_letter_sink
+from consumer.wiring.file_resuming import (
+    check_output,
+    check_resumable,
+    check_store,
+    checkpoint_path_of,
+    earlier_checkpoint,
+    file_or_stream,
+    path_of,
+)
+from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.stores import bind, completed_config, opened_store
 from consumer.workers.engines import ChosenEngine

@@ -25,7 +25,7 @@ from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import TopicArrivals
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.record_times import RecordTimes
-from consumer.wiring import parts
+from consumer.wiring import components
 from storage.clock import MS_PER_S, now_ms
 
 log = logging.getLogger("dupwatch")
@@ -43,8 +43,8 @@ def sink_topics(config: Config) -> SinkTopics:
 
 
 def message_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
-    """Return what decodes messages as configured; it raises BadRecord. See ``parts.value_decoder`` for ``patience``."""
-    decode_value = parts.value_decoder(config, patience)
+    """Return what decodes messages as configured; it raises BadRecord. ``patience`` is that of ``value_decoder``."""
+    decode_value = components.value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
     return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
 
@@ -57,7 +57,7 @@ def topic_arrivals(config: Config, hooks: Hooks) -> TopicArrivals:
 def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
     """Refuse a sink whose topics are missing, with ConfigError, before the first verdict would wait for them."""
     try:
-        gone = missing(admin_settings(brokers, parts.kafka_options(config)), topics.written)
+        gone = missing(admin_settings(brokers, components.kafka_options(config)), topics.written)
     except SinkError as error:
         # The run itself waits for brokers that are away.
         log.warning("The topics of the sink could not be checked: %s", error)
@@ -74,7 +74,7 @@ def held_partitions(config: Config) -> Iterator[HeldPartitions]:
     if not is_kafka(config.source.url):
         raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
     place = parse_kafka(config.source.url)
-    settings = admin_settings(place.brokers, parts.kafka_options(config))
+    settings = admin_settings(place.brokers, components.kafka_options(config))
     with closing(Topics(settings, place.names)) as topics, closing(Group(settings, config.kafka.group)) as group:
         yield HeldPartitions(group, topics)
 

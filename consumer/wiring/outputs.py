@@ -6,7 +6,7 @@ from pathlib import Path
 from consumer.kafka.topics import SinkTopics
 from consumer.model.ports import Marks
 from consumer.sinks.outbox import Outbox
-from consumer.wiring.parts import Streams
+from consumer.wiring.components import Streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,14 @@ from consumer.pages.page import Page
 from consumer.pages.server import PageServer
 from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
 from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.workers.engines import EngineName
 
 
 def consumer_metrics(config: Config) -> Metrics:
     """Build the metrics of this consumer."""
     sources = tuple(config.rules)
-    return Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
+    return Metrics(bounds=Bounds(components.read_limits(config), config.http.sources_max, sources, config.workers))
 
 
 def build_of(settings: JudgeSettings, engine: EngineName) -> Build:

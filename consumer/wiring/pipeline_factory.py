@@ -27,7 +27,7 @@ from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
 from consumer.wiring.common_hashes import common_hashes
-from consumer.wiring.parts import version_builder
+from consumer.wiring.components import version_builder
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store

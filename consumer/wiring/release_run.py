@@ -27,7 +27,7 @@ from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sources.range_source import RangeSource
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics
 from storage.records import Stored
 
@@ -66,7 +66,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     """
     brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
     check_topics(config, brokers, topics)
-    settings = producer_settings(brokers, parts.kafka_options(config), transactional=False)
+    settings = producer_settings(brokers, components.kafka_options(config), transactional=False)
     until_s = time.monotonic() + _RELEASE_S
 
     def proceed() -> None:
@@ -106,17 +106,17 @@ def _record_at(config: Config, record_id: RecordId) -> RawRecord | None:
     # If the configuration names no topics to read, they are on the brokers of the sink.
     url = config.source.url if is_kafka(config.source.url) else config.sink.url
     source = TopicsAddress(parse_kafka(url).brokers, (topic,))
-    settings = consumer_settings(source.brokers, parts.kafka_options(config))
+    settings = consumer_settings(source.brokers, components.kafka_options(config))
     ranges = {(topic, partition): (offset, offset + 1)}
-    with closing(RangeSource(settings, source.names, parts.read_limits(config), ranges, only_held=True)) as held:
+    with closing(RangeSource(settings, source.names, components.read_limits(config), ranges, only_held=True)) as held:
         return next((record for batch in held.batches() for record in batch.records), None)
 
 
 def _read(
     config: Config, place: TopicsAddress, offsets: OffsetRange, proceed: Callable[[], None]
 ) -> Iterator[RawRecord]:
-    settings = consumer_settings(place.brokers, parts.kafka_options(config))
-    with closing(RangeSource(settings, place.names, parts.read_limits(config), offsets)) as source:
+    settings = consumer_settings(place.brokers, components.kafka_options(config))
+    with closing(RangeSource(settings, place.names, components.read_limits(config), offsets)) as source:
         for batch in source.batches():
             proceed()
             yield from batch.records
@@ -129,10 +129,10 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
         return False
     if article.id != stored.record.id or article.body is None:
         return False
-    lexicon = parts.lexicon_of(config)
-    settings = parts.judge_settings(config, lexicon)
+    lexicon = components.lexicon_of(config)
+    settings = components.judge_settings(config, lexicon)
     # A reference does not depend on the secret of a store.
     bound = stores.unstored_binding(config, settings)
-    fingerprints = parts.engine(config, bound, lexicon).fingerprint([article.body], [article.lang])
-    (version,) = parts.version_builder(bound).versions([article], [ArrivedAt(0, 0)], fingerprints)
+    fingerprints = components.engine(config, bound, lexicon).fingerprint([article.body], [article.lang])
+    (version,) = components.version_builder(bound).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference

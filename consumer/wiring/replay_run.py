@@ -20,12 +20,12 @@ from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.range_source import RangeSource
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import warming
+from consumer.wiring.components import kafka_options
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import message_decoder, messages_of, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import NoOutput, TopicOutput
-from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
@@ -54,16 +54,16 @@ def prepared_replay(
     if not is_kafka(config.source.url):
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
     with ExitStack() as resources:
-        lexicon = parts.lexicon_of(config)
+        lexicon = components.lexicon_of(config)
         config = stores.completed_config(config)
-        settings = parts.judge_settings(config, lexicon)
+        settings = components.judge_settings(config, lexicon)
         source = _source(config, offsets, stopping)
         resources.callback(source.close)
         # After the source: if that cannot be read, no store is created for it.
         store = resources.enter_context(stores.opened_store(config))
         theirs = None if against is None else stores.secret_of_store(config, against)
         bound = stores.bind(store, settings, config, theirs)
-        fingerprinting = parts.fingerprinting(config, bound, lexicon)
+        fingerprinting = components.fingerprinting(config, bound, lexicon)
         resources.callback(fingerprinting.close)
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
@@ -84,14 +84,14 @@ def prepared_replay(
             Control(stopping, drain),
             hooks,
         )
-        chosen = parts.engine_choice(config, settings, lexicon)
+        chosen = components.engine_choice(config, settings, lexicon)
         yield ReplayRun(pipeline, source, store, detector.tally, chosen)
 
 
 def _source(config: Config, offsets: OffsetRange, stopping: Stopping) -> RangeSource:
     place = parse_kafka(config.source.url)
     settings = consumer_settings(place.brokers, kafka_options(config))
-    return RangeSource(settings, place.names, parts.read_limits(config), offsets, stopping.asked)
+    return RangeSource(settings, place.names, components.read_limits(config), offsets, stopping.asked)
 
 
 def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sink, DeadLetterSink]:

@@ -28,7 +28,7 @@ from consumer.sinks.line_file import check_suffix
 from consumer.sinks.nowhere import Nowhere
 from consumer.sinks.streams import StreamSink
 from consumer.sources.requests import Inbox
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import now_ms
@@ -38,7 +38,7 @@ FEED: Final = "/v1/articles"
 """What events and letters call the feed."""
 
 
-def build_sink(config: Config, streams: parts.Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
+def build_sink(config: Config, streams: components.Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
     """Build the sink, which the caller closes. ``proceed`` is called while brokers are away, and may raise.
 
     Raises ``ConfigError``, and ``SinkError`` where it cannot be written.
@@ -53,7 +53,7 @@ def build_requests_pipeline(
 
     It waits for its store, as long as ``interruption`` lets it.
     """
-    decode = parts.file_decoder(config)
+    decode = components.file_decoder(config)
     return build_pipeline(
         config,
         judging,
@@ -92,18 +92,18 @@ def _no_body() -> BadRecord:
     return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
 
 
-def _sink(config: Config, streams: parts.Streams, hooks: Hooks, proceed: Callable[[], None]) -> ReleasingSink:
+def _sink(config: Config, streams: components.Streams, hooks: Hooks, proceed: Callable[[], None]) -> ReleasingSink:
     url, emit = config.sink.url, config.sink.emit
-    if url == parts.NOWHERE:
+    if url == components.NOWHERE:
         return Nowhere()
-    if url == parts.STREAM:
+    if url == components.STREAM:
         return StreamSink(streams.out, emit=emit)
     if is_kafka(url):
         return _topics(config, hooks, proceed)
     path = Path(url)
     check_suffix(path, "verdicts on requests", gzip=False)
     check_apart(None, {path: "the verdicts"}, kind_of(config.store.url).on_disk(config.store.url))
-    return FileSink(path, WHOLE_VERDICTS, parts.file_writing(config), emit=emit)
+    return FileSink(path, WHOLE_VERDICTS, components.file_writing(config), emit=emit)
 
 
 def _topics(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> KafkaSink:
@@ -111,6 +111,6 @@ def _topics(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> KafkaS
         raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
     brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
     check_topics(config, brokers, topics)
-    settings = producer_settings(brokers, parts.kafka_options(config), transactional=False)
+    settings = producer_settings(brokers, components.kafka_options(config), transactional=False)
     outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
     return KafkaSink(outbox, messages_of(config, topics, FEED))

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.heap_trim import trimming
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned, NotBegun
@@ -30,7 +30,7 @@ from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
 from consumer.wiring.service_access import ServiceAccess
 from consumer.wiring.service_loading import Loaded, Loading
@@ -132,11 +132,13 @@ class Service:
 
 
 @contextmanager
-def prepared_service(config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping) -> Iterator[Service]:
+def prepared_service(
+    config: Config, streams: components.Streams, hooks: Hooks, stopping: Stopping
+) -> Iterator[Service]:
     """Listen where the configuration says, and release everything afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
         resources.enter_context(trimming())
-        section, read_limits = config.service, parts.read_limits(config)
+        section, read_limits = config.service, components.read_limits(config)
         allow_connections(section.connections_max)
         limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
         inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)

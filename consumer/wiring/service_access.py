@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.following import Following
 from consumer.service.access import Entrance
 from consumer.tls.served_certificate import CertificateFiles, ServedCertificate

@@ -28,7 +28,7 @@ from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
-from consumer.wiring import parts, pipeline_factory, stores
+from consumer.wiring import components, pipeline_factory, stores
 from consumer.wiring.common_hashes import common_hashes, warming
 from consumer.wiring.page_server import build_of
 from consumer.wiring.pipeline_factory import interruptible_detector
@@ -58,7 +58,7 @@ class Loading:
     def __init__(
         self,
         config: Config,
-        streams: parts.Streams,
+        streams: components.Streams,
         inbox: Inbox,
         hooks: Hooks,
         stopping: Stopping,
@@ -82,15 +82,15 @@ class Loading:
             return self._loaded()
 
     def _loaded(self) -> Loaded:
-        lexicon = parts.lexicon_of(self._config)
+        lexicon = components.lexicon_of(self._config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
-        parts.judge_settings(self._config, lexicon)
+        components.judge_settings(self._config, lexicon)
         sink = self._starting.call(self._opened_sink)
         config = self._when_reachable(partial(stores.completed_config, self._config))
-        settings = parts.judge_settings(config, lexicon)
+        settings = components.judge_settings(config, lexicon)
         store, bound = self._when_reachable(partial(self._opened, config, settings))
-        chosen = parts.engine_choice(config, settings, lexicon)
-        engine = parts.engine(config, bound, lexicon)
+        chosen = components.engine_choice(config, settings, lexicon)
+        engine = components.engine(config, bound, lexicon)
         if chosen.name != COMPILED:
             engine = InTurns(engine)
         # The first text takes longer: words are loaded.
@@ -114,11 +114,11 @@ class Loading:
             store=store,
             settings=settings,
             lexicon=lexicon,
-            fields=parts.field_map(config),
-            limits=parts.decode_limits(config),
-            body_form=parts.body_form(config),
+            fields=components.field_map(config),
+            limits=components.decode_limits(config),
+            body_form=components.body_form(config),
             engine=engine,
-            builder=parts.version_builder(bound),
+            builder=components.version_builder(bound),
             query=asked.query,
             release=self._resting(Releasing(config, store, sink, now_ms).release),
             clock=now_ms,
@@ -157,7 +157,7 @@ class Loading:
         """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
         if not config.workers:
             return InProcess(engine, self._interruption.while_preparing)
-        fingerprinting = parts.fingerprinting(config, bound, lexicon, self._interruption, self._hooks)
+        fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks)
         self._resources.callback(fingerprinting.close)
         return fingerprinting
 

@@ -9,7 +9,7 @@ from consumer.config.time_limits import check_limits
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.groups import FILLING, Group
 from consumer.model.errors import ConfigError, SourceError
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.kafka_parts import sink_topics
 
 log = logging.getLogger("dupwatch")
@@ -22,7 +22,7 @@ def check_topic_ends(config: Config) -> None:
     """Refuse a source and a sink that cannot be used together, with ConfigError."""
     if is_kafka(config.sink.url):
         sink_topics(config)
-    elif config.sink.url != parts.STREAM:
+    elif config.sink.url != components.STREAM:
         raise ConfigError(
             "a run over topics writes to topics or to standard output: set sink.url to kafka://HOST:PORT/PREFIX or -"
         )
@@ -32,7 +32,7 @@ def check_topic_ends(config: Config) -> None:
 
 def check_time_limits(config: Config) -> None:
     """Refuse time limits that break a promise, before anything waits for a store or a broker."""
-    options = parts.kafka_options(config)
+    options = components.kafka_options(config)
     transactional = config.kafka.delivery == "exactly-once"
     writing = producer_settings("", options, transactional=transactional)
     check_limits(config.kafka, consumer_settings("", options), writing)
@@ -41,7 +41,7 @@ def check_time_limits(config: Config) -> None:
 def check_not_filling(config: Config) -> None:
     """Refuse to start while ``dupwatch migrate`` fills the store: messages that were judged would be judged again."""
     place = parse_kafka(config.source.url)
-    with closing(Group(admin_settings(place.brokers, parts.kafka_options(config)), config.kafka.group)) as group:
+    with closing(Group(admin_settings(place.brokers, components.kafka_options(config)), config.kafka.group)) as group:
         try:
             found = group.committed(group.partitions(place.names, _FILLING_S), patience_s=_FILLING_S)
         except SourceError as error:

@@ -22,7 +22,7 @@ from consumer.sinks.outbox import Outbox
 from consumer.sinks.streams import StreamSink
 from consumer.sinks.transactions import TransactionalOutbox
 from consumer.sources.kafka import KafkaSource, SourceOptions
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import StreamOutput, TopicOutput
@@ -54,8 +54,8 @@ def build_intake(config: Config, hooks: Hooks, stopping: Stopping) -> Intake:
         revoke_s=section.revoke_s,
         transactional=section.delivery == "exactly-once",
     )
-    settings = consumer_settings(place.brokers, parts.kafka_options(config))
-    source = KafkaSource(settings, place.names, parts.read_limits(config), options, hooks, stopping.asked)
+    settings = consumer_settings(place.brokers, components.kafka_options(config))
+    source = KafkaSource(settings, place.names, components.read_limits(config), options, hooks, stopping.asked)
     return Intake(source, Ledger())
 
 
@@ -72,20 +72,20 @@ def build_gate(config: Config, intake: Intake) -> PartitionGate:
 
 def build_delivery(
     config: Config,
-    streams: parts.Streams,
+    streams: components.Streams,
     intake: Intake,
     hooks: Hooks,
     interruption: Interruption,
     starting: Starting,
 ) -> Delivery:
     """Build the sinks, which the caller closes, and what commits the offsets, as ``kafka.delivery`` says."""
-    if config.sink.url == parts.STREAM and config.kafka.delivery == "at-least-once":
+    if config.sink.url == components.STREAM and config.kafka.delivery == "at-least-once":
         stream = StreamSink(streams.out, emit=config.sink.emit)
         return Delivery(stream, dead_letter_sink(config, StreamOutput(streams)), KafkaJournal(*intake))
     brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
     starting.call(partial(check_topics, config, brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
-    settings = producer_settings(brokers, parts.kafka_options(config), transactional=exactly_once)
+    settings = producer_settings(brokers, components.kafka_options(config), transactional=exactly_once)
     messages, times = messages_of(config, topics, intake.source.name), record_times(config, hooks)
     outbox: Outbox
     journal: Journal

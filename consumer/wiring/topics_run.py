@@ -32,7 +32,7 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics, RequestFailed
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import warming
 from consumer.wiring.kafka_parts import message_decoder
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
@@ -60,7 +60,7 @@ class TopicsRun:
 
 @contextmanager
 def prepared_topics_run(
-    config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping
+    config: Config, streams: components.Streams, hooks: Hooks, stopping: Stopping
 ) -> Iterator[TopicsRun]:
     """Build a run over topics from its configuration, and release everything it holds afterwards.
 
@@ -72,9 +72,9 @@ def prepared_topics_run(
     check_time_limits(config)
     with ExitStack() as resources:
         resources.enter_context(trimming())
-        lexicon = parts.lexicon_of(config)
+        lexicon = components.lexicon_of(config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
-        parts.judge_settings(config, lexicon)
+        components.judge_settings(config, lexicon)
         message_decoder(config)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         shown = _show(config, hooks, resources)
@@ -82,15 +82,15 @@ def prepared_topics_run(
         config = UntilStoreReachable(starting.proceed, hooks).call(
             partial(starting.call, partial(stores.completed_config, config))
         )
-        settings = parts.judge_settings(config, lexicon)
+        settings = components.judge_settings(config, lexicon)
         decode = message_decoder(config, waiting_for_registry(hooks, stopping))
-        chosen = parts.engine_choice(config, settings, lexicon)
+        chosen = components.engine_choice(config, settings, lexicon)
         shown.metrics.show_build(build_of(settings, chosen.name))
 
         starting.call(partial(check_not_filling, config))
         store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
-        fingerprinting = parts.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks)
+        fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, config.kafka.group, hooks))

@@ -9,7 +9,7 @@ import pytest
 
 from consumer.cli import main
 from consumer.fingerprint import Lexicon
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.workers.word_files import load_lexicon
 from tests.cli.command import FAST, SAMPLE, Command, Outcome, environment, run_process
 
@@ -32,7 +32,7 @@ def dupwatch(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture
                 patched.delenv(name)
             for name, value in ({"COLUMNS": "200"} | variables).items():
                 patched.setenv(name, value)
-            patched.setattr(parts, "load_lexicon", lambda *own: load_lexicon(*own) if any(own) else lexicon)
+            patched.setattr(components, "load_lexicon", lambda *own: load_lexicon(*own) if any(own) else lexicon)
             code = 0
             try:
                 main()

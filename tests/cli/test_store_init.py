@@ -12,7 +12,7 @@ from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan, Lexicon
 from consumer.judge import plan_choice
 from consumer.judge.binding import Binding
-from consumer.wiring.parts import judge_settings
+from consumer.wiring.components import judge_settings
 from storage.hbase.schema import Share
 from storage.lmdb import LmdbOptions, LmdbStore
 from tests.builders import make_record

@@ -12,7 +12,7 @@ from consumer.fingerprint import PUBLISHED_SECRET, Secret
 from consumer.judge.binding import Binding, secret_in, settings_in
 from consumer.model.errors import StoreMismatch
 from consumer.wiring import stores
-from consumer.wiring.parts import judge_settings, lexicon_of
+from consumer.wiring.components import judge_settings, lexicon_of
 from tests.cli.command import FAST, SAMPLE, Command, json_lines, run_process
 
 KEYED = ("--set", "store.durability=process")

@@ -20,7 +20,7 @@ from consumer.doctor.brokers import Brokers
 from consumer.kafka.client_settings import admin_settings
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import Shape, SinkTopics, init
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text
 from tests.kafka.reading import until
@@ -131,7 +131,7 @@ def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hb
     assert "not bound to any settings yet" in findings["settings of the store"][0]["found"]
     assert seen() == before
     config = load_config(None, {"store": {"url": store}})
-    settings = parts.judge_settings(config, parts.lexicon_of(config))
+    settings = components.judge_settings(config, components.lexicon_of(config))
     with stores.opened_store(config) as opened:
         assert opened.settings() is None
         opened.agree(settings.encode())
@@ -203,7 +203,7 @@ def test_unread_messages_that_are_old(backdated: Topics) -> None:
         producer.produce(good.source, b"{}", b"a", 0, timestamp=now_ms - 1000 * age_s)
     producer.produce(good.source, b"{}", b"b", 1, timestamp=now_ms - 3_000_000)
     assert producer.flush(WAIT_S) == 0
-    asked = Brokers(good.address, admin_settings(good.address, parts.kafka_options(load_config(None, {}))))
+    asked = Brokers(good.address, admin_settings(good.address, components.kafka_options(load_config(None, {}))))
     asked.cluster()
     found = asked.progress(good.prefix, [good.source], lambda _: 1_000_000)
     assert [(progress.first, progress.end, progress.committed, progress.young) for progress in found] == [

@@ -33,7 +33,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.plan_choice import LookUpSettings, look_up_cost
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.wiring.parts import lexicon_of
+from consumer.wiring.components import lexicon_of
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.memory import MemoryStore

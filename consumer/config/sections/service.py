@@ -1,67 +1,79 @@
-"""What a running consumer shows: ``[http]``, ``[log]`` and ``[tracing]``."""
+"""The HTTP service of ``dupwatch serve``: ``[service]``."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from consumer.config.setting_types import Seconds, Section, Text
+from consumer.config.setting_types import Count, Seconds, Section, Text
 
 
-class HttpSection(Section):
-    """Health, metrics and the page of the latest flags."""
+class ServiceSection(Section):
+    """Where ``dupwatch serve`` listens, and how much it takes on."""
 
-    listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
-    """HOST:PORT of /healthz, /readyz, /metrics and the page of flags while topics are read; empty for none."""
-    open: bool = False
-    """Listen on an address that other machines reach without asking for a password."""
-    user: Annotated[str, Field(pattern=r"^[^:]+$")] | None = None
-    """Ask for this user and a password, except for the status of /healthz and /readyz."""
-    password: Text | None = None
-    """The password itself; set it in the environment, as DUPWATCH_HTTP__PASSWORD."""
-    password_file: Text | None = None
-    """The file that holds the password."""
+    listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8750"
+    """HOST:PORT of the service; without tokens only addresses of this machine's loopback interface are allowed."""
+    tokens: Text | None = None
+    """The file with the hashes of tokens, which dupwatch tokens edits; with it every request but a probe needs one."""
     tls_certificate: Text | None = None
     """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
+    """The private key of the certificate, in PEM format, without a passphrase."""
+    audit: Text | None = None
+    """The file to which a line is appended for each change of state."""
     names: tuple[Text, ...] = ()
-    """Names of this machine under which articles are shown without a password; addresses and localhost always are.
-
-    Where listen is a loopback address, metrics and health answer under these names only, too.
-    """
-    flags: Annotated[int, Field(ge=0, le=500)] = 50
-    """How many of the latest flags their page shows; 0 for no page."""
-    stuck_s: Seconds = 60.0
-    """How long the loop may make no progress before /healthz fails."""
-    sources_max: Annotated[int, Field(ge=0, le=1_000)] = 50
-    """How many sources have metrics of their own: those with rules, then the first to appear; the others share one."""
+    """Names of this machine under which it answers; addresses and localhost it always does."""
+    gather_s: Annotated[float, Field(ge=0, le=1)] = 0.005
+    """How long articles to store are gathered, so that those of several requests are judged and written together."""
+    inbox_records_max: Count = 4_096
+    """Articles and retractions that wait to be judged; requests with further ones get 503."""
+    inbox_bytes_max: Count = 64 * 1024 * 1024
+    """Bytes of articles that wait to be judged; requests with further ones get 503."""
+    threads: Annotated[int, Field(ge=1, le=64)] = 2
+    """Threads that judge and read the store."""
+    requests_max: Count = 64
+    """Requests that are worked on or wait for a thread; further ones get 503."""
+    connections_max: Annotated[int, Field(ge=1, le=100_000)] = 2_048
+    """Open connections; for a further one the connection that has been idle for longest is closed."""
+    articles_max: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+    """Articles of one request."""
+    body_bytes_max: Count = 16 * 1024 * 1024
+    """Bytes of a request's body."""
+    received_bytes_max: Count = 128 * 1024 * 1024
+    """Bytes of all bodies in memory; where they exceed it, the request that has been arriving for longest gets 503."""
+    receive_s: Seconds = 10.0
+    """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
+    send_s: Seconds = 30.0
+    """How long a client may take to read an answer before its connection is closed."""
+    unread_bytes_max: Count = 128 * 1024 * 1024
+    """Bytes of answers that clients do not read; beyond them the connection is closed that has been reading longest."""
+    answer_s: Seconds = 30.0
+    """How long a request may wait for a thread and for the store before it gets 503."""
+    store_s: Seconds = 5.0
+    """How long one call of a store behind a network may take."""
+    drain_s: Seconds = 20.0
+    """How long requests may take to end after SIGTERM."""
 
     @model_validator(mode="after")
-    def _credentials_are_complete(self) -> "HttpSection":
-        if self.password and self.password_file:
-            raise ValueError("password and password_file are both set; leave one out")
-        if bool(self.user) != bool(self.password or self.password_file):
-            raise ValueError("user goes with password or password_file; set both or none")
+    def _settings_fit(self) -> "ServiceSection":
         if self.tls_key and not self.tls_certificate:
             raise ValueError("tls_key has no effect without tls_certificate")
+        if self.connections_max <= self.requests_max:
+            raise ValueError(
+                f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"
+            )
+        if self.received_bytes_max < self.body_bytes_max:
+            raise ValueError(
+                f"received_bytes_max is {self.received_bytes_max}; it has to be at least body_bytes_max, "
+                f"{self.body_bytes_max}"
+            )
+        if self.inbox_records_max < self.articles_max:
+            raise ValueError(
+                f"inbox_records_max is {self.inbox_records_max}; it has to be at least articles_max, "
+                f"{self.articles_max}"
+            )
+        if self.inbox_bytes_max < self.body_bytes_max:
+            raise ValueError(
+                f"inbox_bytes_max is {self.inbox_bytes_max}; it has to be at least body_bytes_max, "
+                f"{self.body_bytes_max}"
+            )
         return self
-
-
-class LogSection(Section):
-    """What is logged to standard error."""
-
-    format: Literal["auto", "json", "text"] = "auto"
-    """json: one JSON object a line. auto: text on a terminal, otherwise json."""
-    level: Literal["debug", "info", "warning", "error"] | None = None
-    """The lowest level that is logged; when unset, info while topics are read, otherwise warning."""
-
-
-class TracingSection(Section):
-    """Spans to an OpenTelemetry collector, while topics are read. OpenTelemetry's own OTEL_... variables apply too."""
-
-    enabled: bool = False
-    endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
-    """The collector, http://HOST:4318; when unset, OTEL_EXPORTER_OTLP_ENDPOINT."""
-    links_max: Annotated[int, Field(ge=0, le=10_000)] = 256
-    """How many different traces of its articles the span of a batch links to."""
-    close_s: Seconds = 5.0
-    """How long the end of a run may wait until the collector has the last spans."""

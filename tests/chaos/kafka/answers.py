@@ -10,7 +10,7 @@ from consumer.config.loading import load_config
 from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.store_tools.inspection import Findings, verify
-from consumer.wiring.parts import lexicon_of
+from consumer.wiring.components import lexicon_of
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.records import Tombstone
 from tests.chaos.kafka.feed_message import FeedMessage

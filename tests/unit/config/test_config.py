@@ -11,7 +11,7 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.config.printing import flatten
 from consumer.model.errors import ConfigError
-from consumer.wiring.parts import scheme_of
+from consumer.wiring.components import scheme_of
 
 
 @pytest.fixture(autouse=True)

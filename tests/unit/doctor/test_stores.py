@@ -8,7 +8,7 @@ from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Check, ok, warning, wrong
 from consumer.doctor.machine import TlsFiles, descriptors_needed, tls_files
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
-from consumer.wiring import parts
+from consumer.wiring import components
 from storage import kinds
 from storage.checks import StoreCheck, StoreFinding, StoreNeeds, StoreTls
 from storage.kind import Opening, StoreKind, no_files
@@ -79,7 +79,7 @@ def test_advice_is_about_the_store_in_use() -> None:
 
     def advised(url: str) -> bool:
         config = load_config(None, {"store": {"url": url}, "source": {"url": "-"}, "sink": {"url": "-"}})
-        settings = parts.judge_settings(config, parts.lexicon_of(config))
+        settings = components.judge_settings(config, components.lexicon_of(config))
         return warning(LEASE.found, LEASE.remedy) in list(check_settings(config, lambda: settings))
 
     assert advised("grid://a")

@@ -21,7 +21,7 @@ from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict
-from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import LANE_PARTS, Row, all_keys, lane_of, part_keys, postings_of

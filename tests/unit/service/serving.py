@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import dupwatch
 from consumer.config.config import Config
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import FieldMap
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector

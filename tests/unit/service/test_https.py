@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dupwatch
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.model.errors import ConfigError
 from consumer.tls.validity import validities
 from tests.cli.command import wait_for

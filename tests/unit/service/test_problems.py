@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 import dupwatch
-from consumer.config.sections.serve import ServiceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.judge.judge import QueryResult
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks

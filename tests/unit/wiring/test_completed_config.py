@@ -12,7 +12,7 @@ from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.errors import StoreMismatch
-from consumer.wiring import parts, stores
+from consumer.wiring import components, stores
 from consumer.wiring.planning import record_plan
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore
@@ -48,7 +48,7 @@ def test_all_settings_come_from_the_store(tmp_path: Path, caplog: pytest.LogCapt
     bound(config)
     with caplog.at_level(logging.INFO, "dupwatch"):
         completed = stores.completed_config(config)
-    settings = parts.judge_settings(completed, parts.lexicon_of(completed))
+    settings = components.judge_settings(completed, components.lexicon_of(completed))
     assert JudgeSettings.decode(settings.encode()) == JudgeSettings.decode(
         OLDER.encode().replace(b'"scheme_digest":"00"', b'"scheme_digest":"%s"' % settings.scheme_digest.encode())
     )
@@ -65,7 +65,7 @@ def test_what_is_named_stays(tmp_path: Path) -> None:
     completed = stores.completed_config(config)
     assert (completed.judge.plan, completed.fingerprint.scheme) == ("4x16", "jieba-tfidf/2")
     assert completed.judge.similarity_min == 0.8
-    settings = parts.judge_settings(completed, parts.lexicon_of(completed))
+    settings = components.judge_settings(completed, components.lexicon_of(completed))
     with stores.opened_store(completed) as store, pytest.raises(StoreMismatch, match="plan"):
         stores.bind(store, settings, completed)
 
@@ -136,7 +136,7 @@ def test_a_store_keeps_the_revision_of_its_fact_guard(tmp_path: Path, caplog: py
     with caplog.at_level(logging.INFO, "dupwatch"):
         completed = stores.completed_config(old)
     assert "judge.facts_revision = 1" in caplog.messages[0]
-    settings = parts.judge_settings(completed, parts.lexicon_of(completed))
+    settings = components.judge_settings(completed, components.lexicon_of(completed))
     assert replace(settings, scheme_digest="00").encode() == guarded.encode()
     assert stores.completed_config(new).judge.facts_revision == 2
     named = stores.completed_config(configured(tmp_path / "old", judge={"facts_revision": "2"}))
@@ -144,4 +144,4 @@ def test_a_store_keeps_the_revision_of_its_fact_guard(tmp_path: Path, caplog: py
         stores.opened_store(named) as store,
         pytest.raises(StoreMismatch, match="facts_revision is 1 in the store and 2 here"),
     ):
-        stores.bind(store, parts.judge_settings(named, parts.lexicon_of(named)), named)
+        stores.bind(store, components.judge_settings(named, components.lexicon_of(named)), named)

@@ -13,9 +13,9 @@ from consumer.model.errors import BadRecord, SinkError
 from consumer.model.ports import Marks, Rejection
 from consumer.model.record import Position, RawRecord
 from consumer.sinks.nowhere import Nowhere
+from consumer.wiring.components import Streams
 from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letter_sink, dead_letters_file
 from consumer.wiring.outputs import FileOutput, NoOutput, Output, StreamOutput, TopicOutput
-from consumer.wiring.parts import Streams
 
 CONFIG = load_config(None, {})
 

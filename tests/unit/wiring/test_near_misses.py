@@ -10,8 +10,8 @@ from consumer.config.loading import load_config
 from consumer.judge.near_misses import NearMisses
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.errors import ConfigError
+from consumer.wiring.components import judge_settings, lexicon_of
 from consumer.wiring.kafka_parts import messages_of, sink_topics
-from consumer.wiring.parts import judge_settings, lexicon_of
 from consumer.wiring.pipeline_factory import interruptible_detector
 from storage.memory import MemoryStore
 from tests.builders import answers

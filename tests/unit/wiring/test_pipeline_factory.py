@@ -16,7 +16,7 @@ from consumer.pipeline.arrivals import StreamArrivals
 from consumer.pipeline.journal import NoJournal
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.file import FileSource
-from consumer.wiring import parts
+from consumer.wiring import components
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from storage.memory import MemoryStore
 from tests.builders import TIME_MS
@@ -25,18 +25,18 @@ from tests.builders import TIME_MS
 def test_versions_are_swept_after_the_configured_lifetime() -> None:
     """The window and the slack."""
     config = load_config(None, {"judge": {"window_s": 100}, "store": {"slack_s": 20}})
-    lexicon = parts.lexicon_of(config)
-    settings = parts.judge_settings(config, lexicon)
+    lexicon = components.lexicon_of(config)
+    settings = components.judge_settings(config, lexicon)
     pipeline = build_pipeline(
         config,
         Judging(
             Binding(settings),
-            parts.fingerprinting(config, Binding(settings), lexicon),
+            components.fingerprinting(config, Binding(settings), lexicon),
             interruptible_detector(MemoryStore(), settings, UNINTERRUPTED, config),
         ),
         Route(
-            FileSource(None, parts.read_limits(config), Position()),
-            parts.file_decoder(config),
+            FileSource(None, components.read_limits(config), Position()),
+            components.file_decoder(config),
             StreamArrivals(lambda: TIME_MS),
             Nowhere(),
             DeadLetterPolicy(config.source.url, Nowhere()),
@@ -51,7 +51,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
 def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:
     """A batch whose partitions were revoked is not judged to its end."""
     config = load_config(None, {})
-    settings = parts.judge_settings(config, parts.lexicon_of(config))
+    settings = components.judge_settings(config, components.lexicon_of(config))
 
     stopping = Stopping()
     stopping.asked_at_s = -math.inf

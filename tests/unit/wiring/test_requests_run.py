@@ -20,7 +20,7 @@ from consumer.model.limits import ReadLimits
 from consumer.sinks.answering import AnsweringSink
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.requests import Inbox, InboxLimits
-from consumer.wiring.parts import NOWHERE, Streams
+from consumer.wiring.components import NOWHERE, Streams
 from consumer.wiring.pipeline_factory import Judging
 from consumer.wiring.requests_run import build_requests_pipeline, build_sink
 from consumer.wiring.stores import opened_store

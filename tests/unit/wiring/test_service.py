@@ -15,7 +15,7 @@ from consumer.config.config import Config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.sinks.answering import AnsweringSink
-from consumer.wiring.parts import Streams
+from consumer.wiring.components import Streams
 from consumer.wiring.service import prepared_service
 from tests.unit.service.kept_sink import KeptSink
 from tests.unit.service.serving import WAIT_S, Client, article, wait_until_ready

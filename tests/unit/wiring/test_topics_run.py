@@ -24,7 +24,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.metrics.batches import TIMED_STAGES
 from consumer.wiring import stores
-from consumer.wiring.parts import Streams, judge_settings, lexicon_of
+from consumer.wiring.components import Streams, judge_settings, lexicon_of
 from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.errors import StoreUnavailable
 from storage.interface import Store
