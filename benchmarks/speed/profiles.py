@@ -1,6 +1,6 @@
 """What the keys of posts cost: ``dupwatch run`` with the profiles ``news`` and ``posts`` on short texts, in turn.
 
-``python -m benchmarks.speed.profiles``. A file in, verdicts out, a new LMDB store, each run in a process of its own. On
+``python -m benchmarks.speed.profiles``. A file in, verdicts out, a new store, each run in a process of its own. On
 a shared machine compare the processor time that runs spend in user mode: waiting and other programs are not in it. What
 a run over one article takes, by the median of all rounds, is taken off.
 """
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Final, NamedTuple
+from uuid import uuid4
 
 import typer
 
@@ -36,28 +37,32 @@ class Spent(NamedTuple):
     processor: float
 
 
-def run_once(feed: Path, profile: str) -> Spent:
-    """Judge the feed in a process of its own."""
+def run_once(feed: Path, profile: str, server: str | None) -> Spent:
+    """Judge the feed in a process of its own, into a new store on this machine or on a server."""
     with tempfile.TemporaryDirectory(dir=feed.parent) as scratch:
-        options = ["--source", str(feed), "--sink", f"{scratch}/verdicts.jsonl", "--store", f"lmdb:{scratch}/store"]
-        settings = ["--scheme", SCHEME, "--set", f"judge.profile={profile}"]
+        store = f"lmdb:{scratch}/store" if server is None else f"{server}_{uuid4().hex[:8]}"
+        options = ["--source", str(feed), "--sink", f"{scratch}/verdicts.jsonl", "--store", store]
+        settings = ["--set", f"fingerprint.scheme={SCHEME}", "--set", f"judge.profile={profile}"]
+        if server is not None:
+            init = [*_COMMAND, "store", "init", "--store", store, "--articles", "100000", *settings]
+            subprocess.run(init, check=True, capture_output=True)
         began, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         subprocess.run([*_COMMAND, "run", *options, *settings], check=True, capture_output=True)
         took = time.perf_counter() - began
     return Spent(took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used)
 
 
-def measure(scratch: Path, articles: int, rounds: int) -> dict[str, list[tuple[Spent, Spent]]]:
+def measure(scratch: Path, articles: int, rounds: int, server: str | None) -> dict[str, list[tuple[Spent, Spent]]]:
     """Return what each round spent on the feed, and on one article, by profile."""
     one, whole = scratch / "one.jsonl", scratch / "whole.jsonl"
     write_feed(one, 1, CHARS)
     write_feed(whole, articles, CHARS)
     # The first start reads programs and dictionary from the disk, and is not counted.
-    run_once(one, PROFILES[0])
+    run_once(one, PROFILES[0], server)
     found: dict[str, list[tuple[Spent, Spent]]] = {profile: [] for profile in PROFILES}
     for _ in range(rounds):
         for profile, spent in found.items():
-            spent.append((run_once(whole, profile), run_once(one, profile)))
+            spent.append((run_once(whole, profile, server), run_once(one, profile, server)))
     return found
 
 
@@ -82,16 +87,16 @@ def rows(found: Mapping[str, Sequence[tuple[Spent, Spent]]], articles: int) -> l
 
 
 def main(
+    articles: Annotated[int, typer.Option(min=2, help="Articles of each run.")] = 20_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each profile.")] = 7,
+    server: Annotated[str | None, typer.Option("--store", help="hbase://HOST:PORT/NAMESPACE, else LMDB.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
-    *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer articles and rounds.")] = False,
 ) -> None:
     """Measure what the profile of posts costs."""
     single_threaded()
-    articles, rounds = (2_560, 2) if quick else (20_000, 7)
     with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as scratch:
-        found = rows(measure(Path(scratch), articles, rounds), articles)
-    title = f"dupwatch run, {articles:,} articles of {CHARS:,} characters, LMDB"
+        found = rows(measure(Path(scratch), articles, rounds, server), articles)
+    title = f"dupwatch run, {articles:,} articles of {CHARS:,} characters, {'LMDB' if server is None else 'HBase'}"
     publish(PART, title, found, out=out, articles=articles, chars=CHARS, rounds=rounds)
 
 
