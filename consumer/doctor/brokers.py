@@ -6,17 +6,17 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
-    AdminClient,
     ConfigResource,
     OffsetSpec,
     ResourceType,
 )
 
 from consumer.kafka.client_log import silent_log
+from consumer.kafka.clients import new_admin
 from consumer.kafka.offset_metadata import Held, note_of
 from consumer.kafka.topics import FoundTopic, found_topics
 from consumer.kafka.watermarks import once_led
-from consumer.model.errors import ConfigError, SourceError
+from consumer.model.errors import SourceError
 from storage.clock import MS_PER_S
 
 ASK_S: Final = 5.0
@@ -86,10 +86,7 @@ class Brokers:
         self._errors: list[KafkaError] = []
         # By default librdkafka retries ten times a second and reports each failure.
         calm: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
-        try:
-            self._admin = AdminClient({**settings, **calm}, logger=silent_log)
-        except KafkaException as error:
-            raise ConfigError(f"librdkafka rejects its settings: {error.args[0].str()}") from error
+        self._admin = new_admin({**settings, **calm}, silent_log)
         self._metadata: Any = None
 
     def cluster(self) -> Cluster:

@@ -1,7 +1,7 @@
 """librdkafka's settings for each kind of client, from a URL and the options of a run.
 
 The names are librdkafka's (its CONFIGURATION.md). A user's settings override these, as far as ``client_properties``
-allows: settings on which the promises depend are refused or bounded.
+allows: those on which the promises depend are refused or bounded.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from consumer.kafka.client_rules import allowed, of_side
+from consumer.kafka.client_properties import checked
 from consumer.model.errors import ConfigError
 from consumer.text.redaction import remember
 
@@ -161,12 +161,12 @@ def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[
 
 
 def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
-    """Return the user's settings for this kind of client; raises ``ConfigError`` for an invalid one."""
+    """Return the user's settings for this kind of client; raises ``ConfigError`` for a wrong one."""
     # Both sections are checked for every client, so that a mistake is found at once.
-    own = {"consumer": allowed(options.consumer, "consumer"), "producer": allowed(options.producer, "producer")}
-    everywhere = allowed(options.client, "client")
-    secret = allowed(with_secrets({}, options.secret_files, "kafka.secret_files"), "client")
-    return of_side({**everywhere, **own.get(side, {}), **secret}, side)
+    own = {"consumer": checked(options.consumer, "consumer"), "producer": checked(options.producer, "producer")}
+    everywhere = checked(options.client, "client")
+    secret = checked(with_secrets({}, options.secret_files, "kafka.secret_files"), "secret_files")
+    return {**everywhere, **own.get(side, {}), **secret}
 
 
 def is_kafka(url: str) -> bool:

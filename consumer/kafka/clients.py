@@ -1,15 +1,16 @@
 """Creates Kafka's clients, and turns their errors into ours: the one place for the wording of both.
 
-A client checks its settings only when it is created. Most of them come from the user, so what it refuses is a
-``ConfigError``.
+``refusal`` checks single properties. A client checks how they fit together, and the files that they name, when it is
+created. Most come from the user, so what it refuses is a ``ConfigError``.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, libversion
 from confluent_kafka.admin import AdminClient
 
 from consumer.kafka.broker_wait import waiting_for_brokers
@@ -18,21 +19,47 @@ from consumer.kafka.errors import no_answer
 from consumer.model.errors import ConfigError, Fatal, SourceError
 
 Client = TypeVar("Client")
+_REFERENCE: Final = "https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md"
+_NO_SUCH: Final = "No such configuration property"
+_UNKNOWN: Final = "not a property"
+_RANGE: Final = re.compile(r"allowed range (-?[0-9]+)\.\.(-?[0-9]+)")
+
+
+def refusal(name: str, value: object) -> str | None:
+    """Return why librdkafka refuses this property, and what to do; None if it accepts name and value.
+
+    An unknown property comes last, so that no client is created, and the error says which of the two is wrong. The
+    value is not repeated, because it may be a secret.
+    """
+    try:
+        Producer({name: value, _UNKNOWN: ""})
+    except KafkaException as error:
+        said = error.args[0].str()
+    except (TypeError, ValueError):
+        # The binding compares it with other properties, which it does again when it creates the client.
+        return None
+    if said == f'{_NO_SUCH}: "{_UNKNOWN}"':
+        return None
+    if said.startswith(_NO_SUCH):
+        return f"librdkafka {libversion()[0]} has no such property; correct the name, or remove it ({_REFERENCE})"
+    limits = _RANGE.search(said)
+    remedy = f"write one from {limits[1]} to {limits[2]}" if limits else f"correct it ({_REFERENCE})"
+    return f"librdkafka does not accept the value; {remedy}"
 
 
 def new_consumer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Consumer:
     """Create a consumer, which connects at once; ``settings`` may have callbacks. Raises ``ConfigError``."""
-    return _created(Consumer, settings, log)
+    return _created(Consumer, settings, log, "[kafka.client] or [kafka.consumer]")
 
 
 def new_producer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Producer:
     """Create a producer, which connects at once; ``settings`` may have callbacks. Raises ``ConfigError``."""
-    return _created(Producer, settings, log)
+    return _created(Producer, settings, log, "[kafka.client] or [kafka.producer]")
 
 
 def new_admin(settings: Mapping[str, Any], log: logging.Logger = client_log) -> AdminClient:
     """Create a client that queries brokers and creates topics. Raises ``ConfigError``."""
-    return _created(AdminClient, settings, log)
+    return _created(AdminClient, settings, log, "[kafka.client]")
 
 
 @contextmanager
@@ -48,9 +75,11 @@ def asking(brokers: str, refused: str, raised: type[Fatal] = SourceError) -> Ite
         raise raised(no_answer(brokers, error.args[0], refused)) from error
 
 
-def _created(create: Callable[[dict[str, Any]], Client], settings: Mapping[str, Any], log: logging.Logger) -> Client:
+def _created(
+    create: Callable[[dict[str, Any]], Client], settings: Mapping[str, Any], log: logging.Logger, sections: str
+) -> Client:
     try:
         return create({**settings, "logger": log})
     except (KafkaException, ValueError, TypeError) as error:
         why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-        raise ConfigError(f"kafka: the client rejects its settings: {why}") from error
+        raise ConfigError(f"kafka: the client rejects its settings: {why.strip()}; correct {sections}") from error

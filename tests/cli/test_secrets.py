@@ -9,10 +9,10 @@ import pytest
 
 from consumer.config.config import Config
 from consumer.config.printing import flatten
-from consumer.kafka.client_properties import PROPERTIES, Free
 from consumer.text.redaction import is_secret
 from tests.cli.command import Command, Outcome, wait_for
 from tests.cli.test_service import brokers, send, serving
+from tests.unit.kafka.library import settings_of_library
 
 __all__ = ["brokers"]
 
@@ -23,8 +23,8 @@ TOPICS = ("--source", NOWHERE, "--sink", NOWHERE)
 SETTINGS = [name for name, _ in flatten(Config()) if not name.startswith("rules.")]
 CLIENT_SECRETS = [
     f'kafka.{section}={{"{name}"="{CANARY}"}}'
-    for name, entry in PROPERTIES.items()
-    if isinstance(entry.rule, Free) and is_secret(name)
+    for name in (setting.name for setting in settings_of_library())
+    if is_secret(name)
     for section in ("client", "consumer", "producer")
 ]
 OTHERS = [
@@ -116,6 +116,20 @@ def test_a_secret_in_a_setting_is_not_shown(dupwatch: Command, setting: str) -> 
 def test_doctor_does_not_tell_a_secret(dupwatch: Command, setting: str) -> None:
     """Neither as text nor as JSON."""
     assert unseen(dupwatch("doctor", *TOPICS, "--json", "--set", setting))
+
+
+@pytest.mark.parametrize("command", [("config", "check"), ("doctor", "--json"), ("run",)])
+@pytest.mark.parametrize("section", ["client", "consumer", "producer"])
+@pytest.mark.parametrize("name", ["sasl.pasword", "debug", "security.protocol", "sasl.password=x"])
+def test_what_librdkafka_refuses_is_told_without_its_value(
+    dupwatch: Command, command: tuple[str, ...], section: str, name: str
+) -> None:
+    """Nobody knows that it is a secret: the name is misspelt, or that of a setting beside it."""
+    given = f'kafka.{section}={{"{name}"="{CANARY}"}}'
+    ended = dupwatch(*command, "--set", f"source.url={NOWHERE}", "--set", f"sink.url={NOWHERE}", "--set", given)
+    assert ended.code == 2
+    assert f"[kafka.{section}] {name.partition('=')[0]}" in ended.out.decode() + ended.err
+    assert unseen(ended), ended
 
 
 def test_a_registry_that_cannot_be_reached_is_told_without_its_credentials(dupwatch: Command, tmp_path: Path) -> None:

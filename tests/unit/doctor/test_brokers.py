@@ -61,7 +61,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
     """Return brokers with this client, after their first answer."""
 
     def brokers_of(admin: Electing) -> Brokers:
-        monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: admin)
+        monkeypatch.setattr(brokers, "new_admin", lambda *_: admin)
         client = Brokers("nowhere:1", {})
         client.cluster()
         return client

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import confluent_kafka
 
-_SIDES: Final = {"C": "consumer", "P": "producer", "*": "both"}
+_CLIENTS: Final = frozenset("CP*")
 _CELLS_MIN: Final = 5
 _SHOW: Final = """
 import ctypes, sys
@@ -25,7 +25,6 @@ class LibrarySetting(NamedTuple):
     """A setting as the library describes it; ``alias_of`` where it is another name of one."""
 
     name: str
-    side: str
     alias_of: str | None
 
 
@@ -42,7 +41,7 @@ def _parse(table: str) -> list[LibrarySetting]:
     found = []
     for line in table.splitlines():
         cells = line.split(" | ")
-        if len(cells) >= _CELLS_MIN and cells[1].strip() in _SIDES:
+        if len(cells) >= _CELLS_MIN and cells[1].strip() in _CLIENTS:
             alias = re.search(r"Alias for `([^`]+)`", line)
-            found.append(LibrarySetting(cells[0].strip(), _SIDES[cells[1].strip()], alias[1] if alias else None))
+            found.append(LibrarySetting(cells[0].strip(), alias[1] if alias else None))
     return found

@@ -1,5 +1,6 @@
 """What a client refuses is an error of the configuration; what brokers refuse is an error of who asked."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,16 +11,24 @@ from consumer.kafka.clients import asking, new_admin, new_consumer, new_producer
 from consumer.model.errors import ConfigError, SinkError, SourceError
 
 
-@pytest.mark.parametrize("create", [new_consumer, new_producer, new_admin])
+@pytest.mark.parametrize(
+    ("create", "sections"),
+    [
+        (new_consumer, "[kafka.client] or [kafka.consumer]"),
+        (new_producer, "[kafka.client] or [kafka.producer]"),
+        (new_admin, "[kafka.client]"),
+    ],
+)
 @pytest.mark.parametrize(
     ("settings", "why"),
     [({"no.such": "1"}, r'No such configuration property: "no\.such"'), ({"stats_cb": 3}, "stats_cb")],
 )
 def test_refused_settings_are_an_error_of_the_configuration(
-    create: Callable[[Mapping[str, Any]], object], settings: Mapping[str, Any], why: str
+    create: Callable[[Mapping[str, Any]], object], sections: str, settings: Mapping[str, Any], why: str
 ) -> None:
     """In one wording for every client, whether the library or its binding refuses them."""
-    with pytest.raises(ConfigError, match=rf"^kafka: the client rejects its settings: .*{why}"):
+    message = rf"^kafka: the client rejects its settings: .*{why}.*; correct {re.escape(sections)}$"
+    with pytest.raises(ConfigError, match=message):
         create({"group.id": "none", **settings})
 
 

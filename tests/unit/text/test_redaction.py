@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from consumer.kafka.client_properties import ALIASES, PROPERTIES
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.logs import JsonLines, Text
@@ -17,13 +16,14 @@ from consumer.text.redaction import (
     without_arguments,
     without_credentials,
 )
+from tests.unit.kafka.library import settings_of_library
 
 SECRET = "c4nary/väl=ue+'x"
 
 
 def test_names_of_secrets() -> None:
     """Every setting of librdkafka and of the registry's client that holds one; none that people have to see."""
-    hidden = {name for name in (*PROPERTIES, *ALIASES) if is_secret(name)}
+    hidden = {setting.name for setting in settings_of_library() if is_secret(setting.name)}
     assert {
         "sasl.password",
         "sasl.oauthbearer.config",
