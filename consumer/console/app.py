@@ -10,14 +10,23 @@ from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
 from consumer.console.addresses import Proxies
-from consumer.console.all_routes import all_routes
 from consumer.console.answering import Console, Endpoint
+from consumer.console.audit_pages import audit_routes
 from consumer.console.context import Desk
+from consumer.console.deciding import deciding_routes
 from consumer.console.entrance import Entrance
 from consumer.console.faults import not_found
+from consumer.console.flag_page import flag_routes
 from consumer.console.front import Front
+from consumer.console.own_page import own_routes
+from consumer.console.people_pages import people_routes
 from consumer.console.probes import Probes, probe_routes
+from consumer.console.queue_pages import queue_routes
 from consumer.console.roles import OpenRoute, Route
+from consumer.console.signing_in import sign_in_routes
+from consumer.console.story_deciding import story_deciding_routes
+from consumer.console.story_pages import story_routes
+from consumer.console.thresholds_page import thresholds_routes
 from consumer.pages.access import Access
 from consumer.reviews.identity import identity
 from consumer.service.workers import Workers
@@ -43,6 +52,13 @@ def build_console(
     paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(all_routes()).items()]
     router = Router([*paths, *probe_routes(probes)], redirect_slashes=False, default=lost)
     return Front(router, Access(names=desk.section.names), desk.hooks, console.refusal)
+
+
+def all_routes() -> list[Route | OpenRoute]:
+    """Return the routes of all pages; those of the probes need no console."""
+    flags = [*queue_routes(), *flag_routes(), *deciding_routes(), *thresholds_routes()]
+    stories = [*story_routes(), *story_deciding_routes()]
+    return [*sign_in_routes(), *flags, *stories, *own_routes(), *people_routes(), *audit_routes()]
 
 
 def by_path(routes: Sequence[Route | OpenRoute]) -> dict[str, list[Route | OpenRoute]]:

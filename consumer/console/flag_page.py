@@ -1,6 +1,7 @@
 """The page of one flag: both texts side by side, why it was flagged, its story and its history."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlencode
@@ -11,14 +12,12 @@ from consumer.console.context import ArticleView
 from consumer.console.differing import Piece, differing, plain_part
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.flag_history import told
-from consumer.console.neighbours import neighbours
 from consumer.console.queue_filters import Wanted, wanted_in
 from consumer.console.reasons import reasons
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.rule_advice import advice
 from consumer.console.said import SaidDecision, said_of_decision, said_of_review
-from consumer.console.stored_articles import articles_of
-from consumer.console.story_rows import story_rows
+from consumer.console.stored_articles import articles_of, story_rows
 from consumer.console.visit import Asked
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
@@ -55,6 +54,13 @@ class Texts(NamedTuple):
     is_equal: bool
 
 
+class _Neighbours(NamedTuple):
+    """The numbers of the open flags before and after one; None where there is none."""
+
+    before: int | None
+    after: int | None
+
+
 def flag_routes() -> list[Route | OpenRoute]:
     """Return the routes that show a flag."""
     return [
@@ -74,7 +80,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     flag = the_flag(asked)
     others = desk.database.written(lambda c: discussion.looking(c, flag.flag_id, asked.person.person_id, now_ms))
     with desk.database.reading() as connection:
-        beside = neighbours(connection, wanted, flag)
+        beside = _neighbours(connection, wanted, flag)
         story = stories.story(connection, flag.story_id)
         around = _around(connection, flag)
         history = discussion.history(connection, flag.flag_id)
@@ -184,6 +190,17 @@ def _keywords(article: ArticleView | None, original: ArticleView | None) -> tupl
         return article.verdict.shared_keywords
     theirs = frozenset(original.keywords) if original else frozenset()
     return tuple(word for word in article.keywords if word in theirs)
+
+
+def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> _Neighbours:
+    """Return the open flags beside one, in the part of the queue that somebody looks at."""
+    after = queue.next_open(connection, wanted.filters, wanted.order, flag)
+    way = queue.ORDERS[wanted.order]
+    here = encoded(Cursor("before", *way.key(flag)))
+    page = queue.page(connection, replace(wanted.filters, state="open"), wanted.order, 1, here)
+    # At the beginning the page is filled up with what follows.
+    before = [row.flag_id for row in page.rows if way.passes(way.key(flag), way.key(row))]
+    return _Neighbours(before[0] if before else None, after)
 
 
 def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:

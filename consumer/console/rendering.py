@@ -5,22 +5,25 @@ Whatever a template shows is text: it is escaped, and control and bidi character
 the attributes of forms that are sent back.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from consumer.console import assets
-from consumer.console.article_filters import host, lang_tag
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
 from consumer.pages.flags_page import safe_url
 from consumer.text.visible import one_line, paragraphs
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
+_HOST_CHARS_MAX: Final = 60
+_LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 class Rendering:
@@ -71,8 +74,8 @@ def _environment(language: Language) -> Environment:
         decimal=language.decimal,
         span=language.span,
         safe_url=safe_url,
-        host=host,
-        lang_tag=lang_tag,
+        host=_host,
+        lang_tag=_lang_tag,
     )
     return environment
 
@@ -87,6 +90,16 @@ def visible(value: object) -> object:
 def line(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
     """Return what of a text is shown on one line."""
     return one_line(text, chars_max)
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL that ``safe_url`` let through."""
+    return one_line(urlsplit(url).hostname or "", _HOST_CHARS_MAX)
+
+
+def _lang_tag(lang: str) -> str | None:
+    """Return a language that an article declares, where it may stand in the attribute ``lang``."""
+    return lang if _LANG.fullmatch(lang) else None
 
 
 def _exact(value: object) -> Markup:

@@ -1,8 +1,11 @@
-"""Which rule of the configuration keeps pairs of two sources from being flagged."""
+"""Which rule of the configuration keeps pairs of two sources from being flagged, and how TOML writes their names."""
 
-from typing import Literal, NamedTuple
+import json
+import re
+from typing import Final, Literal, NamedTuple
 
-from consumer.console.toml_text import quoted
+# What TOML takes as it is, but is not to be seen, or turns the text around it.
+_UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
 
 
 class Advice(NamedTuple):
@@ -27,3 +30,12 @@ def advice(source: str | None, original_source: str | None) -> Advice | None:
     if original_source:
         return Advice("pair", source, original_source, f"{section}never_with = [{quoted(original_source)}]\n")
     return Advice("source", source, "", f'{section}flag = "never"\n')
+
+
+def quoted(text: str) -> str:
+    """Return a text as a basic string of TOML, on one line, with escapes for what is not to be seen."""
+    return _UNSEEN.sub(_escaped, json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08X}"

@@ -1,7 +1,7 @@
 """Reads the articles of flags from the store; where it does not answer, pages show what they have without."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from consumer.console.context import ArticleView, Desk
@@ -30,6 +30,13 @@ class Found(NamedTuple):
         return self.articles.get((flag.original_id, flag.original_version))
 
 
+class StoryRow(NamedTuple):
+    """A copy in a list of a story; the article is None where the store does not have it."""
+
+    flag: FlagRow
+    article: ArticleView | None
+
+
 def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False) -> Found:
     """Read both articles of each flag, in one call."""
     named = [
@@ -49,3 +56,8 @@ def articles_named(desk: Desk, named: Iterable[Named], *, bodies: bool = False) 
         log.warning("The articles of a page could not be read: %s", error)
         return Found({}, is_away=True)
     return Found({pair: view for pair, view in zip(wanted, views, strict=True) if view is not None}, is_away=False)
+
+
+def story_rows(flags: Sequence[FlagRow], found: Found) -> list[StoryRow]:
+    """Return these flags with what was found of their articles."""
+    return [StoryRow(flag, found.article(flag)) for flag in flags]

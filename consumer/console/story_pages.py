@@ -1,5 +1,6 @@
 """Stories: which are large, which spread, one with all its copies; and which source copies which."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -11,9 +12,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.said import said_of_many
 from consumer.console.source_matrix import source_matrix
-from consumer.console.spans import span_in
-from consumer.console.stored_articles import Found, articles_named
-from consumer.console.story_rows import story_rows
+from consumer.console.stored_articles import Found, articles_named, story_rows
 from consumer.console.timeline import BARS, Timeline, timeline
 from consumer.console.visit import Asked
 from consumer.pages.style import BAR_STEPS
@@ -29,6 +28,10 @@ FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
 """Pairs of sources that are counted for a page."""
 PAIRS_SHOWN: Final = 50
+_SPAN_FIELD: Final = "within"
+_SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
+_DEFAULT_SPAN: Final = "24h"
+_MS_PER_S: Final = 1_000
 
 
 class StoryLine(NamedTuple):
@@ -62,6 +65,22 @@ class PairLine(NamedTuple):
         return self.source == self.original_source
 
 
+class _SpanTab(NamedTuple):
+    """A link to the same page for another span."""
+
+    name: str
+    href: str
+    is_here: bool
+
+
+class _Span(NamedTuple):
+    """The span of time that a page looks back on: since when, its name, and the links to others."""
+
+    since_ms: int
+    name: str
+    tabs: tuple[_SpanTab, ...]
+
+
 def story_routes() -> list[Route | OpenRoute]:
     """Return the routes that show stories and sources."""
     return [
@@ -73,7 +92,7 @@ def story_routes() -> list[Route | OpenRoute]:
 
 def show_stories(asked: Asked) -> Response:
     """Show the stories that are large, and those that spread."""
-    span = span_in(asked)
+    span = _span_in(asked)
     with asked.desk.database.reading() as connection:
         fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
         largest = stories.largest(connection, 0, STORIES_MAX)
@@ -131,7 +150,7 @@ def show_story(asked: Asked) -> Response:
 
 def show_sources(asked: Asked) -> Response:
     """Show which source copies which."""
-    span = span_in(asked)
+    span = _span_in(asked)
     with asked.desk.database.reading() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
     # What was not read from the store yet is not known to be of any source.
@@ -160,6 +179,24 @@ def the_story(asked: Asked, connection: Connection) -> Story:
     if story is None:
         raise not_found()
     return story
+
+
+def _span_in(asked: Asked) -> _Span:
+    """Return the span that a query asks for. Raises ``PageError``."""
+    wanted = asked.query.text(_SPAN_FIELD) or _DEFAULT_SPAN
+    if wanted not in _SPANS_S:
+        message = N_("%(field)s is %(value)s; it can be %(possible)s.")
+        raise PageError(
+            HTTPStatus.BAD_REQUEST, message, field=_SPAN_FIELD, value=wanted[:40], possible=", ".join(_SPANS_S)
+        )
+    names = {code: asked.language.span(seconds) for code, seconds in _SPANS_S.items()}
+    tabs = tuple(
+        _SpanTab(
+            names[code], asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}", code == wanted
+        )
+        for code in _SPANS_S
+    )
+    return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * _MS_PER_S, names[wanted], tabs)
 
 
 def _copies(asked: Asked, connection: Connection, story_id: int, place: str | None) -> queue.Page:

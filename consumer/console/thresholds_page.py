@@ -13,6 +13,7 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError
 from consumer.console.review_evaluation import PRECISION, Evaluated
 from consumer.console.roles import OpenRoute, Route
+from consumer.console.rule_advice import quoted
 from consumer.console.threshold_curve import curve_of
 from consumer.console.threshold_rows import (
     Rows,
@@ -24,7 +25,6 @@ from consumer.console.threshold_rows import (
     threshold_rows,
     threshold_text,
 )
-from consumer.console.toml_text import quoted
 from consumer.console.visit import Asked
 from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall

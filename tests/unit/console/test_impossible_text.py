@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.console.all_routes import all_routes
+from consumer.console.app import all_routes
 from consumer.reviews.database import opened_database
 from tests.unit.console.desks import Office, decide, office
 from tests.unit.console.newsroom import article

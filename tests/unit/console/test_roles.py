@@ -9,8 +9,7 @@ from typing import Final
 
 import pytest
 
-from consumer.console.all_routes import all_routes
-from consumer.console.app import by_path
+from consumer.console.app import all_routes, by_path
 from consumer.console.roles import OpenRoute, Route
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
