@@ -28,7 +28,7 @@ from consumer.console.story_deciding import story_deciding_routes
 from consumer.console.story_pages import story_routes
 from consumer.console.thresholds_page import thresholds_routes
 from consumer.pages.access import Access
-from consumer.reviews.identity import identity
+from consumer.reviews.database import identity
 from consumer.service.workers import Workers
 
 

@@ -15,8 +15,8 @@ from consumer.console.stored_articles import articles_of
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
+from consumer.reviews.discussion import open_elsewhere
 from consumer.reviews.flag_row import STATES, FlagRow
-from consumer.reviews.open_elsewhere import open_elsewhere
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.queue import Counts
 

@@ -18,7 +18,7 @@ from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.own_reviews import own_reviews_at
 from consumer.reviews.queue import Filters
-from consumer.reviews.root_versions import root_versions
+from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
 
 HEADINGS: Final[dict[Decision, str]] = {

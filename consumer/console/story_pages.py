@@ -20,8 +20,7 @@ from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
-from consumer.reviews.root_versions import root_versions
-from consumer.reviews.stories import Story
+from consumer.reviews.stories import Story, root_versions
 
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10

@@ -20,9 +20,10 @@ from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sq
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.schema import migrate
 from consumer.reviews.storable import is_storable
+from consumer.reviews.tables import IDENTITY
 from consumer.text.install_advice import install_command
 
-__all__ = ["Connection", "Database", "DatabaseUnavailable", "opened_database"]
+__all__ = ["Connection", "Database", "DatabaseUnavailable", "identity", "opened_database"]
 
 ATTEMPTS_MAX: Final = 6
 """How often a transaction is tried that others are in the way of."""
@@ -120,6 +121,12 @@ def opened_database(url: str, password: str | None = None) -> Database:
         database.close()
         raise
     return database
+
+
+def identity(connection: Connection) -> str:
+    """Return the name of this database, 16 hexadecimal digits."""
+    name: str = connection.execute(select(IDENTITY.c.name)).scalar_one()
+    return name
 
 
 def _prepared(connection: Connection, url: str) -> None:

@@ -11,7 +11,7 @@ from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
 from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.storable import storable
-from consumer.reviews.story_counts import Change, change_stories
+from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
 from consumer.reviews.tally import add_to_tally
 

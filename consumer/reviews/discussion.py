@@ -1,5 +1,6 @@
 """What people decided and said of a flag, and who has it open at this moment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -90,3 +91,19 @@ def looking(connection: Connection, flag_id: int, person_id: int, now_ms: int) -
         .order_by(PEOPLE.c.name)
     )
     return list(connection.execute(others).scalars())
+
+
+def open_elsewhere(
+    connection: Connection, flag_ids: Sequence[int], person_id: int, now_ms: int
+) -> dict[int, tuple[str, ...]]:
+    """Return the names of others for each flag that they have open; flags that nobody has open are left out."""
+    query = (
+        select(LOOKING.c.flag_id, PEOPLE.c.name)
+        .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
+        .where(LOOKING.c.flag_id.in_(flag_ids), LOOKING.c.person_id != person_id, LOOKING.c.at_ms > now_ms - LOOKING_MS)
+        .order_by(LOOKING.c.flag_id, PEOPLE.c.name)
+    )
+    found: dict[int, tuple[str, ...]] = {}
+    for flag_id, name in connection.execute(query):
+        found[flag_id] = (*found.get(flag_id, ()), name)
+    return found

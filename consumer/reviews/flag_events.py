@@ -21,7 +21,7 @@ from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags, name_roots
 from consumer.reviews.sources import source_ids
 from consumer.reviews.storable import is_storable_id
-from consumer.reviews.story_counts import Change, change_stories
+from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.tally import add_to_tally
 from consumer.text.timestamps import since_1970_ms

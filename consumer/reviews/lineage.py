@@ -11,8 +11,7 @@ from sqlalchemy import CTE, Connection, and_, func, select, update
 
 from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED
-from consumer.reviews.stories_by_root import stories_by_root
-from consumer.reviews.story_counts import Change, change_stories, measure_stories
+from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
 
 Version = tuple[str, str]

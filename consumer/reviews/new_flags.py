@@ -11,8 +11,7 @@ from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import FIGURES, Figures, Kind, State
 from consumer.reviews.lineage import Version, take_over_copies
 from consumer.reviews.sources import source_ids
-from consumer.reviews.stories_by_root import stories_by_root
-from consumer.reviews.story_counts import Change, change_stories, measure_stories, widen_stories
+from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root, widen_stories
 from consumer.reviews.tables import FLAGS, STORIES
 from consumer.reviews.tally import add_to_tally
 

@@ -24,8 +24,7 @@ from consumer.console.review_evaluation import kept_evaluation
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
-from consumer.reviews.database import Connection, Database, opened_database
-from consumer.reviews.identity import identity
+from consumer.reviews.database import Connection, Database, identity, opened_database
 from consumer.reviews.people import Person
 from consumer.service.connections import ConnectionLimits, Connections
 from consumer.service.server import Server, listening_socket, url_of

@@ -1,10 +1,11 @@
-"""What a story counts of its flags, and when the first and the last of them came."""
+"""Changes of stories: new ones, what they count of their flags, and when the first and the last of them came."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, or_, select, update
 
+from consumer.reviews.bulk import portions
 from consumer.reviews.tables import FLAGS, STORIES
 
 NO_FLAGS: Final = 0
@@ -22,6 +23,23 @@ class Change(NamedTuple):
         if not isinstance(other, Change):
             return NotImplemented
         return Change(self.copies + other.copies, self.open_copies + other.open_copies)
+
+
+def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Return the story of each root; one that is new begins with the span of time that is given."""
+    found: dict[str, int] = {}
+    for portion in portions(spans):
+        rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(STORIES.c.root_id.in_(portion)))
+        found |= {row.root_id: row.story_id for row in rows}
+    new = [
+        {"root_id": root, "copies": 0, "open_copies": 0, "first_ms": span[0], "last_ms": span[1]}
+        for root, span in spans.items()
+        if root not in found
+    ]
+    statement = insert(STORIES).returning(STORIES.c.root_id, STORIES.c.story_id)
+    for part in portions(new):
+        found |= {row.root_id: row.story_id for row in connection.execute(statement, part)}
+    return found
 
 
 def change_stories(connection: Connection, changes: Mapping[int, Change]) -> None:
