@@ -23,8 +23,8 @@ from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from consumer.pages.connections import HEAD_BYTES_MAX
+from consumer.service.framing import request_id
 from consumer.service.problems import HEAD_TOO_LARGE, MALFORMED, TOO_SLOW, Limit, ProblemError, response_of
-from consumer.service.request_ids import request_id
 from consumer.service.request_parser import RequestParser, several_requests
 from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet, LimitName
 

@@ -1,7 +1,9 @@
 """What holds for every request, whatever it asks for: it has an id, an answer, and at its end a line in the log."""
 
 import logging
+import re
 import time
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -11,13 +13,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from consumer.pages.host_name import host_named
-from consumer.service.request_ids import HEADER, request_id
+from consumer.text.redaction import without_credentials
 
 log = logging.getLogger("dupwatch")
 
 CLIENT_LEFT: Final = 499
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Routes that are asked for all the time; their lines are of the level debug."""
+_ID_HEADER: Final = "x-request-id"
+_ID_CHARS_MAX: Final = 128
+_SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
 
 
 class Ended(NamedTuple):
@@ -50,7 +55,7 @@ class Framing(ABC):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         began_ns, began_s = time.time_ns(), time.perf_counter()
-        named = request_id(Headers(scope=scope).get(HEADER))
+        named = request_id(Headers(scope=scope).get(_ID_HEADER))
         scope.setdefault("state", {})["request_id"] = named
         status = CLIENT_LEFT
 
@@ -58,7 +63,7 @@ class Framing(ABC):
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update({HEADER: named, **self._headers})
+                MutableHeaders(scope=message).update({_ID_HEADER: named, **self._headers})
             await send(message)
 
         self.began()
@@ -93,6 +98,13 @@ class Framing(ABC):
     @abstractmethod
     def ended(self, scope: Scope, ended: Ended) -> Line:
         """Report the end of a request, and return its line."""
+
+
+def request_id(sent: str | None) -> str:
+    """Return what the client sent if it is visible ASCII, not too long and no secret, otherwise a new id."""
+    if sent is not None and _SANE_ID.fullmatch(sent) and without_credentials(sent) == sent:
+        return sent
+    return uuid.uuid4().hex
 
 
 def head_bytes(scope: Scope) -> int:

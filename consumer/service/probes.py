@@ -5,6 +5,7 @@ document says nothing that the published one does not.
 """
 
 import asyncio
+import logging
 from typing import Any, Final
 
 import msgspec
@@ -15,13 +16,37 @@ from starlette.responses import PlainTextResponse, Response
 
 from consumer.service.access import allowed
 from consumer.service.desk import Desk
-from consumer.service.liveness import Liveness
 from consumer.service.messages import Readiness
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
+from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import MetricSet
 
+log = logging.getLogger("dupwatch")
+
 _OPERATION: Final = "operation"
+
+
+class Liveness:
+    """Tells which threads hang. The stack of each is logged, once, and not answered: probes need no token."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._told: frozenset[str] = frozenset()
+
+    def troubles(self) -> list[str]:
+        """Return a line for each thread that hangs; nothing if the service is alive."""
+        hanging = self._health.hanging_threads()
+        for late in hanging:
+            if late.thread not in self._told:
+                log.error(
+                    "The %s thread has made no progress for %.0f s. Its stack:\n%s",
+                    late.thread,
+                    late.silent_s,
+                    late.stack,
+                )
+        self._told = frozenset(late.thread for late in hanging)
+        return [f"The {late.thread} thread has made no progress for {late.silent_s:.0f} s." for late in hanging]
 
 
 def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter:

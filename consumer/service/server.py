@@ -1,5 +1,6 @@
 """Serves an ASGI application with uvicorn on a socket of this machine, until it is stopped."""
 
+import resource
 import socket
 import ssl
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ IDLE_S: Final = 30
 """How long a connection stays open between two requests."""
 _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted."""
+OTHER_FILES: Final = 256
+"""Descriptors for all but connections of clients: the store, the sink, logs and libraries."""
 
 
 def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.listen") -> socket.socket:
@@ -53,6 +56,20 @@ def url_of(listening: socket.socket, *, is_secure: bool) -> str:
     host, port = listening.getsockname()[:2]
     scheme = "https" if is_secure else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{Address(host, port).host}:{port}"
+
+
+def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
+    """Raise this process's limit of open files where it is too low. Raises ``ConfigError`` where it must not be."""
+    needed = connections_max + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise ConfigError(
+            f"{setting} = {connections_max} needs {needed} open files, and this process may have {hard}: "
+            f"raise the limit (ulimit -Hn, or LimitNOFILE= of the unit), or set a lower {setting}"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class Server(uvicorn.Server):

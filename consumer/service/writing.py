@@ -5,6 +5,7 @@ again it has no other, and gets the same verdicts.
 """
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, cast
 
@@ -13,13 +14,14 @@ from starlette.requests import Request
 
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import check_id
+from consumer.decode.json_value import check_values, parse_json
 from consumer.model.errors import BadRecord, InboxFull, Unanswered
 from consumer.model.limits import DecodeLimits
 from consumer.model.submission import Reply, Retraction, Submission
 from consumer.model.verdict import VerdictEvent
 from consumer.service.auditing import Action, Audit, Changed, record
 from consumer.service.desk import Desk
-from consumer.service.faults import check_some_valid, fault_of, invalid_id
+from consumer.service.faults import check_some_valid, fault_of, invalid_id, no_articles, too_many_articles, unreadable
 from consumer.service.judging import Judging
 from consumer.service.messages import FailedArticle
 from consumer.service.problems import (
@@ -32,7 +34,6 @@ from consumer.service.problems import (
     retry_later,
 )
 from consumer.service.retraction_names import retraction_name
-from consumer.service.splitting import split_articles
 from consumer.service.workers import RETRY_S
 from consumer.sources.requests import Inbox
 from consumer.telemetry.metrics.requests import LimitName
@@ -47,6 +48,13 @@ class Gathered(NamedTuple):
 
     submission: Submission
     limits: DecodeLimits
+
+
+class _Articles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    articles: list[msgspec.Raw]
+
+
+_BODY_DECODER: Final = msgspec.json.Decoder(_Articles)
 
 
 class Writes:
@@ -93,7 +101,7 @@ class Writes:
         return event.encoded
 
     def _put_articles(self, judging: Judging, body: bytes) -> Gathered:
-        articles = split_articles(body, judging.limits, self._articles_max)
+        articles = _split_articles(body, judging.limits, self._articles_max)
         return Gathered(self._taken(lambda: self._inbox.put(articles)), judging.limits)
 
     def _put_retraction(self, judging: Judging, article_id: str, key: str, caller: Caller | None) -> Submission:
@@ -138,6 +146,34 @@ class Writes:
         ]
         check_some_valid(faults, len(results), self._report)
         return msgspec.json.encode({"results": results})
+
+
+def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> list[bytes]:
+    """Return the JSON of each article, as the client wrote it: the decoder of a feed reads it later.
+
+    Raises ``ProblemError``.
+    """
+    try:
+        check_values(body, limits.values_max)
+        articles = _BODY_DECODER.decode(body.removeprefix(BOM_UTF8)).articles
+    except BadRecord as error:
+        raise unreadable(error, limits) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _why_unreadable(body, limits) from error
+    if not articles:
+        raise no_articles()
+    if len(articles) > articles_max:
+        raise too_many_articles(len(articles), articles_max)
+    return [bytes(article) for article in articles]
+
+
+def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
+    """Return the problem of a body that is not what it should be: it is no JSON, or has another shape."""
+    try:
+        parse_json(body, limits.values_max)
+    except BadRecord as error:
+        return unreadable(error, limits)
+    return no_articles()
 
 
 def _key(keys: Sequence[str]) -> str:

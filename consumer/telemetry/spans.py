@@ -1,6 +1,7 @@
-"""A span for each batch, by OpenTelemetry's semantic conventions for messaging (1.27 and later, in development).
+"""A span for each batch and for each request to the service, by OpenTelemetry's semantic conventions.
 
-Imported only if tracing is enabled: this and ``request_spans`` are the only modules that know OpenTelemetry.
+These are the conventions for messaging (1.27 and later, in development) and for HTTP servers. Imported only if tracing
+is enabled: no other module knows OpenTelemetry.
 """
 
 import logging
@@ -27,13 +28,14 @@ from opentelemetry.trace import (
     TraceState,
     set_span_in_context,
 )
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import StageBegan, StageEnded
-from consumer.telemetry.request_spans import RequestSpans
+from consumer.telemetry.metrics.requests import RequestEnded
 from consumer.telemetry.trace_context import TraceContext, contexts
 
 log = logging.getLogger("dupwatch")
@@ -49,6 +51,8 @@ _LINKS_VARIABLE: Final = "OTEL_SPAN_LINK_COUNT_LIMIT"
 _UNNAMED: Final = "unknown_service"
 _AHEAD_MAX: Final = 1_000
 """More than the largest number of decoded batches that can wait to be judged."""
+_ERRORS_FROM: Final = 500
+_NS_PER_S: Final = 1_000_000_000
 
 
 class BatchSpans:
@@ -145,6 +149,37 @@ class BatchSpans:
             if error is not None:
                 span.set_status(Status(StatusCode.ERROR, error))
             span.end()
+
+
+class RequestSpans:
+    """Makes a span of each request once it has ended, in the trace that its client has sent."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._propagator = TraceContextTextMapPropagator()
+
+    def listen(self, hooks: Hooks) -> None:
+        """Make spans of what is reported from now on."""
+        hooks.on(RequestEnded, self._ended)
+
+    def _ended(self, ended: RequestEnded) -> None:
+        carrier = {} if ended.trace_parent is None else {"traceparent": ended.trace_parent}
+        span = self._tracer.start_span(
+            f"{ended.method} {ended.route}",
+            self._propagator.extract(carrier),
+            SpanKind.SERVER,
+            {
+                "http.request.method": ended.method,
+                "http.route": ended.route,
+                "http.response.status_code": ended.status,
+                "dupwatch.request_id": ended.request_id,
+            },
+            start_time=ended.began_ns,
+        )
+        if ended.status >= _ERRORS_FROM:
+            span.set_attribute("error.type", str(ended.status))
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(ended.began_ns + int(ended.seconds * _NS_PER_S))
 
 
 class Tracing:

@@ -23,7 +23,7 @@ from consumer.console.sending import Sender, SenderParts
 from consumer.console.sources_of import fill_in
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.following import Following
-from consumer.lifecycle.heap_trim import trimming
+from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import UntilReachable
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
@@ -34,8 +34,7 @@ from consumer.pages.access import is_loopback, parse_address
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.service.connections import ConnectionLimits, Connections
-from consumer.service.descriptors import allow_connections
-from consumer.service.server import Server, listening_socket, url_of
+from consumer.service.server import Server, allow_connections, listening_socket, url_of
 from consumer.service.workers import Workers
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health

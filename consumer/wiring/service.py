@@ -1,38 +1,41 @@
 """The HTTP service, built and wired: it listens at once, and answers once words and store are loaded."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
-from consumer.lifecycle.heap_trim import trimming
+from consumer.lifecycle.following import Following
+from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
 from consumer.pages.access import Access
+from consumer.service.access import Entrance
 from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.connections import ConnectionLimits, Connections
-from consumer.service.descriptors import allow_connections
 from consumer.service.desk import Desk
-from consumer.service.liveness import Liveness
-from consumer.service.probes import open_routes
+from consumer.service.probes import Liveness, open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.releasing import Releases
 from consumer.service.routes import reading_routes
-from consumer.service.server import Server, listening_socket, url_of
+from consumer.service.server import Server, allow_connections, listening_socket, url_of
 from consumer.service.workers import Workers
 from consumer.service.writing import Writes
 from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
+from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
+from consumer.tokens.known_tokens import KnownTokens
 from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
-from consumer.wiring.service_access import ServiceAccess
 from consumer.wiring.service_loading import Loaded, Loading
 from storage.clock import now_ms
 
@@ -45,6 +48,33 @@ class Observers(NamedTuple):
 
     metrics: ServiceMetrics
     health: Health
+
+
+class _ServiceAccess:
+    """Tokens and certificate of a service. Raises ``ConfigError`` where a named file cannot be used."""
+
+    def __init__(self, section: ServiceSection, report: Callable[[object], None]) -> None:
+        self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), report)
+        self._certificate = None
+        if section.tls_certificate is not None:
+            files = CertificateFiles("service", section.tls_certificate, section.tls_key)
+            self._certificate = ServedCertificate(files, report)
+        self.entrance = Entrance(None if self._tokens is None else self._tokens.caller)
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """The context to serve with; None without HTTPS."""
+        return None if self._certificate is None else self._certificate.context
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Follow changes of the files while the context is open."""
+        with ExitStack() as following:
+            if self._tokens is not None:
+                following.enter_context(Following("tokens", self._tokens.look))
+            if self._certificate is not None:
+                following.enter_context(Following("certificate", self._certificate.look))
+            yield
 
 
 class Service:
@@ -68,7 +98,7 @@ class Service:
         self._metrics, self._health = observers
         for listener in observers:
             listener.listen(hooks)
-        self._access = ServiceAccess(section, hooks.report)
+        self._access = _ServiceAccess(section, hooks.report)
         self._listening = listening_socket(section.listen, needs_token=self._access.entrance.needs_token)
         self._workers = Workers(section.threads, section.requests_max, section.answer_s)
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)

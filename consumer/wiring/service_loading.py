@@ -12,9 +12,9 @@ from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
+from consumer.lifecycle.heap import settle_heap
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
-from consumer.lifecycle.settled_heap import settle_heap
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns

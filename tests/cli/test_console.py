@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from consumer.service.descriptors import OTHERS
+from consumer.service.server import OTHER_FILES
 from deploy.local.ports import free_ports
 from tests.cli.command import DUPWATCH, FAST, Command, start, text, write_lines
 from tests.cli.test_demo import line_of, wait_ready
@@ -126,7 +126,7 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_more_connections_than_files_are_refused_at_the_start(tmp_path: Path) -> None:
     """With what to do about it, in the console's own setting."""
-    files, most = 1_024, 1_024 - OTHERS + 1
+    files, most = 1_024, 1_024 - OTHER_FILES + 1
     settings = f"--set console.listen=127.0.0.1:0 --set console.connections_max={most}"
     database = f"--set console.database=sqlite:///{tmp_path / 'console.db'}"
     command = f"ulimit -n {files}; exec {DUPWATCH} console --store lmdb:none {' '.join(SINK)} {settings} {database}"

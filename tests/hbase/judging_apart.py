@@ -5,7 +5,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from consumer.judge.detector import Detector
-from consumer.lifecycle.heap_trim import trimming
+from consumer.lifecycle.heap import trimming
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore

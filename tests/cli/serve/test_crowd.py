@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.service.connections import IDLE, SLOW, crowded
-from consumer.service.descriptors import OTHERS, allow_connections
+from consumer.service.server import OTHER_FILES, allow_connections
 from tests.cli.command import DUPWATCH, FAST, environment, text
 from tests.cli.serve.service import Process, serving
 from tests.unit.service.test_limits import read_all
@@ -64,7 +64,7 @@ def test_a_thousand_idle_and_two_hundred_slow_clients_keep_nobody_waiting(tmp_pa
 def test_more_connections_than_files_are_refused_at_the_start(tmp_path: Path) -> None:
     """With what to do about it."""
     command = f"ulimit -n {FEW_FILES}; exec {DUPWATCH} serve --store memory: --sink nowhere:"
-    more = f" --set service.listen=127.0.0.1:0 --set service.connections_max={FEW_FILES - OTHERS + 1}"
+    more = f" --set service.listen=127.0.0.1:0 --set service.connections_max={FEW_FILES - OTHER_FILES + 1}"
     ended = subprocess.run(["sh", "-c", command + more], capture_output=True, check=False, cwd=tmp_path)
     assert ended.returncode == 2
     assert f"needs {FEW_FILES + 1} open files, and this process may have {FEW_FILES}" in ended.stderr.decode()

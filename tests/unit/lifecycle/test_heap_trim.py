@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from consumer.lifecycle.heap_trim import trimming
+from consumer.lifecycle.heap import trimming
 from consumer.telemetry.own_memory import own_memory_bytes
 
 WAIT_S = 10.0

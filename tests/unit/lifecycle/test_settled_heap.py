@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import gc, weakref
-from consumer.lifecycle.settled_heap import settle_heap
+from consumer.lifecycle.heap import settle_heap
 
 class Node:
     pass

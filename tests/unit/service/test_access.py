@@ -19,7 +19,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pages.connections import HEAD_BYTES_MAX
 from consumer.telemetry.metrics.requests import Route
-from consumer.telemetry.request_spans import RequestSpans
+from consumer.telemetry.spans import RequestSpans
 from consumer.tokens import known_tokens
 from consumer.tokens.editing import revoke_token
 from consumer.tokens.token import Role, current_time, new_secret

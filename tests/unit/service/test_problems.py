@@ -21,8 +21,7 @@ from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
-from consumer.service.liveness import Liveness
-from consumer.service.probes import open_routes
+from consumer.service.probes import Liveness, open_routes
 from consumer.service.problems import KINDS, type_of
 from consumer.service.receiving import Receiving
 from consumer.service.releasing import Releases
