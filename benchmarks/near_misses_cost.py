@@ -39,8 +39,7 @@ from consumer.model.record import RawBatch
 from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
+from consumer.sinks.kafka import KafkaSink, Messages
 from consumer.sinks.outbox import Outbox
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics

@@ -1,4 +1,4 @@
-"""Takes flags and releases from their topic into the database.
+"""Takes flags and releases from their topic into the database, and near misses from theirs.
 
 Brokers and database are waited for. A store is not: sources can be filled in later.
 """
@@ -15,20 +15,22 @@ from typing_extensions import override
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.batch_intake import BatchIntake
 from consumer.console.context import Articles
-from consumer.console.event_reading import read_verdicts
+from consumer.console.event_reading import read_near_misses, read_verdicts
 from consumer.console.sources_of import sources_of
 from consumer.model.errors import StoreMismatch
 from consumer.model.hooks import Hooks
+from consumer.model.near_miss import NearMiss
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews.database import Connection, Database
-from consumer.reviews.flag_events import Added, FlagEvent, add_events
+from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, TakenKind
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
 
+NEAR_MISSES: Final = "near misses"
 STORE_PAUSE_S: Final = 15.0
 """How long the store is not asked after it did not answer: an intake that asked for each batch would fall behind."""
 
@@ -97,3 +99,28 @@ class Intake(BatchIntake[Verdict]):
         for kind, events in counts.items():
             if events:
                 self._parts.hooks.report(EventsTaken(kind, events))
+
+
+class NearMissIntake(BatchIntake[NearMiss]):
+    """Takes in near misses: a sample of the pairs just under the threshold.
+
+    They name the sources of both articles, so no store is asked.
+    """
+
+    def __init__(self, database: Database, hooks: Hooks, stopping: threading.Event) -> None:
+        super().__init__(NEAR_MISSES, hooks, stopping)
+        self._database = database
+
+    @override
+    def read(self, records: Sequence[RawRecord]) -> list[NearMiss]:
+        return read_near_misses(records, self._hooks.report)
+
+    @override
+    def take_in(self, events: Sequence[NearMiss], proceed: Callable[[], None]) -> None:
+        if not events:
+            return
+        new = self.patience(proceed).call(lambda: self._database.written(lambda c: add_near_misses(c, events)))
+        counts: dict[TakenKind, int] = {"near_miss": new, "known": len(events) - new}
+        for kind, number in counts.items():
+            if number:
+                self._hooks.report(EventsTaken(kind, number))

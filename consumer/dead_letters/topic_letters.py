@@ -1,8 +1,8 @@
-"""Dead letters in a topic: the records themselves, with headers that say why each was rejected."""
+"""Dead letters in a topic: the records themselves, with headers that say why. Written, and read back."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
 
@@ -13,16 +13,53 @@ from typing_extensions import override
 from consumer.dead_letters.letter import Letter, Letters, is_number
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.clients import asking, new_consumer
-from consumer.kafka.letter_headers import LetterHeaders, read_headers
+from consumer.kafka.event_headers import CUT_OF_BYTES
+from consumer.kafka.letter_headers import LetterHeaders, letter_headers, read_headers
+from consumer.kafka.outgoing import Outgoing, time_of
 from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.record import NO_TIME_MS
+from consumer.model.ports import DeadLetterSink, Rejection
+from consumer.model.record import NO_TIME_MS, Headers
+from consumer.sinks.outbox import Outbox, OutboxOutput
 from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 
 _ASK_S: Final = 10.0
 _POLL_S: Final = 0.5
 _SILENCE_S: Final = 30.0
+
+
+class TopicDeadLetters(OutboxOutput, DeadLetterSink):
+    """Sends letters to one topic.
+
+    With the outbox of the verdicts, letters are in the same transaction as verdicts and offsets. ``headers_of`` makes
+    all headers of a letter, the record's own included.
+    """
+
+    def __init__(self, outbox: Outbox, topic: str, headers_of: Callable[[Rejection], Headers] = letter_headers) -> None:
+        super().__init__(outbox)
+        self._topic = topic
+        self._headers_of = headers_of
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        for rejection in rejections:
+            self._outbox.send(self._letter(rejection))
+
+    def _letter(self, rejection: Rejection) -> Outgoing:
+        """Return the record unchanged, with its own headers before those of the letter.
+
+        Of a record over the limit only the first bytes are kept; a header has the size of the whole.
+        """
+        record = rejection.record
+        message = record.message
+        headers = self._headers_of(rejection)
+        if len(record.data) < record.size_bytes:
+            headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
+        if message is None:
+            return Outgoing(self._topic, None, record.data, headers)
+        value = None if message.null_value else record.data
+        return Outgoing(self._topic, message.key, value, headers, time_of(message))
 
 
 class _Range(NamedTuple):

@@ -1,9 +1,13 @@
 """Reads and decodes batches, and has their fingerprints computed: everything that can be done ahead of judging."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, Queue
+from typing import Generic, TypeVar
 
 from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.stopping import Stopping
@@ -13,11 +17,12 @@ from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection, Source
 from consumer.model.record import RawBatch, RawRecord
-from consumer.pipeline.read_ahead import read_ahead
 from consumer.pipeline.stages import timed
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 
 log = logging.getLogger("dupwatch")
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +93,43 @@ class Preparation:
             [article.body or "" for article in bodied], [article.lang for article in bodied]
         )
         return Prepared(batch, articles, rejections, fingerprints)
+
+
+class _End(Generic[_Item]):
+    """The last item in the queue; with an error, why there are no more."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
+    """Yield the items in order while a thread fetches up to ``ahead`` more; an error is raised in place of its item.
+
+    If ``items`` blocks, only the thread waits: items that were read already are not delayed.
+    """
+    queue: Queue[_Item | _End[_Item]] = Queue(ahead)
+    closed = threading.Event()
+
+    def fetch() -> None:
+        end = _End[_Item](None)
+        try:
+            for item in items:
+                queue.put(item)
+                if closed.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001  # raised again in place of the item; a panic of Rust is no Exception
+            end = _End(error)
+        queue.put(end)
+
+    threading.Thread(target=fetch, name="read-ahead", daemon=True).start()
+    try:
+        while not isinstance(item := queue.get(), _End):
+            yield item
+        if item.error is not None:
+            raise item.error
+    finally:
+        closed.set()
+        # A thread that waits for room gets it, sees that the reader has left, and ends.
+        with suppress(Empty):
+            while True:
+                queue.get_nowait()

@@ -9,8 +9,7 @@ from typing_extensions import override
 from consumer.model.ports import Answer, ReleasingSink
 from consumer.model.verdict import SCHEMA
 from consumer.sinks.emit import Emit, released_events, selected_events
-from consumer.sinks.line_file import LineFile
-from consumer.sinks.whole_lines import WholeLines
+from consumer.sinks.line_file import LineFile, WholeLines
 from storage.files import FileWriting
 
 NO_CHECKPOINT: Final = "there is no checkpoint beside it that records which run wrote it"

@@ -11,12 +11,11 @@ import stat
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from consumer.decode.codecs import COMPRESSIONS, GZIP
 from consumer.decode.gunzip import WBITS
 from consumer.model.errors import ConfigError, SinkError
-from consumer.sinks.whole_lines import WholeLines
 from storage.files import FileWriting, open_made, sync_folder
 
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
@@ -24,6 +23,7 @@ _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
 _PACKED_SUFFIXES: Final = frozenset(compression.suffix for compression in COMPRESSIONS) | frozenset(
     {".br", ".lz", ".lzma", ".rar", ".sz", ".tar", ".tgz", ".z", ".zip", ".7z"}
 )
+_BLOCK_BYTES: Final = 64 * 1024
 
 
 def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
@@ -53,6 +53,32 @@ def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> 
         raise _unwritable(path, error) from error
     finally:
         os.close(descriptor)
+
+
+class WholeLines(NamedTuple):
+    """Keeps the whole lines of a file without a checkpoint, in which ``what`` is written.
+
+    Its first line must start with ``start``: the end of a file of something else must not be cut off.
+    """
+
+    start: bytes
+    what: str
+
+    def kept_bytes(self, path: Path) -> int:
+        """Return how many bytes of the file are whole lines. Raises ``SinkError`` for another file, and ``OSError``."""
+        with path.open("rb") as file:
+            begins = file.read(len(self.start))
+            if not self.start.startswith(begins):
+                raise SinkError(f"{path} is not a file of {self.what}, so nothing is appended to it; name another file")
+            end = file.seek(0, 2)
+            while end:
+                block = max(0, end - _BLOCK_BYTES)
+                file.seek(block)
+                newline = file.read(end - block).rfind(b"\n")
+                if newline >= 0:
+                    return block + newline + 1
+                end = block
+        return 0
 
 
 class LineFile:

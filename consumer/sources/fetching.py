@@ -1,7 +1,7 @@
 """What a client fetches: taken in while there is room, paused while there is not, and sought back where it must be."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,7 +13,6 @@ from consumer.kafka.errors import Trouble
 from consumer.kafka.topic_partitions import partition_of, to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
-from consumer.sources.fetch_size import FetchSize
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Unpacking
@@ -40,6 +39,24 @@ class FetchingOptions(NamedTuple):
     record_bytes_max: int
     consume_max: int
     pause_after_s: float
+
+
+class FetchSize:
+    """How many messages to take from the client in one call, which copies all of them before their sizes are known."""
+
+    def __init__(self, messages_max: int) -> None:
+        self._messages_max = messages_max
+        self._large_bytes = 1
+
+    def next_count(self, room: int, room_bytes: int) -> int:
+        """Return how many fit if all are as large as the largest recent one; at least one where there is room."""
+        if not room:
+            return 0
+        return min(room, self._messages_max, max(1, room_bytes // self._large_bytes))
+
+    def observe(self, sizes_bytes: Iterable[int]) -> None:
+        """Note the sizes of messages. Each later call halves what a large message counts for."""
+        self._large_bytes = max(self._large_bytes // 2, *sizes_bytes, 1)
 
 
 class Fetching:

@@ -14,8 +14,7 @@ from consumer.console.background import Background, Repeating
 from consumer.console.batch_intake import Stopped
 from consumer.console.context import Desk
 from consumer.console.counting import count_queue
-from consumer.console.intake import Intake, IntakeParts
-from consumer.console.near_miss_intake import NearMissIntake
+from consumer.console.intake import Intake, IntakeParts, NearMissIntake
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.review_evaluation import kept_evaluation

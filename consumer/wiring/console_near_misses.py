@@ -5,7 +5,7 @@ import threading
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.console.near_miss_intake import NAME, NearMissIntake
+from consumer.console.intake import NEAR_MISSES, NearMissIntake
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name
@@ -92,13 +92,13 @@ def beside(hooks: Hooks) -> Hooks:
 
     def held(report: PartitionsHeld) -> None:
         whys = [f"{partition_name(partition)} is held: {why}" for partition, why in report.reasons.items() if why]
-        hooks.report(Outage("source", f"held, {NAME}", "; ".join(whys) or None))
+        hooks.report(Outage("source", f"held, {NEAR_MISSES}", "; ".join(whys) or None))
 
     own.on(LagRead, lag)
     own.on(Rebalanced, rebalanced)
     own.on(PartitionsHeld, held)
     own.on(ClientTurned, lambda _: hooks.report(ThreadTurned(_CLIENT)))
-    own.on(Outage, lambda outage: hooks.report(outage._replace(reporter=f"{outage.reporter}, {NAME}")))
+    own.on(Outage, lambda outage: hooks.report(outage._replace(reporter=f"{outage.reporter}, {NEAR_MISSES}")))
     for kind in (RecordsDeleted, ReplicasRead):
         own.on(kind, hooks.report)
     return own

@@ -12,8 +12,7 @@ from consumer.config.config import Config
 from consumer.dead_letters.file_letters import DEAD_LETTERS_SUFFIX, FileDeadLetters, FileLetters, dead_letters_path
 from consumer.dead_letters.letter import Letters
 from consumer.dead_letters.stream_letters import StreamDeadLetters
-from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
-from consumer.dead_letters.topic_letters import TopicLetters
+from consumer.dead_letters.topic_letters import TopicDeadLetters, TopicLetters
 from consumer.kafka.client_settings import is_kafka, parse_prefix
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import ConfigError, SourceError

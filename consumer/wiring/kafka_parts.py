@@ -23,7 +23,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import TopicArrivals
-from consumer.sinks.kafka_messages import Messages
+from consumer.sinks.kafka import Messages
 from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import components
 from storage.clock import MS_PER_S, now_ms

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
+from consumer.dead_letters.topic_letters import TopicDeadLetters
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import Shape, SinkTopics, new_topic
@@ -19,8 +19,7 @@ from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
+from consumer.sinks.kafka import KafkaSink, Messages
 from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
 from consumer.sinks.transactions import SinkReconnected, TransactionalOutbox
 from storage.clock import now_ms

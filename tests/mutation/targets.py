@@ -72,7 +72,7 @@ _KAFKA_SOURCES: Final = Target(
         *("consumer/sources/group_places.py", "consumer/sources/membership.py", "consumer/sources/progress.py"),
         "consumer/sources/rebalances.py",
         *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
-        *("consumer/sources/partitions.py", "consumer/sources/fetch_size.py", "consumer/sources/range_source.py"),
+        *("consumer/sources/partitions.py", "consumer/sources/range_source.py"),
         *("consumer/sources/replicas.py", "consumer/sources/unpacking.py"),
     ),
     (
@@ -106,7 +106,6 @@ _FILE_SINKS: Final = Target(
     (
         *("consumer/pipeline/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
         *("consumer/sinks/emit.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
-        "consumer/sinks/whole_lines.py",
     ),
     (
         ("tests/unit/sinks/test_file_sink.py", "tests/unit/sinks/test_whole_verdicts.py", "tests/cli/test_sinks.py"),
@@ -116,7 +115,7 @@ _FILE_SINKS: Final = Target(
 )
 _KAFKA_SINKS: Final = Target(
     (
-        *("consumer/sinks/kafka.py", "consumer/sinks/kafka_messages.py", "consumer/sinks/producing.py"),
+        *("consumer/sinks/kafka.py", "consumer/sinks/producing.py"),
         *("consumer/sinks/at_least_once.py", "consumer/sinks/outbox.py"),
         *("consumer/sinks/record_times.py", "consumer/sinks/transactions.py"),
     ),

@@ -1,10 +1,9 @@
 """Dead letters to a topic: through the outbox of the verdicts they are part of the same transaction."""
 
-from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
+from consumer.dead_letters.topic_letters import TopicDeadLetters
 from consumer.kafka.outgoing import Outgoing
 from consumer.kafka.topics import SinkTopics
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.kafka_messages import Messages
+from consumer.sinks.kafka import KafkaSink, Messages
 from tests.kafka.sink_parts import dress, duplicates, letter_headers, raw, rejection
 
 TOPICS = SinkTopics("p")

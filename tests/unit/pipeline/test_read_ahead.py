@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from consumer.pipeline.read_ahead import read_ahead
+from consumer.pipeline.preparation import read_ahead
 
 PATIENCE_S = 5.0
 

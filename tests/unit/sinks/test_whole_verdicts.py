@@ -6,7 +6,7 @@ import pytest
 
 from consumer.model.errors import SinkError
 from consumer.model.verdict import SCHEMA
-from consumer.sinks import whole_lines
+from consumer.sinks import line_file
 from consumer.sinks.file import WHOLE_VERDICTS, FileSink
 from storage.files import FileWriting
 from tests.builders import answers
@@ -37,7 +37,7 @@ def test_the_last_line_end_is_found_wherever_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
     """At the border of what is read at once, too."""
-    monkeypatch.setattr(whole_lines, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(line_file, "_BLOCK_BYTES", block_bytes)
     path = tmp_path / "verdicts.jsonl"
     for torn in range(30):
         path.write_bytes((LINE + b"\n") * 3 + LINE[:torn])

@@ -1,6 +1,6 @@
 """Large messages are taken few at a time, and small ones as many as there is room for."""
 
-from consumer.sources.fetch_size import FetchSize
+from consumer.sources.fetching import FetchSize
 
 MIB = 1 << 20
 
