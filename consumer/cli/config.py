@@ -10,11 +10,10 @@ from consumer.config.config import Config
 from consumer.config.printing import flatten
 from consumer.kafka.client_settings import is_kafka
 from consumer.text.redaction import HIDDEN
-from consumer.wiring.client_trial import try_clients
 from consumer.wiring.components import STREAM, judge_settings, lexicon_of, value_decoder
 from consumer.wiring.page_server import front_of
 from consumer.wiring.stores import configured_secret
-from consumer.wiring.topics_checks import check_topic_ends
+from consumer.wiring.topics_checks import check_topic_ends, try_clients
 
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
 

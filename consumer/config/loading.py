@@ -19,8 +19,7 @@ from pydantic_settings import (
 )
 
 from consumer.config.config import CONFIG_VARIABLE, ENV_NESTING, ENV_PREFIX, Config
-from consumer.config.printing import flatten
-from consumer.config.secret_settings import SECRETS, SECRETS_IN, holds_secrets
+from consumer.config.printing import SECRETS, SECRETS_IN, flatten, holds_secrets
 from consumer.config.values import parse_value
 from consumer.model.errors import ConfigError
 from consumer.text.redaction import is_secret, redacted, remember, remember_credentials, remember_settings

@@ -3,11 +3,16 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from typing import Final
 
 from consumer.config.config import Config
-from consumer.config.secret_settings import SECRETS, SECRETS_IN
 from consumer.config.sections.judge import RuleSection
 from consumer.text.redaction import HIDDEN, is_secret, without_credentials
+
+SECRETS: Final = frozenset({"http.password"})
+"""Settings that are secret as a whole."""
+SECRETS_IN: Final = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
+"""Settings of client libraries, some of which are secret by their name (``text.redaction.is_secret``)."""
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
@@ -35,6 +40,11 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
 
     unruled = {} if config.rules else {"rules": {"SOURCE": dict.fromkeys(field.name for field in fields(RuleSection))}}
     yield from walk("", config.model_dump() | unruled)
+
+
+def holds_secrets(name: str) -> bool:
+    """Return whether this setting, or one below it, can be secret: a section may be given as one text by mistake."""
+    return any(secret == name or secret.startswith(f"{name}.") for secret in (*SECRETS_IN, *SECRETS))
 
 
 def _toml(value: object) -> str:

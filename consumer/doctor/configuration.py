@@ -5,15 +5,14 @@ from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
+from consumer.doctor.machine import check_written
 from consumer.doctor.service import is_alone
 from consumer.doctor.stores import finding_of
-from consumer.doctor.written_file import check_written
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SourceError
 from consumer.wiring import components, stores
-from consumer.wiring.client_trial import try_clients
-from consumer.wiring.topics_checks import check_topic_ends
+from consumer.wiring.topics_checks import check_topic_ends, try_clients
 from storage.kinds import kind_of, lasting_examples
 
 

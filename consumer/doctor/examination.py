@@ -7,9 +7,10 @@ from functools import partial
 from typing import Final
 
 from consumer.config.config import Config
+from consumer.decode.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.configuration import check_settings
-from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, wrong
+from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, ok, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
     clock_findings,
@@ -20,7 +21,6 @@ from consumer.doctor.kafka import (
     topic_findings,
 )
 from consumer.doctor.machine import check_address, check_descriptors, check_tls
-from consumer.doctor.registry import check_registry
 from consumer.doctor.service import service_checks
 from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
@@ -35,6 +35,8 @@ from storage.errors import StoreError
 CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
+_ANY_SCHEMA: Final = 1
+"""The id of a schema that need not exist: that it does not is an answer too."""
 
 
 def checks_of(config: Config) -> list[Check]:
@@ -55,7 +57,7 @@ def checks_of(config: Config) -> list[Check]:
         written = config.kafka.value_format
         if written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
-            checks.append(Check("schema registry", partial(check_registry, config, written), deadline_s=wait_s))
+            checks.append(Check("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
     checks += service_checks(config)
     return checks + list(store_checks(config, settings, CONFIGURATION))
 
@@ -144,6 +146,14 @@ class _Kafka:
     @property
     def _transactional(self) -> bool:
         return self._config.kafka.delivery == "exactly-once"
+
+
+def _check_registry(config: Config, written: SchemaFormat) -> Iterator[Finding]:
+    """Ask for a schema as a consumer would. Raises the error that the consumer would get."""
+    # A schema in another format is an answer too.
+    with suppress(UnusableSchema):
+        ConfluentRegistry(components.registry_options(config), written).schema(_ANY_SCHEMA)
+    yield ok(f"The schema registry at {config.registry.url} answers.")
 
 
 def own_addresses() -> set[str]:

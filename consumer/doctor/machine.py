@@ -1,7 +1,8 @@
-"""Findings on this machine: the limit of open files, the address of the pages, and TLS files."""
+"""Findings on this machine: the limit of open files, files to write, the address of the pages, and TLS files."""
 
 import errno
 import json
+import os
 import resource
 import socket
 import ssl
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.kafka.client_settings import admin_settings
-from consumer.model.errors import ConfigError
+from consumer.model.errors import ConfigError, SinkError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
 from consumer.tls.validity import validities
@@ -65,6 +66,27 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
     if limit < DESCRIPTORS_COMFORTABLE:
         return warning(f"{found}, and more with many brokers.", remedy)
     return ok(f"{found}.")
+
+
+def check_written(path: Path, what: str, setting: str) -> Iterator[Finding]:
+    """Check that a run could write this file; ``what`` it is, and which ``setting`` names it."""
+    folder = path.parent
+    if not folder.is_dir():
+        yield wrong(SinkError, f"No folder {folder} for the {what} {path}.", f"Create it, or correct {setting}.")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        yield wrong(
+            SinkError,
+            f"No permission to write in {folder}, the folder of the {what}.",
+            f"Give this user write permission, or name a different {what}.",
+        )
+    elif path.exists() and not path.is_file():
+        yield wrong(SinkError, f"The {what} {path} is not a regular file.", f"Name a file in {setting}.")
+    elif path.exists() and not os.access(path, os.W_OK):
+        yield wrong(
+            SinkError,
+            f"No permission to write to the {what} {path}.",
+            f"Give this user write permission, or name a different {what}.",
+        )
 
 
 def check_address(config: Config) -> Iterator[Finding]:

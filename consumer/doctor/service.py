@@ -2,7 +2,8 @@
 
 import errno
 import resource
-from collections.abc import Iterator, Sequence
+import ssl
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -17,14 +18,13 @@ from consumer.doctor.finding import Check, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
     ENDS_SOON,
+    check_written,
     descriptors_needed,
     not_of_this_machine,
     readiness_at,
     today,
     why_not_free,
 )
-from consumer.doctor.served_names import names_not_in
-from consumer.doctor.written_file import check_written
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
@@ -35,6 +35,8 @@ from consumer.wiring import components, kafka_parts
 
 _NAMED_MAX: Final = 5
 _MAKE: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
+_HOSTNAME_MISMATCH: Final = 62
+"""X509_V_ERR_HOSTNAME_MISMATCH of OpenSSL."""
 
 
 class _Readiness(msgspec.Struct, forbid_unknown_fields=True):
@@ -136,6 +138,37 @@ def _names(section: ServiceSection) -> Iterator[Finding]:
                 f"The certificate {section.tls_certificate} is not for {_listed(missing)}: clients refuse it there.",
                 "Add these names to the certificate, or take them from service.names.",
             )
+
+
+def names_not_in(certificate: str, key: str | None, names: Iterable[str]) -> list[str]:
+    """Return the names that a certificate is not good for, as OpenSSL finds out in a handshake in memory.
+
+    Raises ``OSError`` where it cannot be used.
+    """
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # Without a password here, OpenSSL would prompt for it on the terminal.
+    server.load_cert_chain(certificate, key, password="")
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # The certificate itself is trusted, whoever has signed it: only its names are in question.
+    client.load_verify_locations(certificate)
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return [name for name in names if not _is_good_for(name, server, client)]
+
+
+def _is_good_for(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
+    """Shake hands until the client has seen the certificate. A fault other than of the name is not told here."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asking = client.wrap_bio(to_client, to_server, server_hostname=name)
+    answering = server.wrap_bio(to_server, to_client, server_side=True)
+    try:
+        for side in (asking, answering, asking):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_code != _HOSTNAME_MISMATCH
+    return True
 
 
 def _taken(address: Address, certificate: str | None) -> Finding:

@@ -15,7 +15,6 @@ from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine
 from consumer.doctor.machine import ENDS_SOON, check_tls
-from consumer.doctor.served_names import names_not_in
 from consumer.doctor.service import (
     check_audit,
     check_service_address,
@@ -23,6 +22,7 @@ from consumer.doctor.service import (
     check_tokens,
     is_alone,
     is_named,
+    names_not_in,
     service_checks,
     token_findings,
 )
