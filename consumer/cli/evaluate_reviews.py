@@ -10,9 +10,9 @@ from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.evaluation_feed import lines_of
+from consumer.cli.evaluation_plot import plot_reviews
 from consumer.cli.evaluation_tables import interval, new_table, rate
 from consumer.cli.results import results, write_json
-from consumer.cli.review_plot import plot_reviews
 from consumer.config.config import Config
 from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import (

@@ -1,10 +1,13 @@
-"""Imports what needs the packages of an extra, or says how to install them."""
+"""Imports what needs the packages of an extra, such as the console's database, or says how to install them."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
-from consumer.model.errors import ConfigError
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError, SinkError
 from consumer.text.install_advice import Extra, install_command
 
 CONSOLE_PACKAGES: Final = frozenset(
@@ -22,3 +25,18 @@ def imported(module: str, packages: frozenset[str], extra: Extra, command: str) 
         raise ConfigError(
             f"{command} needs {error.name}, which is not installed. Install it with:\n{install_command(extra)}"
         ) from error
+
+
+@contextmanager
+def opened_database(config: Config, command: str, *, has_to_be_there: bool = True) -> Iterator[Any]:
+    """Open the console's database without the console, for a command that reads or changes it.
+
+    Raises ``ConfigError``, also without its packages, and ``SinkError`` where it does not answer.
+    """
+    database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
+    wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)
+    try:
+        with closing(wiring.opened_reviews(config.console, has_to_be_there=has_to_be_there)) as database:
+            yield database
+    except database_module.DatabaseUnavailable as error:
+        raise SinkError(str(error)) from error

@@ -11,8 +11,7 @@ import typer
 from rich.table import Table
 
 from consumer.cli import render
-from consumer.cli.console_database import opened_database
-from consumer.cli.extras import CONSOLE_PACKAGES, imported
+from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config

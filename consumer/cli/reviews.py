@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from consumer.cli.console_database import opened_database
-from consumer.cli.extras import CONSOLE_PACKAGES, imported
+from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.evaluation.review_lines import SCHEMA

@@ -18,8 +18,7 @@ from consumer.cli.top_view import frame
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
-from consumer.top.client import ClientAccess, PagesClient
-from consumer.top.local_consumer import own_url, with_own_certificate
+from consumer.top.client import ClientAccess, PagesClient, own_url, with_own_certificate
 from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0

@@ -19,8 +19,7 @@ import msgspec
 
 from consumer.decode.memory_budget import ValueBudget
 from consumer.decode.published_at import Instant
-from consumer.decode.registry import StoredSchema, UnusableSchema
-from consumer.decode.schema_mismatch import mismatch
+from consumer.decode.registry import StoredSchema, UnusableSchema, mismatch
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 

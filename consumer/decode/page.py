@@ -11,7 +11,6 @@ from consumer.decode.hidden_text import seen_text
 from consumer.decode.html_reader import tree_of
 from consumer.decode.html_text import text_of
 from consumer.decode.page_article import article_text
-from consumer.decode.page_title import page_title
 from consumer.decode.precise_article import load, precise_text, weighed_precise_text
 from consumer.decode.weighed_article import weighed_article_text
 from consumer.model.article import BodyForm, Extracted, PageForm
@@ -75,7 +74,7 @@ def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
     tree = tree_of(markup, extractor.reader, limits.attributes_max, limits.values_max, extractor.parser)
     if tree is None:
         return Page("", Extracted.WHOLE_TEXT, "")
-    title = page_title(tree)[: limits.title_chars_max]
+    title = _page_title(tree)[: limits.title_chars_max]
     for found_by, text in _found(tree, extractor):
         if len(text.encode()) >= ARTICLE_BYTES_MIN:
             return Page(text, found_by, title)
@@ -86,3 +85,26 @@ def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extract
     yield Extracted.ARTICLE, extractor.find(tree)
     if extractor.or_else is not None:
         yield Extracted.FAST_ARTICLE, extractor.or_else(tree)
+
+
+def _page_title(tree: etree._Element) -> str:
+    """Return the title of a page on one line, "" where it has none.
+
+    ``og:title`` is the headline for those who link to the page, ``title`` often has the name of the site as well, and
+    the first ``h1`` may be that name alone.
+    """
+    found: dict[str, str] = {}
+    for element in tree.iter("meta", "title", "h1"):
+        if element.tag != "meta":
+            # Only the first of each: pictures within the page have titles, too.
+            if element.tag not in found:
+                found[element.tag] = _on_one_line(element.text or "" if element.tag == "title" else text_of(element))
+        elif "og:title" in {element.get("property"), element.get("name")} and (
+            title := _on_one_line(element.get("content") or "")
+        ):
+            return title
+    return found.get("title") or found.get("h1") or ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

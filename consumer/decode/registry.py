@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from consumer.decode.registry_answers import AnswerLimits, SchemaTooLong, bound
 from consumer.kafka.client_settings import Settings, with_secrets
-from consumer.model.errors import ConfigError, Fatal, SourceError
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord, ConfigError, Fatal, SourceError
 from consumer.text.install_advice import install_command
 
 SchemaFormat = Literal["avro", "protobuf"]
@@ -41,6 +42,11 @@ class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry,
 
 class UnusableSchema(Exception):  # noqa: N818  # it says what the schema is; all its records become dead letters
     """A schema with which nothing can be read; the message says why."""
+
+
+def mismatch(why: str) -> BadRecord:
+    """Return the error for a payload that does not match its schema."""
+    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not match its schema: {why}")
 
 
 class RegistryOptions(NamedTuple):

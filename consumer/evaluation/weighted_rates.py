@@ -1,4 +1,6 @@
-"""Precision and recall with intervals, from counts of which each stands for many. Pure.
+"""How many reviewed pairs each threshold flags, and precision and recall with intervals from these counts. Pure.
+
+Pairs are counted by where they lie among the thresholds, so that a million pairs need no row for each threshold.
 
 Each count (of the right ones above a threshold, say, of one group of pairs with the same weight) is one of rare
 events, so what it might have been has a gamma distribution (with Jeffreys' prior, shape count + 1/2). Drawn from those,
@@ -10,13 +12,17 @@ do not say that nothing was missed.
 The draws have a fixed seed: the same reviews give the same figures.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from consumer.evaluation.curves import Rate
+from consumer.evaluation.weighted_pairs import Flags, WeightedPairs
 
+DIGITS: Final = 1e-9
+"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
 DRAWS: Final = 4_000
 _SEED: Final = 60
 _QUANTILES: Final = (0.025, 0.975)
@@ -25,8 +31,15 @@ _PRIOR: Final = 0.5
 Counts = npt.NDArray[np.float64]
 
 
+class Sides(NamedTuple):
+    """Pairs by threshold and group, each float64[thresholds, groups]: those a threshold flags, and others."""
+
+    above: Counts
+    below: Counts
+
+
 class SidedCounts(NamedTuple):
-    """Reviewed pairs by threshold and group, each float64[thresholds, groups]: those a threshold flags, and others."""
+    """The same of the right pairs and of the wrong ones."""
 
     right_above: Counts
     wrong_above: Counts
@@ -39,6 +52,21 @@ class Rates(NamedTuple):
 
     precision: Rate
     recall: Rate
+
+
+def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> Sides:
+    """Count those of the pairs that are ``chosen``. Thresholds ascend, and ``now`` is one of them.
+
+    At the threshold that decided it a pair is on the side that it was on, whatever its four digits say.
+    """
+    groups = len(known.group_weights)
+    place = np.searchsorted(np.asarray(thresholds) - DIGITS, known.similarity[chosen], side="right")
+    group, size = known.group[chosen], (len(thresholds) + 1) * groups
+    by_place = np.bincount(place * groups + group, minlength=size).reshape(-1, groups)
+    # A pair is above as many thresholds as its place says.
+    above = by_place[::-1].cumsum(axis=0)[::-1][1:].astype(np.float64)
+    above[thresholds.index(now)] = np.bincount(known.group[chosen & known.flagged], minlength=groups)
+    return Sides(above, by_place.sum(axis=0) - above)
 
 
 def rates(counts: SidedCounts, weights: Counts) -> list[Rates]:

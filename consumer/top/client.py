@@ -1,4 +1,4 @@
-"""Fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
+"""Finds and fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
 
 The standard library is enough: ``requests`` and ``httpx`` add pools, redirects and proxies, which requests to a
 consumer nearby do not need, and each would be one more package to keep patched.
@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from consumer.config.config import Config
 from consumer.model.errors import ConfigError
+from consumer.pages.access import parse_address
 
 BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""
 _CHUNK_BYTES: Final = 1 << 16
 _SERVER: Final = "dupwatch"
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
 
 
 class Unanswered(Exception):  # noqa: N818  # the state of a request
@@ -90,6 +93,29 @@ class PagesClient:
             if time.monotonic() > until_s:
                 raise Unanswered(f"the page did not arrive within {self._wait_s:g} s")
         return bytes(body)
+
+
+def own_url(config: Config) -> str:
+    """Return the URL of the pages of the consumer that a configuration describes, on this machine.
+
+    Raises ``ConfigError`` if there are none, or if their port is not fixed.
+    """
+    if not config.http.listen:
+        raise ConfigError("http.listen is empty, so this consumer has no pages; name a consumer: dupwatch top URL")
+    address = parse_address(config.http.listen)
+    if not address.port:
+        raise ConfigError(
+            f"http.listen is {config.http.listen}: the log of the consumer has its port; name it: dupwatch top URL"
+        )
+    host = _EVERYWHERE.get(address.host, address.host)
+    scheme = "https" if config.http.tls_certificate else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+
+
+def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:
+    """Trust the configured certificate: whoever has it is the consumer, under any host name."""
+    certificate = config.http.tls_certificate
+    return access if certificate is None else access._replace(authorities=certificate, checks_name=False)
 
 
 def _authorization(access: ClientAccess) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.directory import Directory, directory_at, file_system_of
-from storage.lmdb.checks import directory_findings
+from storage.lmdb.kind import directory_findings
 
 GIB = 1 << 30
 MOUNTS = """\
