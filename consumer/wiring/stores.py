@@ -212,8 +212,8 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
             "copy, or name another store."
         ) from error
     raise StoreMismatch(
-        f"the store was created with other settings: {differing}. Use the same settings, or name another store; "
-        "dupwatch migrate fills one with new settings and moves consumers to it (docs/migration.md)."
+        f"the store was created with other settings: {differing}. Use the same settings, name another store, or "
+        "move to a new one with dupwatch migrate (docs/migration.md)."
     )
 
 
