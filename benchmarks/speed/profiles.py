@@ -37,22 +37,29 @@ class Spent(NamedTuple):
     processor: float
 
 
-def run_once(feed: Path, profile: str, server: str | None) -> Spent:
+class Server(NamedTuple):
+    """An HBase: the beginning of its stores' URLs, and the command that runs its shell."""
+
+    url: str
+    shell: str
+
+
+def run_once(feed: Path, profile: str, server: Server | None) -> Spent:
     """Judge the feed in a process of its own, into a new store on this machine or on a server."""
     with tempfile.TemporaryDirectory(dir=feed.parent) as scratch:
-        store = f"lmdb:{scratch}/store" if server is None else f"{server}_{uuid4().hex[:8]}"
+        store = f"lmdb:{scratch}/store" if server is None else f"{server.url}_{uuid4().hex[:8]}"
         options = ["--source", str(feed), "--sink", f"{scratch}/verdicts.jsonl", "--store", store]
         settings = ["--set", f"fingerprint.scheme={SCHEME}", "--set", f"judge.profile={profile}"]
         if server is not None:
-            init = [*_COMMAND, "store", "init", "--store", store, "--articles", "100000", *settings]
-            subprocess.run(init, check=True, capture_output=True)
+            tables = ["--store", store, "--articles", "100000", "--apply", "--shell", server.shell]
+            subprocess.run([*_COMMAND, "store", "init", *tables, *settings], check=True, capture_output=True)
         began, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         subprocess.run([*_COMMAND, "run", *options, *settings], check=True, capture_output=True)
         took = time.perf_counter() - began
     return Spent(took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used)
 
 
-def measure(scratch: Path, articles: int, rounds: int, server: str | None) -> dict[str, list[tuple[Spent, Spent]]]:
+def measure(scratch: Path, articles: int, rounds: int, server: Server | None) -> dict[str, list[tuple[Spent, Spent]]]:
     """Return what each round spent on the feed, and on one article, by profile."""
     one, whole = scratch / "one.jsonl", scratch / "whole.jsonl"
     write_feed(one, 1, CHARS)
@@ -89,11 +96,13 @@ def rows(found: Mapping[str, Sequence[tuple[Spent, Spent]]], articles: int) -> l
 def main(
     articles: Annotated[int, typer.Option(min=2, help="Articles of each run.")] = 20_000,
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each profile.")] = 7,
-    server: Annotated[str | None, typer.Option("--store", help="hbase://HOST:PORT/NAMESPACE, else LMDB.")] = None,
+    store: Annotated[str | None, typer.Option(help="hbase://HOST:PORT/NAMESPACE, else LMDB.")] = None,
+    shell: Annotated[str, typer.Option(help="What runs HBase's shell, as for dupwatch store init.")] = "hbase shell",
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:
     """Measure what the profile of posts costs."""
     single_threaded()
+    server = None if store is None else Server(store, shell)
     with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as scratch:
         found = rows(measure(Path(scratch), articles, rounds, server), articles)
     title = f"dupwatch run, {articles:,} articles of {CHARS:,} characters, {'LMDB' if server is None else 'HBase'}"
