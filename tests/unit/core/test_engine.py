@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, Secret, SketchLayout
 from consumer.fingerprint.compiled import CompiledFingerprinter
+from consumer.fingerprint.facts import NUMERALS
+from consumer.fingerprint.slots import _COUNTED, _LANGUAGES, _TIMES_OF_DAY
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
 from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, known, written
@@ -44,6 +46,17 @@ def test_equal_on_written_texts(scheme: Scheme) -> None:
     texts = list(json.loads((folder / "texts.json").read_text(encoding="utf-8")).values())
     texts += [*written(), "", " ", "的", "字", "x", "_", "\u0301", *PIECES, "".join(PIECES)]
     assert_same(scheme, texts, [LANGUAGES[number % len(LANGUAGES)] for number in range(len(texts))])
+
+
+def test_equal_on_everything_that_fills_a_slot(lexicon: Lexicon) -> None:
+    """Both engines list times of day, languages and units themselves, and read names from jieba's tags."""
+    listed = [*_TIMES_OF_DAY.split(), *(f"{name}{kind}" for name in _LANGUAGES.split() for kind in "文语")]
+    numerals = [f"{numeral}{unit}" for numeral in NUMERALS for unit in f"{_COUNTED}个"]
+    words = sorted(lexicon.idf.keys() | lexicon.names())[::40]
+    texts = [f"昨天在{value}举行" for value in (*listed, *numerals, *words)]
+    assert_same(Scheme("jieba-tfidf/3", slots=True), texts)
+    reference, _ = engines(Scheme("jieba-tfidf/3", slots=True))
+    assert all(reference.slots(f"昨天在{value}举行") for value in listed)
 
 
 @pytest.mark.parametrize("part", EVERY_PART)
