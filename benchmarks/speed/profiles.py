@@ -7,7 +7,6 @@ a run over one article takes, by the median of all rounds, is taken off.
 
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -21,13 +20,12 @@ import typer
 from benchmarks.speed.harness import Timing, ratios
 from benchmarks.speed.machine import single_threaded
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.workers import write_feed
+from benchmarks.speed.workers import COMMAND, write_feed
 
 PART: Final = "profiles"
 PROFILES: Final = ("news", "posts")
 CHARS: Final = 130
 SCHEME: Final = "jieba-tfidf/3"
-_COMMAND: Final = (sys.executable, "-c", "from consumer.cli import main; main()")
 
 
 class Spent(NamedTuple):
@@ -52,9 +50,9 @@ def run_once(feed: Path, profile: str, server: Server | None) -> Spent:
         settings = ["--set", f"fingerprint.scheme={SCHEME}", "--set", f"judge.profile={profile}"]
         if server is not None:
             tables = ["--store", store, "--articles", "100000", "--apply", "--shell", server.shell]
-            subprocess.run([*_COMMAND, "store", "init", *tables, *settings], check=True, capture_output=True)
+            subprocess.run([*COMMAND, "store", "init", *tables, *settings], check=True, capture_output=True)
         began, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        subprocess.run([*_COMMAND, "run", *options, *settings], check=True, capture_output=True)
+        subprocess.run([*COMMAND, "run", *options, *settings], check=True, capture_output=True)
         took = time.perf_counter() - began
     return Spent(took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used)
 

@@ -23,7 +23,7 @@ from benchmarks.speed.texts import make_feed
 PART: Final = "workers"
 WORKERS: Final = (0, 1, 2)
 CHARS: Final = 2_000
-_COMMAND: Final = (sys.executable, "-c", "from consumer.cli import main; main()")
+COMMAND: Final = (sys.executable, "-c", "from consumer.cli import main; main()")
 
 
 def write_feed(path: Path, articles: int, chars: int) -> None:
@@ -39,9 +39,7 @@ def run_once(feed: Path, articles: int, workers: int, number: int) -> int:
     with tempfile.TemporaryDirectory(dir=feed.parent) as scratch:
         sink = Path(scratch) / f"verdicts-{number}.jsonl"
         options = ["--source", str(feed), "--sink", str(sink), "--emit", "all", "--workers", str(workers)]
-        subprocess.run(
-            [*_COMMAND, "run", *options, "--store", f"lmdb:{scratch}/store"], check=True, capture_output=True
-        )
+        subprocess.run([*COMMAND, "run", *options, "--store", f"lmdb:{scratch}/store"], check=True, capture_output=True)
         with sink.open("rb") as verdicts:
             judged = sum(1 for _ in verdicts)
     if judged != articles:
