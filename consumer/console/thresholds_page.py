@@ -26,7 +26,13 @@ from consumer.console.threshold_rows import (
     threshold_text,
 )
 from consumer.console.visit import Asked
-from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
+from consumer.evaluation.profile_thresholds import (
+    SAME_WITHIN,
+    ProfileThreshold,
+    profile_at,
+    profile_reached,
+    profile_thresholds,
+)
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
 from consumer.reviews import queue
 
@@ -34,7 +40,6 @@ WAIT_S: Final = 0.25
 """How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
 _NAME_CHARS_MAX: Final = 512
-_NEAR: Final = 1e-6
 _MIXED: Final = "mixed"
 _ANY_SOURCE: Final = "SOURCE"
 
@@ -149,7 +154,7 @@ def _moved(asked: Asked, figures: ReviewFigures, reaching: ReviewPoint | None) -
         best = figures.best_f1 or reaching
         return None if best is None or best.threshold == figures.now else _with_setting(asked, figures, best)
     for point in figures.points:
-        if abs(point.threshold - wanted) < _NEAR:
+        if abs(point.threshold - wanted) < SAME_WITHIN:
             return _with_setting(asked, figures, point)
     raise PageError(
         HTTPStatus.BAD_REQUEST,

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from consumer.config.profiles import settings_by_profile
 from consumer.judge.settings import JudgeSettings
 
-_NEAR: Final = 1e-6
+SAME_WITHIN: Final = 1e-6
+"""Thresholds that differ by less are one, written in two ways."""
 
 
 class ProfileThreshold(NamedTuple):
@@ -27,7 +28,7 @@ def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
 
 def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | None:
     """Return the name of the profile with this threshold, None if there is none."""
-    return next((name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < _NEAR), None)
+    return next((name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < SAME_WITHIN), None)
 
 
 def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold: float) -> ProfileThreshold | None:
@@ -40,8 +41,8 @@ def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold:
         for profile in profiles
         if not profile.has_same_keys
         and (
-            threshold - _NEAR < profile.similarity_min < now - _NEAR
-            or now + _NEAR < profile.similarity_min < threshold + _NEAR
+            threshold - SAME_WITHIN < profile.similarity_min < now - SAME_WITHIN
+            or now + SAME_WITHIN < profile.similarity_min < threshold + SAME_WITHIN
         )
     ]
     return min(reached, key=lambda profile: abs(profile.similarity_min - threshold), default=None)
