@@ -102,7 +102,7 @@ def _facts_text(x: Record, y: Record, comparison: Comparison, settings: JudgeSet
     """Return what the fact guard or the slot guard compared."""
     if comparison.slot_conflicts is not None:
         conflicts, most = comparison.slot_conflicts, comparison.slot_conflicts_max
-        return f"{conflicts} of the slots that both texts have hold different values, maximum {most}"
+        return f"slots with different values: {conflicts}, maximum {most}"
     if not comparison.facts_shared_min:
         return "not checked: facts_shared_min is 0, slot_conflicts_max is not set"
     if guard_skips(x, y, settings):

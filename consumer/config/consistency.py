@@ -54,7 +54,7 @@ def slot_faults(
     slots = [name for name, each in guarded.items() if each.slot_conflicts_max is not None]
     if not slots:
         return
-    for name in (name for name, each in guarded.items() if each.facts_shared_min):
+    for name in [name for name, each in guarded.items() if each.facts_shared_min]:
         yield f"{slots[0]}.slot_conflicts_max excludes {name}.facts_shared_min: a store keeps slots or facts"
     if fingerprint.scheme in SCHEME_NAMES and not Scheme(fingerprint.scheme).definition.compares_letters:
         yield f"{slots[0]}.slot_conflicts_max needs a scheme that compares letters, such as {Scheme().name}"

@@ -168,6 +168,7 @@ class JudgeSettings:
     def thresholds_for(self, *sources: str) -> Thresholds:
         """Return the strictest thresholds of these sources and the general ones; no fact guard with plain SimHash."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
+        conflicts = [self.slot_conflicts_max]
         for rule in [self.sources[source] for source in sources if source in self.sources]:
             if rule.similarity_min is not None:
                 similarity_min = max(similarity_min, rule.similarity_min)
@@ -175,12 +176,12 @@ class JudgeSettings:
                 max_distance = min(max_distance, rule.max_distance)
             if rule.facts_shared_min is not None:
                 facts_shared_min = max(facts_shared_min, rule.facts_shared_min)
-        rules = [self.rule(source).slot_conflicts_max for source in sources]
-        conflicts = [each for each in (self.slot_conflicts_max, *rules) if each is not None]
+            conflicts.append(rule.slot_conflicts_max)
         facts_shared_min = facts_shared_min if self.verify else 0.0
         # Never stricter than the share of the text with fewer facts.
         of_more = min(FACTS_SHARED_OF_MORE_MIN, facts_shared_min) if self.facts_revision > 1 else 0.0
-        slot_conflicts_max = min(conflicts, default=None) if self.verify else None
+        limits = [limit for limit in conflicts if limit is not None]
+        slot_conflicts_max = min(limits, default=None) if self.verify else None
         return Thresholds(similarity_min, max_distance, facts_shared_min, of_more, slot_conflicts_max)
 
     def describe(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def test_explain_shows_the_slots_that_differ(dupwatch: Command, tmp_path: Path, 
     story, _, corrected = files
     shown = dupwatch("explain", story, corrected, *SLOTS).out.decode()
     for expected in (
-        "✗  facts agree", "1 of the slots that both texts have hold different values, maximum 0", "not near",
+        "✗  facts agree", "slots with different values: 1, maximum 0", "not near",
         "slot …ose [ ] to*…: 4.2 in A, 4.5 in B",
     ):  # fmt: skip
         assert expected in shown
