@@ -21,7 +21,7 @@ import typer
 
 from benchmarks.hbase.servers import Wanted, servers
 from benchmarks.speed.report import Row, publish
-from consumer.cli.store_init import posting_shares
+from consumer.cli.operations.store_init import posting_shares
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings

@@ -33,7 +33,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from consumer.cli import main
-from consumer.cli.commands import NAMES
+from consumer.cli.commands import MODULES
 from consumer.fingerprint.keywords import RustTokenizer
 from consumer.lifecycle.inherited_signals import accept_signals
 from consumer.workers.word_files import load_lexicon
@@ -233,7 +233,7 @@ def _take_place(request: Request, streams: list[int]) -> None:
 
 def _prepare() -> None:
     """Do what every command does before it comes to its own work."""
-    for name in ("wiring.file_run", "cli", *(f"cli.{name.replace('-', '_')}" for name in NAMES)):
+    for name in ("wiring.file_run", "cli", *(f"cli.{module}" for module in MODULES.values())):
         import_module(f"consumer.{name}")
     for name in ("confluent_kafka.admin", "storage.hbase.store", "storage.lmdb", "multiprocessing.popen_spawn_posix"):
         import_module(name)

@@ -24,8 +24,8 @@ from benchmarks.speed.report import OUT, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.console.sending import Sender, SenderParts
-from consumer.console.store_flags import flags_in
+from consumer.console.intake.sending import Sender, SenderParts
+from consumer.console.intake.store_reading import flags_in
 from consumer.model.hooks import Hooks
 from consumer.reviews import decisions, people, sending
 from consumer.reviews.database import Database, opened_database

@@ -16,7 +16,7 @@ from benchmarks.hbase.load import DAYS, entries_of, fill
 from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.preload import BANDS
 from benchmarks.speed.report import tell
-from consumer.cli.store_init import posting_shares
+from consumer.cli.operations.store_init import posting_shares
 from consumer.fingerprint import BlockPlan
 from deploy.local import fetch, java, shell
 from deploy.local.hbase import Hbase, ThriftGateway

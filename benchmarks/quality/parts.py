@@ -25,7 +25,7 @@ from benchmarks.quality.feed import Article, read_feed
 from benchmarks.quality.part_cases import FOOTERS, KINDS, feed_of_parts
 from benchmarks.quality.score import Rate, wilson
 from benchmarks.speed.report import Row, publish, tell
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.parts import (
     ANCHORS_LOOKED_UP,
     SAMPLED_ONE_IN,

@@ -20,7 +20,7 @@ from benchmarks.quality.score import wilson
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import Row, publish
 from benchmarks.speed.texts import FeedText
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.model.verdict import Verdict
 from consumer.workers.word_files import load_lexicon
 

@@ -29,9 +29,9 @@ from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.schemes import SCHEMES, judge_with_scheme, rate_text
 from benchmarks.quality.score import Quality, Verdict, measure, wilson
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.decode.html_reader import text_of_html
-from consumer.decode.markup import MarkupTooComplex
-from consumer.decode.page import read_page
+from consumer.decode.html.html_reader import text_of_html
+from consumer.decode.html.markup import MarkupTooComplex
+from consumer.decode.html.page import read_page
 from consumer.model.limits import DecodeLimits
 
 PART: Final = "web_pages"

@@ -12,12 +12,37 @@ from typer.core import TyperGroup
 
 from consumer.text.redaction import without_arguments
 
-NAMES: Final = (
-    "run", "serve", "console", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show",
-    "explain", "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison",
-    "topics", "tokens", "people", "reviews", "config",
-)  # fmt: skip
-"""In the order in which --help lists them."""
+MODULES: Final = {
+    "run": "runs.run",
+    "serve": "runs.serve",
+    "console": "runs.serve",
+    "backfill": "runs.backfill",
+    "demo": "runs.demo",
+    "produce": "runs.produce",
+    "replay": "runs.replay",
+    "migrate": "runs.migrate",
+    "doctor": "operations.doctor",
+    "top": "operations.top",
+    "health": "operations.health",
+    "show": "articles.show",
+    "explain": "articles.explain",
+    "query": "articles.query",
+    "release": "articles.release",
+    "evaluate": "evaluation.evaluate",
+    "fingerprint": "articles.fingerprint",
+    "compare": "articles.compare",
+    "idf": "articles.idf",
+    "store": "operations.store",
+    "dead-letters": "operations.dead_letters",
+    "poison": "operations.poison",
+    "topics": "operations.topics",
+    "tokens": "people.tokens",
+    "people": "people.people",
+    "reviews": "people.reviews",
+    "config": "operations.config",
+}
+"""Where each command is, in the order in which --help lists them."""
+NAMES: Final = tuple(MODULES)
 _ARGUMENTS: Final = "dupwatch.arguments"
 _LINE_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 
@@ -57,7 +82,7 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
 
 
 class _Imported(Mapping[str, Any]):
-    """Commands by name. ``consumer.cli.NAME`` has a function of that name, or an ``app`` if it has subcommands."""
+    """Commands by name. The module of a command has a function of its name, or an ``app`` if it has subcommands."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
         if name not in NAMES:
@@ -73,15 +98,14 @@ class _Imported(Mapping[str, Any]):
 
 @cache
 def _command(name: str) -> Any:  # noqa: ANN401  # as above
-    function = name.replace("-", "_")
-    module = import_module(f"consumer.cli.{function}")
+    module = import_module(f"consumer.cli.{MODULES[name]}")
     several = getattr(module, "app", None)
     if isinstance(several, typer.Typer):
         group = typer.main.get_group(several)
         group.name = name
         return _reflowed(group)
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name)(getattr(module, function))
+    app.command(name)(getattr(module, name.replace("-", "_")))
     return _reflowed(typer.main.get_command(app))
 
 

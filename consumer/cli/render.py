@@ -1,6 +1,6 @@
 """Output for a terminal. Text of articles is never markup, and its control characters are replaced."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -88,37 +88,40 @@ def ended(article_id: str, found: EndedBefore) -> RenderableType:
 
 def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngine) -> Table:
     """Return the summary of a run."""
-    table = pairs("Summary")
     judged = max(tally.versions, 1)
-    table.add_row("articles", f"{tally.versions}")
-    table.add_row("  unique", f"{tally.kept}")
-    if tally.without_keywords:
-        table.add_row("    without keywords", f"{tally.without_keywords}")
-    table.add_row("  duplicates", f"{tally.duplicates}")
-    table.add_row("retractions", f"{tally.retractions}")
-    table.add_row("dead letters", f"{dead_letters}")
-    if tally.replays:
-        table.add_row("already judged", f"{tally.replays}")
-    table.add_row("articles per second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
-    table.add_row("engine", plain(engine.described))
-    table.add_row("posting rows read per article", f"{tally.row_reads / judged:.1f}")
-    table.add_row("records read per article", f"{tally.record_reads / judged:.1f}")
-    if tally.truncated:
-        table.add_row("search truncated by a limit", f"{tally.truncated}")
-    if tally.crowded_articles:
-        table.add_row("with a crowded fingerprint", f"{tally.crowded_articles}")
-    if tally.lost_compare_and_sets:
-        table.add_row("lost compare-and-sets", f"{tally.lost_compare_and_sets}")
-    return table
+    rare = {
+        "search truncated by a limit": tally.truncated,
+        "with a crowded fingerprint": tally.crowded_articles,
+        "lost compare-and-sets": tally.lost_compare_and_sets,
+    }
+    return pairs(
+        "Summary",
+        {
+            "articles": f"{tally.versions}",
+            "  unique": f"{tally.kept}",
+            **({"    without keywords": f"{tally.without_keywords}"} if tally.without_keywords else {}),
+            "  duplicates": f"{tally.duplicates}",
+            "retractions": f"{tally.retractions}",
+            "dead letters": f"{dead_letters}",
+            **({"already judged": f"{tally.replays}"} if tally.replays else {}),
+            "articles per second": f"{tally.versions / max(seconds, 1e-9):,.0f}",
+            "engine": plain(engine.described),
+            "posting rows read per article": f"{tally.row_reads / judged:.1f}",
+            "records read per article": f"{tally.record_reads / judged:.1f}",
+            **{name: f"{count}" for name, count in rare.items() if count},
+        }.items(),
+    )
 
 
-def pairs(title: str) -> Table:
-    """Return an empty table for rows of a name and a value."""
+def pairs(title: str, rows: Iterable[tuple[str, str | int | Text]]) -> Table:
+    """Return a table of names and values; whole numbers get thousands separators."""
     table = Table(
         title=plain(title), show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False
     )
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
+    for name, value in rows:
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else value)
     return table
 
 

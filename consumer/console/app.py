@@ -11,22 +11,22 @@ from starlette.types import Receive, Scope, Send
 
 from consumer.console.addresses import Proxies
 from consumer.console.answering import Console, Endpoint
-from consumer.console.audit_pages import audit_routes
 from consumer.console.context import Desk
-from consumer.console.deciding import deciding_routes
 from consumer.console.entrance import Entrance
 from consumer.console.faults import not_found
-from consumer.console.flag_page import flag_routes
 from consumer.console.front import Front
-from consumer.console.own_page import own_routes
-from consumer.console.people_pages import people_routes
+from consumer.console.pages.audit_pages import audit_routes
+from consumer.console.pages.deciding import deciding_routes
+from consumer.console.pages.flag_page import flag_routes
+from consumer.console.pages.own_page import own_routes
+from consumer.console.pages.people_pages import people_routes
+from consumer.console.pages.queue_pages import queue_routes
+from consumer.console.pages.signing_in import sign_in_routes
+from consumer.console.pages.story_deciding import story_deciding_routes
+from consumer.console.pages.story_pages import story_routes
+from consumer.console.pages.thresholds_page import thresholds_routes
 from consumer.console.probes import Probes, probe_routes
-from consumer.console.queue_pages import queue_routes
 from consumer.console.roles import OpenRoute, Route
-from consumer.console.signing_in import sign_in_routes
-from consumer.console.story_deciding import story_deciding_routes
-from consumer.console.story_pages import story_routes
-from consumer.console.thresholds_page import thresholds_routes
 from consumer.pages.access import Access
 from consumer.reviews.database import identity
 from consumer.service.workers import Workers

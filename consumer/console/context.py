@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console.kept import Kept
+from consumer.console.intake.kept import Kept
+from consumer.console.pages.review_evaluation import Evaluated
 from consumer.console.rendering import Rendering
-from consumer.console.review_evaluation import Evaluated
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields
-from consumer.reviews.storable import is_storable
+from consumer.reviews.portable import is_storable
 
 FORM_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 1_000

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 
 from annotated_types import MinLen
 
-from consumer.decode.html_reader import text_of_html
+from consumer.decode.html.html_reader import text_of_html
+from consumer.decode.html.markup import MarkupTooComplex
+from consumer.decode.html.page import read_page
 from consumer.decode.json_value import parse_json
-from consumer.decode.markup import MarkupTooComplex
-from consumer.decode.page import read_page
 from consumer.decode.published_at import Instant, TimeForm, read_time
-from consumer.fingerprint.folding import GROWTH_MAX, folded_length
+from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
 from consumer.model.article import Article, BodyForm, Extracted, PageForm, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumer.decode import gunzip, unzstd
+from consumer.decode.decompression import GZIP_MAGIC, ZSTD_MAGIC, gunzip, unzstd
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Codec(Compression):
     decompress: Callable[[Iterator[bytes], int], Iterator[bytes]]
 
 
-GZIP: Final = Codec("gzip", ".gz", gunzip.MAGIC, gunzip.gunzip)
-ZSTD: Final = Codec("zstd", ".zst", unzstd.MAGIC, unzstd.unzstd)
+GZIP: Final = Codec("gzip", ".gz", GZIP_MAGIC, gunzip)
+ZSTD: Final = Codec("zstd", ".zst", ZSTD_MAGIC, unzstd)
 COMPRESSIONS: Final[tuple[Compression, ...]] = (
     GZIP,
     ZSTD,

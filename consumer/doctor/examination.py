@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.decode.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
+from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.configuration import check_settings
 from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, ok, wrong

@@ -9,7 +9,10 @@ How a text becomes a fingerprint and keys::
                       └──▶ numbers, names ──▶ facts, if the scheme has them
 """
 
-from consumer.fingerprint.decorations import DecorationLists
+from consumer.fingerprint.characters.decorations import DecorationLists
+from consumer.fingerprint.characters.letter_tables import LetterTables
+from consumer.fingerprint.characters.normalise import normalise
+from consumer.fingerprint.characters.simplified import ChineseTables, Step
 from consumer.fingerprint.engine import (
     KEYWORDS_KEPT,
     Breakdown,
@@ -31,9 +34,7 @@ from consumer.fingerprint.keywords import (
     default_tokenizer,
 )
 from consumer.fingerprint.kinds import TextKind
-from consumer.fingerprint.letter_tables import LetterTables
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
-from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.parts import (
     ANCHORS_LOOKED_UP,
     ANCHORS_POSTED,
@@ -47,7 +48,6 @@ from consumer.fingerprint.parts import (
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, SECRET_BYTES, Secret
-from consumer.fingerprint.simplified import ChineseTables, Step
 from consumer.fingerprint.sketch import (
     SketchLayout,
     SketchSimilarity,

@@ -7,19 +7,22 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from consumer.fingerprint.digests import md5_64, md5_128, sha1_64, sha1_128
+from consumer.fingerprint.characters.normalise import normalise, without_surrogates
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import hyperplanes_64, hyperplanes_128
-from consumer.fingerprint.jenkins import jenkins_64
 from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.multiply_xor import (
+from consumer.fingerprint.published_hashes import (
+    jenkins_64,
+    md5_64,
+    md5_128,
     multiply_xor_64,
     multiply_xor_128,
     multiply_xor_utf16_64,
     multiply_xor_utf16_128,
+    sha1_64,
+    sha1_128,
 )
-from consumer.fingerprint.normalise import normalise, without_surrogates
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import WORDS, Shingling, of_letters
 from consumer.fingerprint.sketch import SketchSimilarity, marked_sketch_similarity, sketch_similarity

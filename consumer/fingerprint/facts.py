@@ -18,9 +18,9 @@ from zlib import crc32
 
 import numpy as np
 
+from consumer.fingerprint.characters.letter_tables import LetterTables
 from consumer.fingerprint.figures import FIGURES_DESCRIBED, MONTHS, canonical_figures, figures
 from consumer.fingerprint.hashing import mix_64
-from consumer.fingerprint.letter_tables import LetterTables
 from consumer.fingerprint.shingles import CJK_FROM
 
 FACTS_KEPT: Final = 64

@@ -13,7 +13,7 @@ from functools import cache
 from string import ascii_lowercase
 from typing import Final, NamedTuple
 
-from consumer.fingerprint.letter_tables import LetterTables
+from consumer.fingerprint.characters.letter_tables import LetterTables
 
 FIGURES_DESCRIBED: Final = (
     "numbers in canonical form: decimal digits of every script as ASCII; one to three digits, the first of which is "

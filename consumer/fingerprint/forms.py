@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from consumer.fingerprint.equality import equality_forms
-from consumer.fingerprint.letters import letters_of
+from consumer.fingerprint.characters.equality import equality_forms
+from consumer.fingerprint.characters.letters import letters_of
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.scheme import Scheme
 
 

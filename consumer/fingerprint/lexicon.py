@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from consumer.fingerprint.decorations import NO_DECORATIONS, DecorationLists
-from consumer.fingerprint.letter_tables import NO_LETTERS, LetterTables
-from consumer.fingerprint.simplified import NO_TABLES, ChineseTables
+from consumer.fingerprint.characters.decorations import NO_DECORATIONS, DecorationLists
+from consumer.fingerprint.characters.letter_tables import NO_LETTERS, LetterTables
+from consumer.fingerprint.characters.simplified import NO_TABLES, ChineseTables
 
 CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
 """What jieba can keep as one word: it ends a word at any other character, whatever a dictionary says."""

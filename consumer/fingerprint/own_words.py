@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.definitions import Definition
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
-from consumer.fingerprint.normalise import normalise
 
 
 def words_known(lexicon: Lexicon, definition: Definition) -> Lexicon:

@@ -5,14 +5,15 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from consumer.fingerprint.decorations import DECORATIONS_DESCRIBED
+from consumer.fingerprint.characters.decorations import DECORATIONS_DESCRIBED
+from consumer.fingerprint.characters.equality import EQUALITY_DESCRIBED
+from consumer.fingerprint.characters.letters import LETTERS_DESCRIBED
+from consumer.fingerprint.characters.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
+from consumer.fingerprint.characters.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
-from consumer.fingerprint.equality import EQUALITY_DESCRIBED
 from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT, FACTS_OF_LETTERS_DESCRIBED
 from consumer.fingerprint.kinds import LETTERS_BINS_MIN, SHINGLED_BINS_MIN
-from consumer.fingerprint.letters import LETTERS_DESCRIBED
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
 from consumer.fingerprint.shingles import (
     CJK_FROM,
     EAST_ASIAN,
@@ -23,7 +24,6 @@ from consumer.fingerprint.shingles import (
     SHINGLE_CJK,
     SHINGLE_OTHER,
 )
-from consumer.fingerprint.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.sketch import SketchLayout
 from consumer.fingerprint.slots import SLOTS_DESCRIBED, SLOTS_KEPT
 from consumer.fingerprint.summing import WEIGHT_SCALE

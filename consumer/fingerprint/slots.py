@@ -18,9 +18,9 @@ from collections.abc import Container, Iterator, Sequence
 from struct import iter_unpack, pack
 from typing import Final, NamedTuple
 
+from consumer.fingerprint.characters.letter_tables import LetterTables
 from consumer.fingerprint.facts import NUMERALS, fact_hashes
 from consumer.fingerprint.figures import FIGURES_DESCRIBED, Figure, canonical_figures
-from consumer.fingerprint.letter_tables import LetterTables
 
 SLOTS_KEPT: Final = 64
 SURROUNDING_LETTERS: Final = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 
 # Scripts that separate words. In other scripts a word may begin anywhere.
 _SPACED: Final = "0-9a-z\u00df-\u024f\u0370-\u052f"

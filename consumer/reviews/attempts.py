@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, insert, select, update
 
-from consumer.reviews.locks import Lock, one_at_a_time
-from consumer.reviews.storable import storable
+from consumer.reviews.portable import Lock, one_at_a_time, storable
 from consumer.reviews.tables import SIGN_IN_FAILURES
 
 FIRST_WAIT_MS: Final = 1_000

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, String, insert, or_, select
 
 from consumer.reviews.paging import Cursor, decoded, encoded
-from consumer.reviews.storable import storable
+from consumer.reviews.portable import storable
 from consumer.reviews.tables import AUDIT
 
 _PORTION: Final = 1_000

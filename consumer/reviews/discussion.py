@@ -6,9 +6,8 @@ from typing import Final, Literal
 
 from sqlalchemy import Connection, delete, insert, select
 
-from consumer.reviews.bulk import insert_or
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
-from consumer.reviews.storable import storable
+from consumer.reviews.portable import insert_or, storable
 from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REVIEWS
 
 LOOKING_MS: Final = 60_000

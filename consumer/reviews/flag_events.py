@@ -14,16 +14,13 @@ from sqlalchemy import Connection, bindparam, case, select, update
 
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Verdict
-from consumer.reviews.bulk import portions
-from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State, add_to_tally
 from consumer.reviews.lineage import Version, part_from_released
-from consumer.reviews.locks import Lock, one_at_a_time
 from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags, name_roots
+from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
 from consumer.reviews.sources import source_ids
-from consumer.reviews.storable import is_storable_id
 from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS
-from consumer.reviews.tally import add_to_tally
 from consumer.text.timestamps import since_1970_ms
 
 _BITS_A_DIGIT: Final = 4

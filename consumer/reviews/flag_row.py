@@ -1,11 +1,12 @@
 """A flag or a near miss as pages, decisions and exports see it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Connection, Row, Select, bindparam, select, update
 
-from consumer.reviews.tables import FLAGS, SOURCES, STORIES
+from consumer.reviews.tables import FLAGS, SOURCES, STORIES, TALLY
 
 Kind = Literal["flag", "near_miss"]
 State = Literal["open", "skipped", "right", "wrong", "released"]
@@ -85,3 +86,20 @@ def flag_rows() -> Select[Any]:
 def flag_row(row: Row[Any]) -> FlagRow:
     """Return a row of that query as a value."""
     return FlagRow(**row._asdict())
+
+
+def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], int]) -> None:
+    """Count that so many flags came into a state, or with a negative number left it.
+
+    Callers hold ``Lock.FLAGS``, so nobody else changes the same rows.
+    """
+    rows = [{"this_kind": kind, "this_state": state, "more": more} for (kind, state), more in changes.items() if more]
+    if rows:
+        where = (TALLY.c.kind == bindparam("this_kind"), TALLY.c.state == bindparam("this_state"))
+        connection.execute(update(TALLY).where(*where).values(flags=TALLY.c.flags + bindparam("more")), rows)
+
+
+def tally(connection: Connection) -> dict[tuple[Kind, State], int]:
+    """Return how many there are, of each kind and state."""
+    found = {(row.kind, row.state): row.flags for row in connection.execute(select(TALLY))}
+    return {(kind, state): found.get((kind, state), 0) for kind in KINDS for state in STATES}

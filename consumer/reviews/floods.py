@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, func, insert, select, update
 
-from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 

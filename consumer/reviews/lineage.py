@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import CTE, Connection, and_, func, select, update
 
-from consumer.reviews.bulk import portions
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED
+from consumer.reviews.portable import portions
 from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
-from consumer.reviews.bulk import portions
-from consumer.reviews.flag_row import FIGURES, Figures, Kind, State
+from consumer.reviews.flag_row import FIGURES, Figures, Kind, State, add_to_tally
 from consumer.reviews.lineage import Version, take_over_copies
+from consumer.reviews.portable import portions
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root, widen_stories
 from consumer.reviews.tables import FLAGS, STORIES
-from consumer.reviews.tally import add_to_tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 from consumer.model.errors import DupwatchError
 from consumer.model.verdict import RELEASED_BY_CHARS_MAX
 from consumer.reviews import passwords
-from consumer.reviews.locks import Lock, one_at_a_time
-from consumer.reviews.storable import is_storable
+from consumer.reviews.portable import Lock, is_storable, one_at_a_time
 from consumer.reviews.tables import PEOPLE, SESSIONS
 
 Role = Literal["reviewer", "admin"]

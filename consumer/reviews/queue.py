@@ -10,12 +10,11 @@ from typing import Final, Literal
 
 from sqlalchemy import Connection, func, select
 
-from consumer.reviews.flag_row import FlagRow, Kind, State, flag_row, flag_rows
+from consumer.reviews.flag_row import FlagRow, Kind, State, flag_row, flag_rows, tally
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.search import Range, Scope, Way, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
-from consumer.reviews.tally import tally
 
 Order = Literal["certainty", "newest", "oldest", "similarity"]
 

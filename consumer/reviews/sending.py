@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
-from consumer.reviews.storable import storable
+from consumer.reviews.portable import storable
 from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, UNSENT
 
 _WHY_CHARS_MAX: Final = 500

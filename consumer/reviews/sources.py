@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from consumer.reviews.bulk import insert_or, portions
-from consumer.reviews.storable import storable
+from consumer.reviews.portable import insert_or, portions, storable
 from consumer.reviews.tables import SOURCES
 
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, or_, select, update
 
-from consumer.reviews.bulk import portions
+from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, STORIES
 
 NO_FLAGS: Final = 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.decode.codecs import COMPRESSIONS, GZIP
-from consumer.decode.gunzip import WBITS
+from consumer.decode.decompression import WBITS
 from consumer.model.errors import ConfigError, SinkError
 from storage.files import FileWriting, open_made, sync_folder
 

@@ -1,19 +1,45 @@
-"""Opens the audit log that the configuration names."""
+"""Opens the audit log, and records in it what a command changed."""
 
+import os
+import pwd
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from consumer.audit.audit_log import AuditLog
+from consumer.audit.change import Change
 from consumer.config.config import Config
+from consumer.model.errors import SinkError
 from consumer.wiring.components import file_writing
+from storage.clock import now_ms
 
 
 @contextmanager
-def opened_audit_log(config: Config, report: Callable[[object], None]) -> Iterator[AuditLog | None]:
-    """Open the audit log; None where none is named. Raises ``SinkError`` if it cannot be written."""
+def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _: None) -> Iterator[AuditLog | None]:
+    """Open the audit log; None if none is configured. Raises ``SinkError`` if it cannot be written.
+
+    ``report`` gets its occurrences. A command needs none: a failure ends it with a message.
+    """
     if config.service.audit is None:
         yield None
         return
     with closing(AuditLog(Path(config.service.audit), file_writing(config), report)) as log:
         yield log
+
+
+def record_change(audit_log: AuditLog | None, action: str, name: str, result: str) -> None:
+    """Record a change in the audit log, if there is one. The change stays whatever happens. Raises ``SinkError``."""
+    if audit_log is None:
+        return
+    try:
+        audit_log.append([Change(at_ms=now_ms(), owner=_user(), action=action, id=name, result=result)])
+    except SinkError as error:
+        raise SinkError(f"{name} is {result}, but {error}") from error
+
+
+def _user() -> str:
+    """Return who runs the command, by the system and not by the environment."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"

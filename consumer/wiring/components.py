@@ -9,13 +9,12 @@ from typing import BinaryIO, NamedTuple
 from consumer.config.config import Config
 from consumer.config.judging import configured_scheme, configured_settings
 from consumer.decode.article import FieldMap, Parse, decode
+from consumer.decode.html.page import load_extractor
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
-from consumer.decode.page import load_extractor
 from consumer.decode.published_at import TimeForm
-from consumer.decode.registry import RegistryOptions
-from consumer.decode.registry_outages import Briefly
-from consumer.decode.schema_value import schema_parser
+from consumer.decode.schemas.registry import Briefly, RegistryOptions
+from consumer.decode.schemas.schema_value import schema_parser
 from consumer.fingerprint import Engine, Lexicon, Scheme
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings

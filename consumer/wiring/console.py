@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
-from consumer.console.background import Background, Repeating
-from consumer.console.batch_intake import Stopped
 from consumer.console.context import Desk
-from consumer.console.counting import count_queue
-from consumer.console.intake import Intake, IntakeParts, NearMissIntake
+from consumer.console.intake.background import Background, Repeating
+from consumer.console.intake.batch_intake import Stopped
+from consumer.console.intake.counting import count_queue
+from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake
+from consumer.console.intake.sending import Sender, SenderParts
+from consumer.console.intake.store_reading import fill_in
+from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
-from consumer.console.review_evaluation import kept_evaluation
-from consumer.console.sending import Sender, SenderParts
-from consumer.console.sources_of import fill_in
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.following import Following
 from consumer.lifecycle.heap import trimming

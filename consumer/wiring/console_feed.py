@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from consumer.config.config import Config
-from consumer.console.intake import Intake
-from consumer.console.store_flags import flags_in
+from consumer.console.intake.intake import Intake
+from consumer.console.intake.store_reading import flags_in
 from consumer.kafka.client_settings import (
     KafkaOptions,
     admin_settings,

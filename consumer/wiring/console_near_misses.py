@@ -5,7 +5,7 @@ import threading
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.console.intake import NEAR_MISSES, NearMissIntake
+from consumer.console.intake.intake import NEAR_MISSES, NearMissIntake
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.console.sending import ReleasePort
+from consumer.console.intake.sending import ReleasePort
 from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
 from consumer.kafka.outgoing import Outgoing
 from consumer.kafka.topics import missing

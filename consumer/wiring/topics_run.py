@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
-from consumer.decode.registry_outages import waiting_for_registry
+from consumer.decode.schemas.registry import waiting_for_registry
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.cli import demo_feed
-from consumer.cli.demo import PREFIX, TOPIC
+from consumer.cli.runs import demo_feed
+from consumer.cli.runs.demo import PREFIX, TOPIC
 from consumer.model.errors import ConfigError
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, ONE_SECRET, SAMPLE, json_lines, run_process, start, text, wait_for, write_lines

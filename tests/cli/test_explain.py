@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.cli import difference_view
+from consumer.cli.articles import difference_view
 from consumer.fingerprint import PUBLISHED_SECRET, Scheme
 from tests.cli.command import FAST, Command, json_lines, run_process, text, write_lines
 

@@ -140,8 +140,10 @@ def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None
     )
     ended = subprocess.run([sys.executable, "-c", asked], capture_output=True, timeout=TIMEOUT_S, check=True, text=True)
     imported = ended.stdout.splitlines()[-1].split()
-    assert "consumer.cli.run" in imported
-    assert not {"happybase", "consumer.cli.replay", "consumer.doctor", "consumer.cli.store"} & set(imported)
+    assert "consumer.cli.runs.run" in imported
+    assert not {"happybase", "consumer.cli.runs.replay", "consumer.doctor", "consumer.cli.operations.store"} & set(
+        imported
+    )
 
 
 def test_no_network(tmp_path: Path) -> None:

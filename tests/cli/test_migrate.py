@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from consumer.cli import migrate as command
 from consumer.cli import render
-from consumer.cli.migrate import Reporter
+from consumer.cli.runs import migrate as command
+from consumer.cli.runs.migrate import Reporter
 from consumer.judge.tally import Tally
 from consumer.migration.adopting import Adopted
 from consumer.migration.migration import WindowGap

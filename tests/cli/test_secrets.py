@@ -169,7 +169,7 @@ def test_a_defect_is_told_without_secrets(dupwatch: Command, monkeypatch: pytest
     def fail(*_: object) -> Iterator[object]:
         raise RuntimeError(f"cannot use {URL} with {CANARY}")
 
-    monkeypatch.setattr("consumer.cli.config.flatten", fail)
+    monkeypatch.setattr("consumer.cli.operations.config.flatten", fail)
     variables = {"DUPWATCH_HTTP__USER": "u", "DUPWATCH_HTTP__PASSWORD": CANARY, "DUPWATCH_LOG__FORMAT": form}
     ended = dupwatch("config", "show", **variables)
     assert ended.code == 1

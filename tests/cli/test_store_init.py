@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.cli.store_init import posting_shares
+from consumer.cli.operations.store_init import posting_shares
 from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan, Lexicon
 from consumer.judge import plan_choice

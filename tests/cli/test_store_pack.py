@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.cli.store_pack import share_before
+from consumer.cli.operations.store_pack import share_before
 from storage.hbase.schema import Share
 from tests.cli.command import Command
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.cli.top_view import bar, milliseconds
+from consumer.cli.operations.top_view import bar, milliseconds
 from tests.cli.command import DUPWATCH, TIMEOUT_S, Command, environment
 from tests.unit.top.pages import flag, flags_page, served
 

@@ -52,10 +52,7 @@ _JUDGE: Final = Target(
     ),
 )
 _FILE_SOURCES: Final = Target(
-    (
-        *("consumer/sources/file.py", "consumer/decode/compressed_feed.py", "consumer/decode/gunzip.py"),
-        *("consumer/decode/unzstd.py", "consumer/sources/lines.py"),
-    ),
+    (*("consumer/sources/file.py", "consumer/decode/decompression.py", "consumer/sources/lines.py"),),
     (
         (
             *("tests/unit/sources/test_lines.py", "tests/unit/sources/test_file_source.py"),

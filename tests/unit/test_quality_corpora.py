@@ -21,7 +21,7 @@ from benchmarks.quality.score import Verdict, measure
 from benchmarks.quality.short_posts import EMOJI, EMOJI_LANG, as_seen, feed_of_posts
 from benchmarks.quality.short_posts import rows as post_rows
 from benchmarks.quality.troff import text_of_manual
-from consumer.decode.markup import MarkupTooComplex
+from consumer.decode.html.markup import MarkupTooComplex
 
 MANUAL = r""".\" A comment.
 .de FerryURL

@@ -11,7 +11,7 @@ from benchmarks.quality import parts
 from benchmarks.quality.feed import Article, write_lines
 from benchmarks.quality.part_cases import CHARS_MIN, FOOTERS, KINDS, feed_of_parts, halved
 from benchmarks.quality.parts import Index, Name, Rules, Truth, measured, named, recall, right_names
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.parts import parts_batch, unpacked_anchors
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from consumer.config.setting_types import ClientSettings, Count, Seconds, SecretFiles, Section, Share, Text
-from consumer.decode.registry import SCHEMA_BYTES_MAX
-from consumer.decode.registry import URL_PATTERN as REGISTRY_URL_PATTERN
+from consumer.decode.schemas.registry import SCHEMA_BYTES_MAX
+from consumer.decode.schemas.registry import URL_PATTERN as REGISTRY_URL_PATTERN
 
 
 class KafkaSection(Section):

@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations on the connection that ``consumer.reviews.schema`` passes on, in its transaction."""
+"""What Alembic runs: migrations on the connection that ``consumer.reviews.database`` passes on, in its transaction."""
 
 from alembic import context
 

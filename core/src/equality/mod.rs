@@ -1,4 +1,4 @@
-//! The forms by which texts are equal: `consumer/fingerprint/equality.py`.
+//! The forms by which texts are equal: `consumer/fingerprint/characters/equality.py`.
 
 use std::borrow::Cow;
 

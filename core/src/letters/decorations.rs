@@ -1,4 +1,4 @@
-//! What people put around a text when they pass it on: `consumer/fingerprint/decorations.py`.
+//! What people put around a text when they pass it on: `consumer/fingerprint/characters/decorations.py`.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Letters of another script that look like those around them: `consumer/fingerprint/look_alikes.py`.
+//! Letters of another script that look like those around them: `consumer/fingerprint/characters/look_alikes.py`.
 
 use super::tables::{FIRST_CLASS, IN_WORD, SCRIPTS, Tables};
 

@@ -1,4 +1,4 @@
-//! The letters and figures of a text, of which its shingles are: `consumer/fingerprint/letters.py`.
+//! The letters and figures of a text, of which its shingles are: `consumer/fingerprint/characters/letters.py`.
 //!
 //! Most texts have neither words of two scripts nor decorations, and take one pass over a table.
 

@@ -1,4 +1,4 @@
-//! The file that says what becomes of each character: `consumer/fingerprint/letter_tables.py`.
+//! The file that says what becomes of each character: `consumer/fingerprint/characters/letter_tables.py`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

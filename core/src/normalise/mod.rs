@@ -1,4 +1,4 @@
-//! Brings texts that look alike into one form: `normalise` of `consumer/fingerprint/normalise.py`.
+//! Brings texts that look alike into one form: `normalise` of `consumer/fingerprint/characters/normalise.py`.
 //!
 //! Python takes the text through each step as a whole. Here one pass looks each character up in a
 //! table and writes what becomes of it ([`entries`]). Marks that are in order, and letters that

@@ -27,14 +27,14 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stripped_len, module)?)
 }
 
-/// `consumer.fingerprint.normalise.normalise`.
+/// `consumer.fingerprint.characters.normalise.normalise`.
 #[pyfunction]
 #[pyo3(name = "normalise")]
 fn normalise_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     Ok(normalise::normalise(&text_of(text)?).into_iter().collect())
 }
 
-/// `consumer.fingerprint.normalise.without_surrogates`.
+/// `consumer.fingerprint.characters.normalise.without_surrogates`.
 #[pyfunction]
 fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
     Ok(normalise::as_written(&text_of(text)?).into_iter().collect())
@@ -47,7 +47,7 @@ fn fold(text: &str) -> String {
     simplified::fold(&text).unwrap_or(text).into_iter().collect()
 }
 
-/// The two forms of `consumer.fingerprint.equality.equality_forms`, of one text.
+/// The two forms of `consumer.fingerprint.characters.equality.equality_forms`, of one text.
 #[pyfunction]
 fn equality_forms(text: &Bound<'_, PyString>) -> PyResult<(String, String)> {
     let text = text_of(text)?;
@@ -57,7 +57,7 @@ fn equality_forms(text: &Bound<'_, PyString>) -> PyResult<(String, String)> {
     Ok((forms.read.iter().collect(), forms.compared().iter().collect()))
 }
 
-/// `consumer.fingerprint.letters.letters_of`, of one text.
+/// `consumer.fingerprint.characters.letters.letters_of`, of one text.
 #[pyfunction]
 fn letters_of(text: &Bound<'_, PyString>, without_decorations: bool) -> PyResult<String> {
     let text = text_of(text)?;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 /// The text with surrogate pairs as the character that they encode, and lone surrogates as U+FFFD:
-/// `without_surrogates` of `consumer/fingerprint/normalise.py`.
+/// `without_surrogates` of `consumer/fingerprint/characters/normalise.py`.
 ///
 /// A text without surrogates is not copied: Python keeps its UTF-8 with it.
 pub(super) fn text_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {

@@ -1,4 +1,4 @@
-//! Folds traditional Chinese to simplified: `consumer/fingerprint/simplified.py`.
+//! Folds traditional Chinese to simplified: `consumer/fingerprint/characters/simplified.py`.
 //!
 //! The tables are those of `OpenCC`, part of the scheme's digest. There are two steps: words and
 //! variants of Taiwan become those of the mainland, in traditional characters; and then these become

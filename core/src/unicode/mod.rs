@@ -50,7 +50,7 @@ pub(crate) const SPACES: [RangeInclusive<char>; 10] = [
     '\u{205f}'..='\u{205f}',
     '\u{3000}'..='\u{3000}',
 ];
-/// `INVISIBLE` of `consumer/fingerprint/normalise.py`, which says what they are.
+/// `INVISIBLE` of `consumer/fingerprint/characters/normalise.py`, which says what they are.
 pub(crate) const INVISIBLES: [RangeInclusive<char>; 17] = [
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',

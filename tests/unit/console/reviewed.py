@@ -9,10 +9,9 @@ from consumer.reviews import people
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, decide
 from consumer.reviews.flag_events import FlagEvent, add_events, add_near_misses
-from consumer.reviews.flag_row import KINDS
+from consumer.reviews.flag_row import KINDS, tally
 from consumer.reviews.queue import Filters
 from consumer.reviews.queue import page as queue_page
-from consumer.reviews.tally import tally
 from consumer.text.timestamps import rfc3339
 from tests.unit.console.desks import Office, Page, page
 from tests.unit.console.newsroom import BEGAN_MS

@@ -18,9 +18,9 @@ from prometheus_client import CollectorRegistry
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.context import Articles, ArticleView, Desk
+from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
-from consumer.console.review_evaluation import kept_evaluation
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 import consumer
-from consumer.console.audit_pages import ACTIONS, ROWS_MAX
+from consumer.console.pages.audit_pages import ACTIONS, ROWS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import Connection, DatabaseUnavailable
@@ -151,7 +151,7 @@ def test_every_action_has_a_name() -> None:
     """A moderator reads sentences, whatever part of dupwatch made the entry; there is no name for what nobody does."""
     kinds = {action.partition(".")[0] for action in ACTIONS}
     literal = re.compile(rf'"((?:{"|".join(kinds)})\.(?!html)[a-z_]+)"')
-    sources = [path for folder in ("console", "cli") for path in (CONSUMER / folder).glob("*.py")]
+    sources = [path for folder in ("console", "cli") for path in (CONSUMER / folder).rglob("*.py")]
     others = [path for path in sources if path.name != "audit_pages.py"]
     found = {action for path in others for action in literal.findall(path.read_text(encoding="utf-8"))}
     decided = {f"flag.{decision}" for decision in get_args(Decision)}

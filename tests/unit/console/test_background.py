@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from consumer.console import background as module
-from consumer.console.background import Background, Repeating
+from consumer.console.intake import background as module
+from consumer.console.intake.background import Background, Repeating
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.reviews.database import DatabaseUnavailable

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.console import differing as module
-from consumer.console.differing import COMPARED_CHARS_MAX, PART_CHARS_MAX, Piece, differing, plain_part
+from consumer.console.pages import differing as module
+from consumer.console.pages.differing import COMPARED_CHARS_MAX, PART_CHARS_MAX, Piece, differing, plain_part
 from consumer.text.diff import Stretch, difference
 
 WORDS = "The harbour council voted on Tuesday to rebuild the eastern ferry landing. "

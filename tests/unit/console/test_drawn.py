@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.console.rule_advice import advice
-from consumer.console.source_matrix import HEAT_STEPS, NAMES_MAX, source_matrix
-from consumer.console.story_pages import PairLine
-from consumer.console.timeline import BARS, HEIGHT, WIDTH, timeline
+from consumer.console.pages.rule_advice import advice
+from consumer.console.pages.story_pictures import (
+    BARS,
+    HEAT_STEPS,
+    HEIGHT,
+    NAMES_MAX,
+    WIDTH,
+    PairLine,
+    source_matrix,
+    timeline,
+)
 from consumer.reviews.stories import Bucket
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from consumer.console.event_reading import NewerEvent, read_near_misses, read_verdicts
+from consumer.console.intake.event_reading import NewerEvent, read_near_misses, read_verdicts
 from consumer.model.article import Reason, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.near_miss import encode as encode_near_miss

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from consumer.console.differing import PART_CHARS_MAX
+from consumer.console.pages.differing import PART_CHARS_MAX
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import Match, Part, SeenBefore

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console import intake as module
-from consumer.console.batch_intake import Stopped
-from consumer.console.intake import Intake, IntakeParts
-from consumer.console.sources_of import fill_in
+from consumer.console.intake import intake as module
+from consumer.console.intake.batch_intake import Stopped
+from consumer.console.intake.intake import Intake, IntakeParts
+from consumer.console.intake.store_reading import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
 from consumer.reviews import queue

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from consumer.console import kept as module
-from consumer.console.kept import Kept
+from consumer.console.intake import kept as module
+from consumer.console.intake.kept import Kept
 
 WAIT_S = 30.0
 
@@ -79,7 +79,7 @@ def test_what_takes_long_is_not_waited_for() -> None:
 def test_it_rests_for_longer_than_it_worked(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that pages cost a twentieth of a processor at most, however often they are opened."""
     computing, now = Computing(), [100.0]
-    monkeypatch.setattr("consumer.console.kept.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("consumer.console.intake.kept.time.monotonic", lambda: now[0])
 
     def slow() -> Iterator[str]:
         now[0] += 3.0

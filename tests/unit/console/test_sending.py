@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typing_extensions import override
 
-from consumer.console.sending import (
+from consumer.console.intake.sending import (
     CLAIMED_MAX,
     LEASE_S,
     PATIENT_MAX,
@@ -186,7 +186,7 @@ def test_what_a_killed_process_had_claimed_is_sent_by_another(desk: Desk) -> Non
 def test_a_process_gives_up_its_claims_before_others_may_have_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it could not send within the lease it claims again, or leaves to who has."""
     clock_s = [1_000.0]
-    monkeypatch.setattr("consumer.console.sending.time.monotonic", lambda: clock_s[0])
+    monkeypatch.setattr("consumer.console.intake.sending.time.monotonic", lambda: clock_s[0])
     desk.decided(2)
     desk.at_ms += UNDO_MS
     late = desk.sender()
@@ -245,7 +245,7 @@ def test_several_processes_share_the_work(desk: Desk) -> None:
 def test_many_releases_are_prepared_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that are due, before any is claimed; later ones with the next, and all again when it was long ago."""
     clock_s = [1_000.0]
-    monkeypatch.setattr("consumer.console.sending.time.monotonic", lambda: clock_s[0])
+    monkeypatch.setattr("consumer.console.intake.sending.time.monotonic", lambda: clock_s[0])
     count = 3 * CLAIMED_MAX
     desk.decided(count)
     desk.at_ms += UNDO_MS

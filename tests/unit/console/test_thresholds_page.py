@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 import pytest
 
 from consumer.config.profiles import settings_by_profile
-from consumer.console import review_evaluation, thresholds_page
-from consumer.console.threshold_curve import HEIGHT, WIDTH, curve_of
+from consumer.console.pages import review_evaluation, thresholds_page
+from consumer.console.pages.threshold_curve import HEIGHT, WIDTH, curve_of
 from consumer.evaluation.review_figures import figures
 from consumer.evaluation.reviewed_pair import ReviewedPair
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.reviews import review_counts
+from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import DatabaseUnavailable
 from tests.unit.console.desks import Office, Page, office, page
 from tests.unit.console.newsroom import article
@@ -206,7 +206,7 @@ def test_what_takes_long_is_not_waited_for(desk: Office, monkeypatch: pytest.Mon
 def test_pairs_that_differ_in_too_many_ways_are_for_the_command(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page stays small, and says what to do."""
     review(desk)
-    monkeypatch.setattr(review_counts, "ROWS_MAX", 20)
+    monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 20)
     opened = page(desk.ann, "/thresholds")
     assert "Export them with dupwatch reviews , and read them with dupwatch evaluate --reviews ." in opened.answer.shown
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.features import Features
 from consumer.fingerprint.kinds import (
     LETTERS_BINS_MIN,
@@ -18,7 +19,6 @@ from consumer.fingerprint.kinds import (
     kinds_in_every_script,
     runs,
 )
-from consumer.fingerprint.normalise import normalise
 from tests.dev_feed import EVERY_PART, dev_part
 
 LIMITS = some.none() | some.integers(0, 40)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.parts import ANCHORS_POSTED, SAMPLE_MAX, parts_batch
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import of_letters

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import declared_shingle, of_letters
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
-from consumer.fingerprint.normalise import INVISIBLE, _marks, normalise, without_surrogates
-from consumer.fingerprint.simplified import JAPANESE_SHARE, ChineseTables, is_japanese
+from consumer.fingerprint.characters.normalise import INVISIBLE, _marks, normalise, without_surrogates
+from consumer.fingerprint.characters.simplified import JAPANESE_SHARE, ChineseTables, is_japanese
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumer.decode.avro import avro_reader
-from consumer.decode.memory_budget import ValueBudget
-from consumer.decode.registry import StoredSchema, UnusableSchema
+from consumer.decode.schemas.avro import avro_reader
+from consumer.decode.schemas.budgets import ValueBudget
+from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 

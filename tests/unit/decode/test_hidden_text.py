@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.decode import element_styles, style_sheets
-from consumer.decode.hidden_text import hidden_elements, seen_text
-from consumer.decode.markup import parse_html
-from consumer.decode.page import read_page
+from consumer.decode.html import element_styles, style_sheets
+from consumer.decode.html.hidden_text import hidden_elements, seen_text
+from consumer.decode.html.markup import parse_html
+from consumer.decode.html.page import read_page
 from consumer.model.limits import DecodeLimits
 
 SEEN: Final = "The ferry came in at dawn, two hours late, and nobody on the quay had slept. " * 3

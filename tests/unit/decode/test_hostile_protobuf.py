@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
-from consumer.decode.memory_budget import ValueBudget
-from consumer.decode.protobuf import protobuf_reader
-from consumer.decode.protobuf_budget import Kind, layout_of
-from consumer.decode.registry import StoredSchema, UnusableSchema
-from consumer.decode.schema_value import SchemaParser
+from consumer.decode.schemas.budgets import Kind, ValueBudget, layout_of
+from consumer.decode.schemas.protobuf import protobuf_reader
+from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
+from consumer.decode.schemas.schema_value import SchemaParser
 from consumer.lifecycle.retry import Patience
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from consumer.decode.registry import (
+from consumer.decode.schemas.registry import (
     SCHEMA_BYTES_MAX,
     ConfluentRegistry,
     RegistryOptions,

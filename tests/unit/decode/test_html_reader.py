@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from consumer.decode import html_reader
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.html_reader import text_of_html, tree_of
-from consumer.decode.html_tags import BLOCKS, HIDDEN
-from consumer.decode.markup import MarkupTooComplex
-from consumer.decode.markup_repair import repaired
-from consumer.decode.page import read_page
+from consumer.decode.html import html_reader
+from consumer.decode.html.html_reader import text_of_html, tree_of
+from consumer.decode.html.html_text import BLOCKS, HIDDEN
+from consumer.decode.html.markup import MarkupTooComplex
+from consumer.decode.html.markup_repair import repaired
+from consumer.decode.html.page import read_page
 from consumer.model.article import BodyForm, PageForm
 from consumer.model.limits import DecodeLimits
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from consumer.decode.html_reader import text_of_html
-from consumer.decode.markup import MarkupTooComplex
+from consumer.decode.html.html_reader import text_of_html
+from consumer.decode.html.markup import MarkupTooComplex
 from consumer.model.limits import DecodeLimits
 
 ATTRIBUTES_MAX = DecodeLimits().attributes_max

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.judging import KEYED, versions_of
-from consumer.decode import page_survey
-from consumer.decode.page import read_page
+from consumer.decode.html import page_survey
+from consumer.decode.html.page import read_page
 from consumer.model.article import Extracted, PageForm
 from consumer.model.limits import DecodeLimits
 from tests.ordinary_sites import SITES

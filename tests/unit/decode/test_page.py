@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from consumer.decode import page_article, page_survey, precise_article
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.html_reader import text_of_html
-from consumer.decode.markup import MarkupTooComplex, parse_html
-from consumer.decode.page import ARTICLE_BYTES_MIN, EXTRACTORS, Page, load_extractor, read_page
-from consumer.decode.page_marks import Marks
+from consumer.decode.html import page_article, page_survey, precise_article
+from consumer.decode.html.html_reader import text_of_html
+from consumer.decode.html.markup import MarkupTooComplex, parse_html
+from consumer.decode.html.page import ARTICLE_BYTES_MIN, EXTRACTORS, Page, load_extractor, read_page
+from consumer.decode.html.page_marks import Marks
 from consumer.model.article import READER_REVISION, Article, Extracted, ExtractorName, PageForm, Reason
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import DecodeLimits
@@ -249,7 +249,7 @@ def test_a_page_that_would_take_much_work_is_refused(markup: str, limits: Decode
 def test_ordinary_pages_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements are counted beforehand only where the length leaves room for too many."""
     assert read("<p>x" * 1_000, limits=DecodeLimits(values_max=2_000)).text.count("x") == 1_000
-    monkeypatch.setattr("consumer.decode.markup._check", None)
+    monkeypatch.setattr("consumer.decode.html.markup._check", None)
     read("<p>x" * 1_000, limits=DecodeLimits(values_max=2_000))
     with pytest.raises(TypeError):
         read("<p>x" * 1_001, limits=DecodeLimits(values_max=2_000))

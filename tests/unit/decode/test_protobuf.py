@@ -19,11 +19,10 @@ from google.protobuf import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.decode import protobuf as module
-from consumer.decode.memory_budget import ValueBudget
-from consumer.decode.protobuf import message_indexes, protobuf_reader
-from consumer.decode.protobuf_budget import Kind, count_values
-from consumer.decode.registry import StoredSchema, UnusableSchema
+from consumer.decode.schemas import protobuf as module
+from consumer.decode.schemas.budgets import Kind, ValueBudget, count_values
+from consumer.decode.schemas.protobuf import message_indexes, protobuf_reader
+from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.decode.registry import (
+from consumer.decode.schemas.registry import (
     FILES_MAX,
     SCHEMA_BYTES_MAX,
     ConfluentRegistry,

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from consumer.decode.registry import RegistryUnavailable
-from consumer.decode.registry_outages import Briefly, waiting_for_registry
+from consumer.decode.schemas.registry import Briefly, RegistryUnavailable, waiting_for_registry
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage

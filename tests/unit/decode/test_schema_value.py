@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import pytest
 
-from consumer.decode import schema_value as module
-from consumer.decode.registry import RegistryUnavailable, StoredSchema, UnusableSchema
-from consumer.decode.schema_value import UNKNOWN_S, SchemaParser
+from consumer.decode.schemas import schema_value as module
+from consumer.decode.schemas.registry import RegistryUnavailable, StoredSchema, UnusableSchema
+from consumer.decode.schemas.schema_value import UNKNOWN_S, SchemaParser
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits

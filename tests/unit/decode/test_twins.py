@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.registry import RegistryOptions, SchemaFormat
-from consumer.decode.registry_outages import Briefly
-from consumer.decode.schema_value import schema_parser
+from consumer.decode.schemas.registry import Briefly, RegistryOptions, SchemaFormat
+from consumer.decode.schemas.schema_value import schema_parser
 from consumer.model.limits import DecodeLimits
 from tests.registry_server import any_registry
 from tests.written_articles import FIELDS, WRITERS, as_json

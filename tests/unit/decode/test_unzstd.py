@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.decode.unzstd import MAGIC, WINDOW_BITS_MAX, unzstd
+from consumer.decode.decompression import WINDOW_BITS_MAX, ZSTD_MAGIC, unzstd
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from tests.zstandard import zstd
@@ -37,13 +37,15 @@ def test_frames_follow_each_other_as_one_stream() -> None:
     assert read() == (b"", None)
 
 
-@pytest.mark.parametrize("behind", [b"garbage", b"\0\0\0\0", b"{", MAGIC[:3] + b"x", b"\x50\x2a\x4d\x19"])
+@pytest.mark.parametrize("behind", [b"garbage", b"\0\0\0\0", b"{", ZSTD_MAGIC[:3] + b"x", b"\x50\x2a\x4d\x19"])
 def test_what_is_no_frame_is_told(behind: bytes) -> None:
     """With all that came before it; zero bytes are no padding, as for zstd itself."""
     assert read(zstd.compress(b"{}\n") + behind) == (b"{}\n", Reason.TRAILING_GARBAGE)
 
 
-@pytest.mark.parametrize("begun", [MAGIC[:1], MAGIC[:3], MAGIC, b"\x5f", SKIPPED[:3], SKIPPED[:6], SKIPPED[:-1]])
+@pytest.mark.parametrize(
+    "begun", [ZSTD_MAGIC[:1], ZSTD_MAGIC[:3], ZSTD_MAGIC, b"\x5f", SKIPPED[:3], SKIPPED[:6], SKIPPED[:-1]]
+)
 def test_a_frame_that_has_only_begun_may_go_on(begun: bytes) -> None:
     """The file may still be written."""
     assert read(zstd.compress(b"{}\n") + begun) == (b"{}\n", Reason.TRUNCATED_INPUT)
@@ -71,7 +73,7 @@ def test_the_same_comes_out_however_it_is_cut_into_pieces(
 @settings(max_examples=500)
 def test_any_bytes_behind_the_magic_end(data: bytes, chunk_bytes_max: int) -> None:
     """With a fault, unless they are a whole frame; no other error is raised."""
-    _, fault = read(MAGIC + data, chunk_bytes_max=chunk_bytes_max)
+    _, fault = read(ZSTD_MAGIC + data, chunk_bytes_max=chunk_bytes_max)
     assert fault in {None, Reason.TRUNCATED_INPUT, Reason.TRAILING_GARBAGE}
 
 
@@ -87,14 +89,14 @@ def test_what_comes_before_damage_is_read() -> None:
     assert read(damaged[:10], damaged[10:]) == (b"x" * 131_072, Reason.TRUNCATED_INPUT)
     # Many small blocks, in one chunk.
     blocks = b"".join((1_000 << 3).to_bytes(3, "little") + NOISE[at : at + 1_000] for at in range(0, len(NOISE), 1_000))
-    found, fault = read(MAGIC + b"\0\x38" + blocks + b"\7\0\0")
+    found, fault = read(ZSTD_MAGIC + b"\0\x38" + blocks + b"\7\0\0")
     assert (NOISE.startswith(found), len(found) > len(NOISE) - 5_000, fault) == (True, True, Reason.TRUNCATED_INPUT)
 
 
 def frame(window_bits: int, repeated: int) -> bytes:
     """A frame with this window, of 128 KiB blocks that repeat one byte: RFC 8878, 3.1.1."""
     block, end = ((131_072 << 3 | 1 << 1 | last).to_bytes(3, "little") + b"x" for last in (False, True))
-    return MAGIC + b"\0" + bytes([(window_bits - 10) << 3]) + block * (repeated - 1) + end
+    return ZSTD_MAGIC + b"\0" + bytes([(window_bits - 10) << 3]) + block * (repeated - 1) + end
 
 
 def test_a_window_that_zstd_would_refuse_is_refused() -> None:
@@ -115,7 +117,7 @@ def test_a_frame_that_needs_a_dictionary_is_told() -> None:
 CHILD = """
 import resource, sys
 from pathlib import Path
-from consumer.decode.unzstd import unzstd
+from consumer.decode.decompression import unzstd
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(sum(map(len, unzstd(iter([Path(sys.argv[1]).read_bytes()]), 65_536))))
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)

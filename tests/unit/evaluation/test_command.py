@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from consumer.cli import evaluation_plot
+from consumer.cli.evaluation import evaluation_plot
 from consumer.cli.main import app
 from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
 from consumer.fingerprint.compiled import CompiledFingerprinter

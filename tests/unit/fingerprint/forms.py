@@ -3,8 +3,8 @@
 from functools import cache
 
 from consumer.fingerprint import Lexicon, normalise
-from consumer.fingerprint.equality import EqualityForms, equality_forms
-from consumer.fingerprint.letters import letters_of
+from consumer.fingerprint.characters.equality import EqualityForms, equality_forms
+from consumer.fingerprint.characters.letters import letters_of
 from consumer.workers.word_files import load_lexicon
 
 

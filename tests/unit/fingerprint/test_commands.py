@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from consumer.cli import fingerprint, idf
+from consumer.cli.articles import fingerprint, idf
 from consumer.cli.main import app
 from consumer.fingerprint import (
     SCHEME_NAMES,

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from consumer.fingerprint import DecorationLists
-from consumer.fingerprint.decorations import PLACES_FREE
+from consumer.fingerprint.characters.decorations import PLACES_FREE
 from consumer.workers.word_files import load_lexicon
 from tests.unit.fingerprint.forms import all_letters, letters
 

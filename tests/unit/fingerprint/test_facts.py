@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import FactOverlap, Fingerprinter, Lexicon, Scheme, fact_overlap, facts_count
-from consumer.fingerprint.equality import equality_forms
+from consumer.fingerprint.characters.equality import equality_forms
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.facts import FACTS_KEPT, facts_of, pack_facts
-from consumer.fingerprint.normalise import normalise
 
 facts_sets = some.sets(some.text(string.digits, min_size=1, max_size=3), max_size=200)
 

@@ -6,8 +6,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.fingerprint.folding import GROWTH_MAX, folded_length
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
+from consumer.fingerprint.characters.normalise import normalise
 
 CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1)]
 

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from consumer.fingerprint import normalise
-from consumer.fingerprint.letter_tables import BARE, DROPPED, LETTER, MARK, LetterTables
+from consumer.fingerprint.characters.letter_tables import BARE, DROPPED, LETTER, MARK, LetterTables
 from consumer.workers.word_files import load_lexicon
 from tests.fixtures.fingerprint.letters import TABLE, table
 

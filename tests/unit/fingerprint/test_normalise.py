@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.fingerprint.normalise import INVISIBLE, normalise
+from consumer.fingerprint.characters.normalise import INVISIBLE, normalise
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=60)
 MARKS_AND_LETTERS = st.text(

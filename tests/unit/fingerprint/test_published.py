@@ -19,8 +19,7 @@ from consumer.fingerprint import (
     fingerprint_number,
     simhash,
 )
-from consumer.fingerprint.jenkins import hashlittle2, jenkins_64
-from consumer.fingerprint.multiply_xor import code_points, multiply_xor, utf16_units
+from consumer.fingerprint.published_hashes import code_points, hashlittle2, jenkins_64, multiply_xor, utf16_units
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 from tests.fixtures.fingerprint import second

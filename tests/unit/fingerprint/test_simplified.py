@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import ChineseTables, Fingerprinter, Lexicon, Scheme, Step, normalise
-from consumer.fingerprint.simplified import NO_TABLES, is_japanese
+from consumer.fingerprint.characters.simplified import NO_TABLES, is_japanese
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 from tests.fixtures.fingerprint.second import simplified

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.fingerprint import shingles as shingles_module
-from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.shingles import (
     LETTERS_SHINGLE_CJK,

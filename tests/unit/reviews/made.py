@@ -11,9 +11,8 @@ from consumer.model.verdict import Released, Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database
 from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
-from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
-from consumer.reviews.tally import tally
 from consumer.text.timestamps import rfc3339
 
 NOW_MS = 1_790_000_000_000

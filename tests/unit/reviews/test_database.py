@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from consumer.model.errors import ConfigError
 from consumer.reviews import database as database_module
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
-from consumer.reviews.locks import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import METADATA, NOTES, SOURCES, TALLY
 from deploy.local.postgres import Postgres
 from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of

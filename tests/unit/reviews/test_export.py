@@ -2,22 +2,22 @@
 
 import pytest
 
-from consumer.reviews import export
+from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.export import Pair
+from consumer.reviews.reviewed_pairs import Pair
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
 
 
 def pairs(database: Database) -> list[Pair]:
     """All pairs."""
     with database.reading() as connection:
-        return list(export.pairs(connection))
+        return list(reviewed_pairs.pairs(connection))
 
 
 def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one that was undone or changed; skipped and open flags have none; releases elsewhere are decisions, too."""
-    monkeypatch.setattr(export, "_PORTION", 2)
+    monkeypatch.setattr(reviewed_pairs, "_PORTION", 2)
     flags = [flagged(name, "o", similarity=round(0.8 + n / 100, 4)) for n, name in enumerate("abcdefg")]
     add(database, *flags)
     add_missed(database, near_miss("n", "o", sampled_in=50.0))

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from consumer.reviews import attempts, audit, queue, review_counts, sending, sessions, stories
+from consumer.reviews import attempts, audit, queue, reviewed_pairs, sending, sessions, stories
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.discussion import add_note, history, looking
-from consumer.reviews.export import pairs
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.floods import floods, note_floods, unannounced
 from consumer.reviews.queue import Filters
+from consumer.reviews.reviewed_pairs import pairs
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
 
 SMALL_TABLES = {
@@ -124,10 +124,10 @@ def looked_at(connection: Connection) -> None:
 
 def counted(connection: Connection) -> None:
     """Count what thresholds are judged by."""
-    review_counts.pair_counts(connection)
-    review_counts.pair_counts(connection, 1)
-    review_counts.reviews_by_source(connection)
-    review_counts.without_similarity(connection)
+    reviewed_pairs.pair_counts(connection)
+    reviewed_pairs.pair_counts(connection, 1)
+    reviewed_pairs.reviews_by_source(connection)
+    reviewed_pairs.without_similarity(connection)
 
 
 def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: Database) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from consumer.reviews import decisions, discussion
 from consumer.reviews.database import Database
+from consumer.reviews.decisions import own_review, own_reviews_at
 from consumer.reviews.discussion import open_elsewhere
-from consumer.reviews.own_reviews import own_review, own_reviews_at
 from consumer.reviews.stories import root_versions
 from consumer.reviews.tables import LOOKING
 from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, number_of, read, rows_of

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from consumer.reviews import export, review_counts
+from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
-from consumer.reviews.review_counts import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
+from consumer.reviews.reviewed_pairs import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -44,7 +44,7 @@ def test_counts_are_those_of_the_pairs(database: Database) -> None:
     """As the export has them, one by one; those without a similarity are counted apart."""
     fill(database)
     with database.reading() as connection:
-        pairs = list(export.pairs(connection))
+        pairs = list(reviewed_pairs.pairs(connection))
     expected = Counter(
         (pair.kind, pair.similarity, pair.decision, pair.sampled_in) for pair in pairs if pair.similarity is not None
     )
@@ -61,7 +61,7 @@ def test_sources_have_the_reviews_of_their_later_articles(database: Database) ->
     """Most first; the counts of one are of its own pairs."""
     fill(database)
     with database.reading() as connection:
-        pairs = [pair for pair in export.pairs(connection) if pair.similarity is not None]
+        pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
     decided = Counter(pair.source or "" for pair in pairs if pair.decision)
     sources = read(database, reviews_by_source)
     assert {each.name: each.reviews for each in sources} == decided
@@ -77,8 +77,8 @@ def test_pairs_that_differ_in_too_many_ways_are_not_counted(
 ) -> None:
     """Nobody can make a page hold a million rows."""
     add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=1.0 + number) for number in range(4)))
-    monkeypatch.setattr(review_counts, "ROWS_MAX", 3)
+    monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 3)
     with pytest.raises(TooManyDifferent, match="more than 3 ways"):
         read(database, pair_counts)
-    monkeypatch.setattr(review_counts, "ROWS_MAX", 4)
+    monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 4)
     assert len(read(database, pair_counts)) == 4

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consumer.decode.gunzip import gunzip
+from consumer.decode.decompression import gunzip
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord, SourceError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.cli.dead_letters import _selection
+from consumer.cli.operations.dead_letters import _selection
 from consumer.config.loading import load_config
 from consumer.kafka.offset_range import Bound, parse_bound
 from consumer.model.errors import ConfigError

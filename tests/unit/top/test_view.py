@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from consumer.cli.top_fitting import fitting
-from consumer.cli.top_view import frame
+from consumer.cli.operations.top_fitting import fitting
+from consumer.cli.operations.top_view import frame
 from consumer.top.client import ClientAccess, PagesClient
 from consumer.top.watching import Seen, Watched
 from tests.unit.top.pages import METRICS, flag, flags_page, served

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.console.store_flags import BATCH, flags_in
+from consumer.console.intake.store_reading import BATCH, flags_in
 from consumer.judge.events import released_event, version_name
 from consumer.model.verdict import Verdict, encode
 from consumer.wiring import stores

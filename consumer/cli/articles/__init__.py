@@ -1,0 +1,1 @@
+"""Commands about single articles and texts."""

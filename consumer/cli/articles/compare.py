@@ -1,0 +1,158 @@
+"""``dupwatch compare``: how far apart two texts are, by every measure."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
+
+import typer
+from rich.text import Text
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SchemeOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.cli.texts import NamedText, check_one_stream, read_text
+from consumer.fingerprint import (
+    PUBLISHED_SECRET,
+    Fingerprinter,
+    Scheme,
+    TextKind,
+    cosine,
+    fingerprint_number,
+    hamming_distance,
+)
+from consumer.model.errors import ConfigError
+from consumer.wiring.components import lexicon_of, scheme_of
+from consumer.wiring.stores import configured_secret, opened_store, stored_binding
+
+BITS_IN_A_LINE: Final = 64
+_GROUP_BITS: Final = 16
+
+
+class _Side(NamedTuple):
+    name: str
+    kind: TextKind
+    fingerprint: int
+
+
+class _Measures(NamedTuple):
+    distance: int
+    similarity: float
+    cosine: float
+    equal_text: bool
+    shared: tuple[str, ...]
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="An article as JSON, or plain text; - for standard input.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
+    scheme: SchemeOption = None,
+    store: LastingStoreOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
+    check_one_stream([a, b])
+    if scheme is not None and store is not None:
+        raise ConfigError("give --scheme or --store: a store has a scheme of its own")
+    chosen = configured(config, settings, fingerprint__scheme=scheme, store__url=store)
+    lexicon = lexicon_of(chosen)
+    if store is None:
+        chosen_scheme, secret = scheme_of(chosen), configured_secret(chosen) or PUBLISHED_SECRET
+    else:
+        with opened_store(chosen, readonly=True) as opened:
+            bound = stored_binding(opened, lexicon)
+        chosen_scheme, secret = bound.settings.scheme, bound.secret
+    fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
+    sides = _measured(read_text(a, chosen), read_text(b, chosen), fingerprinter)
+    with results():
+        if json:
+            write_json(_plain(*sides, chosen_scheme))
+        else:
+            _print(*sides, chosen_scheme)
+    if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
+        render.console(stderr=True).print(
+            "The similarity is estimated with the published secret; --store estimates it as that store does."
+        )
+
+
+def _measured(a: NamedText, b: NamedText, fingerprinter: Fingerprinter) -> tuple[_Side, _Side, _Measures]:
+    definition = fingerprinter.scheme.definition
+    batch = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
+    side_a, side_b = (
+        _Side(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
+        for number, text in enumerate((a, b))
+    )
+    weights_a, weights_b = (dict(keywords) for keywords in batch.keywords)
+    equal_text = batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes()
+    similarity = float(definition.sketch_similarity(batch.sketches[0], batch.sketches[1]))
+    measures = _Measures(
+        distance=hamming_distance(side_a.fingerprint, side_b.fingerprint),
+        similarity=1.0 if equal_text and definition.compares_letters else similarity,
+        cosine=cosine(weights_a, weights_b),
+        equal_text=equal_text,
+        shared=tuple(word for word in weights_a if word in weights_b),
+    )
+    return side_a, side_b, measures
+
+
+def _plain(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> dict[str, object]:
+    differing = a.fingerprint ^ b.fingerprint
+    return {
+        "scheme": scheme.name,
+        "bits": scheme.bits,
+        "distance": measures.distance,
+        "similarity": measures.similarity,
+        "cosine": measures.cosine,
+        "equal_text": measures.equal_text,
+        "differing_bits": [place for place in range(scheme.bits) if differing >> scheme.bits - 1 - place & 1],
+        "shared_keywords": measures.shared,
+        **{
+            name: {
+                "name": side.name,
+                "kind": side.kind.name.lower(),
+                "fingerprint": f"{side.fingerprint:0{scheme.bits // 4}x}",
+            }
+            for name, side in (("a", a), ("b", b))
+        },
+    }
+
+
+def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
+    console = render.console()
+    for name, side in (("A", a), ("B", b)):
+        console.print(Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}"))
+    console.print()
+    for line in _bit_lines(a.fingerprint, b.fingerprint, scheme.bits):
+        console.print(line)
+    rows = {
+        "scheme": scheme.name,
+        "Hamming distance": f"{measures.distance} of {scheme.bits} bits",
+        "verified similarity": f"{measures.similarity:.3f}",
+        "cosine of the keyword vectors": f"{measures.cosine:.3f}",
+        "text": "equal" if measures.equal_text else "different",
+    }
+    console.print(render.pairs("Measures", rows.items()))
+    if TextKind.EMPTY in {a.kind, b.kind}:
+        console.print("An empty text, or one without keywords, is never part of a duplicate pair.")
+    elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
+        console.print(
+            "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
+        )
+    console.print(render.keywords_line(measures.shared[:20]))
+
+
+def _bit_lines(a: int, b: int, bits: int) -> Iterator[Text]:
+    """Yield both fingerprints in lines of 64 bits; marks below them show the bits that differ."""
+    digits = [f"{code:0{bits}b}" for code in (a, b)]
+    for first in range(0, bits, BITS_IN_A_LINE):
+        lines = [Text("A  ", "bold"), Text("B  ", "bold"), Text("   ")]
+        for place in range(first, first + BITS_IN_A_LINE):
+            differs = digits[0][place] != digits[1][place]
+            marks = (digits[0][place], digits[1][place], "^" if differs else " ")
+            for line, mark in zip(lines, marks, strict=True):
+                line.append(mark, "bold red" if differs else "")
+                if (place + 1) % _GROUP_BITS == 0:
+                    line.append(" ")
+        for line in lines:
+            line.rstrip()
+            yield line

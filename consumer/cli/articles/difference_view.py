@@ -1,0 +1,91 @@
+"""The difference of two texts, and the passages that articles share."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.text import Text
+
+from consumer.cli.render import abridged, console, plain
+from consumer.store_tools.shared_passages import SharedWith
+from consumer.text.diff import Stretch
+
+EQUAL_CHARS_SHOWN_MAX: Final = 80
+CHANGED_CHARS_SHOWN_MAX: Final = 400
+"""Characters of one side of a change; the number of characters left out is shown."""
+CHANGES_SHOWN_MAX: Final = 200
+
+
+def shown(stretches: Sequence[Stretch]) -> Text:
+    """Return both texts in one: text of A only is red, of B only green; long stretches are abridged."""
+    text = Text()
+    changes = 0
+    for stretch in stretches:
+        if stretch.kind == "equal":
+            text.append(abridged(stretch.a, EQUAL_CHARS_SHOWN_MAX))
+            continue
+        changes += 1
+        if changes > CHANGES_SHOWN_MAX:
+            break
+        text.append(_marked(stretch.a, "[-", "-]"), "red strike")
+        text.append(_marked(stretch.b, "{+", "+}"), "green")
+    return text
+
+
+def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
+    """Yield notes on what the difference leaves out, and on what was not compared."""
+    kinds = Counter(stretch.kind for stretch in stretches)
+    changes = kinds["changed"] + kinds["not compared"]
+    if not changes:
+        yield "The texts are identical."
+    if changes > CHANGES_SHOWN_MAX:
+        yield f"Showing the first {CHANGES_SHOWN_MAX} of {changes:,} changes; use --json for all."
+    skipped = [stretch for stretch in stretches if stretch.kind == "not compared"]
+    if skipped:
+        a, b = sum(len(stretch.a) for stretch in skipped), sum(len(stretch.b) for stretch in skipped)
+        places = "1 place" if len(skipped) == 1 else f"{len(skipped)} places"
+        yield (
+            f"Not compared: {a:,} characters of A with {b:,} of B, in {places} where the texts differ too much. They "
+            "are shown as changed but may have text in common."
+        )
+
+
+def _marked(text: str, before: str, after: str) -> str:
+    if not text:
+        return ""
+    left_out = len(text) - CHANGED_CHARS_SHOWN_MAX
+    if left_out <= 0:
+        return f"{before}{plain(text)}{after}"
+    half = CHANGED_CHARS_SHOWN_MAX // 2
+    return f"{before}{plain(text[:half])} … {left_out:,} more characters … {plain(text[-half:])}{after}"
+
+
+PASSAGE_CHARS_SHOWN_MAX: Final = 300
+PASSAGES_SHOWN_MAX: Final = 5
+
+
+def print_passages(shared: SharedWith) -> None:
+    """Print the passages that also stand in one other article, in the order of the text."""
+    if shared.passages is None:
+        console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
+        return
+    console().print(Text(f"\nalso in {plain(shared.part.id)}", "bold"))
+    for passage in shared.passages[:PASSAGES_SHOWN_MAX]:
+        console().print(
+            Text.assemble(
+                (f"{len(passage.text):,} characters from {passage.at:,} on: ", "dim"),
+                abridged(passage.text.strip(), PASSAGE_CHARS_SHOWN_MAX),
+            )
+        )
+    more = len(shared.passages) - PASSAGES_SHOWN_MAX
+    if more > 0:
+        console().print(f"and {more} more {'passage' if more == 1 else 'passages'}")
+    if not shared.passages:
+        console().print("No passage is the same word for word.")
+
+
+def plain_passages(shared: SharedWith) -> dict[str, object]:
+    """Return where each passage begins in the text, and how long it is, in characters; null where that is not known."""
+    found = shared.passages
+    places = None if found is None else [{"at": passage.at, "chars": len(passage.text)} for passage in found]
+    return {"id": shared.part.id, "version": shared.part.version, "passages": places}

@@ -1,0 +1,137 @@
+"""``dupwatch idf``: build an IDF table from your own articles."""
+
+import math
+import os
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
+from consumer.cli.results import results, write
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
+from consumer.fingerprint import Fingerprinter
+from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
+from consumer.sinks.line_file import check_suffix
+from consumer.sources.file import FileSource
+from consumer.wiring.components import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
+from storage.files import FileWriting, replace_file
+
+app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
+
+WORDS_MAX: Final = 4_000_000
+"""Words kept in memory, about 100 bytes each. Beyond that, words of only one article are dropped."""
+
+
+class _Counts:
+    """Counts the articles in which each word occurs."""
+
+    def __init__(self) -> None:
+        self.articles = 0
+        self.bad_records = 0
+        self.dropped = 0
+        self.words: Counter[str] = Counter()
+
+    def add(self, words: set[str]) -> None:
+        """Count the words of one article."""
+        self.articles += 1
+        self.words.update(words)
+        if len(self.words) > WORDS_MAX:
+            common = Counter({word: count for word, count in self.words.items() if count > 1})
+            self.dropped += len(self.words) - len(common)
+            self.words = common
+
+    def table(self) -> str:
+        """Return the table: a word and its ln((N + 1) / n) on each line, sorted by code point.
+
+        The weight is above 0 even for a word that occurs in all N articles.
+        """
+        total = self.articles + 1
+        return "".join(f"{word} {math.log(total / count):.9g}\n" for word, count in sorted(self.words.items()))
+
+
+@app.command()
+def build(
+    feed: Annotated[
+        str,
+        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
+    scheme: SchemeOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Build an IDF table from all articles of a feed, with the words as the scheme splits them."""
+    chosen = configured(config, settings, fingerprint__scheme=scheme)
+    console = render.console(stderr=True)
+    if output != STREAM:
+        check_suffix(Path(output), "a table of words", gzip=False)
+    counts = _counted(feed, output, chosen, console)
+    if not counts.words:
+        raise SourceError(f"no article in {feed} has keywords; an IDF table needs some")
+    if output == STREAM:
+        with results():
+            write(counts.table().encode())
+    else:
+        _write(Path(output), counts.table().encode(), file_writing(chosen))
+    console.print(f"{len(counts.words):,} words from {counts.articles:,} articles")
+    if counts.bad_records:
+        console.print(f"Skipped {counts.bad_records:,} invalid records; dupwatch run shows why they are invalid")
+    if counts.dropped:
+        console.print(f"Dropped {counts.dropped:,} words that occur in one article: more than {WORDS_MAX:,} words")
+
+
+def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
+    counts = _Counts()
+    decode = file_decoder(config)
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
+    try:
+        _check_apart(source, output)
+        fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
+        with render.progress(console) as progress:
+            task = progress.add_task("counting", total=None)
+            for batch in source.batches():
+                for record in batch.records:
+                    try:
+                        body = decode(record).body
+                    except BadRecord:
+                        counts.bad_records += 1
+                        continue
+                    if body is not None:
+                        counts.add(fingerprinter.words(body))
+                done, total = source.progress()
+                progress.update(task, completed=done, total=total)
+    finally:
+        source.close()
+    show_blank_lines(console, source)
+    return counts
+
+
+def _check_apart(source: FileSource, output: str) -> None:
+    """Refuse to overwrite the feed with the table."""
+    try:
+        is_source = output != STREAM and source.is_file(Path(output).stat())
+    except OSError:
+        return
+    if is_source:
+        raise ConfigError(f"the table would overwrite the feed {source.name}; name a different --output than {output}")
+
+
+def _write(path: Path, table: bytes, writing: FileWriting) -> None:
+    """Write a temporary file and rename it, so that no run ever reads half a table."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        replace_file(path, beside, table, writing)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise SinkError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,202 @@
+"""``dupwatch query``: which stored articles an article would duplicate, without storing it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from consumer.cli import render
+from consumer.cli.articles.difference_view import plain_passages
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
+from consumer.config.config import Config
+from consumer.config.judging import completed
+from consumer.fingerprint import Engine
+from consumer.judge.comparison import not_released
+from consumer.judge.detector import Detector
+from consumer.judge.events import reference_in, rounded, version_name
+from consumer.judge.judge import QueryResult
+from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
+from consumer.sources.file import FileSource
+from consumer.store_tools.history import id_hash_of, stored_article
+from consumer.store_tools.requested_settings import check_unchanged
+from consumer.store_tools.shared_passages import SharedWith, shared_passages
+from consumer.wiring.common_hashes import common_hashes
+from consumer.wiring.components import STREAM, engine, file_decoder, lexicon_of, version_builder
+from consumer.wiring.stores import opened_store, stored_binding
+from storage.clock import MS_PER_S, now_ms
+from storage.interface import Store
+from storage.records import Version
+
+_JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson"})
+
+
+def query(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|-|ID",
+            help="Articles as JSON lines; - for standard input. Or one article: JSON, plain text, or an id.",
+        ),
+    ],
+    store: LastingStoreOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Find what each article would duplicate if it arrived now. Stores nothing; writes one line of JSON per article.
+
+    The settings are those of the store; other settings are refused. It exits with 3 if no line is a valid article.
+    """
+    chosen = configured(config, settings, store__url=store)
+    lexicon = lexicon_of(chosen)
+    with opened_store(chosen, readonly=True) as opened:
+        bound = stored_binding(opened, lexicon)
+        judged_by = bound.settings
+        check_unchanged(chosen, judged_by)
+        chosen = completed(chosen, judged_by)
+        asking = _Query(
+            opened,
+            Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S, common=common_hashes(chosen)),
+            engine(chosen, bound, lexicon),
+            version_builder(bound),
+        )
+        path = Path(source)
+        if source != STREAM and not is_text(source) and not is_folder(source):
+            _write(asking.about_stored(chosen, source))
+        elif source != STREAM and path.is_file() and is_one_article(source, chosen):
+            article = read_article(source, chosen)
+            if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
+                render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
+            _write(asking.about([article])[0])
+        else:
+            _answer_lines(asking, chosen, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """Queries a store for the duplicates of articles."""
+
+    store: Store
+    detector: Detector
+    engine: Engine
+    builder: VersionBuilder
+
+    def about(self, articles: Sequence[Article]) -> list[dict[str, object]]:
+        """Return what each article would duplicate; they are looked up together."""
+        fingerprints = self.engine.fingerprint(
+            [article.body or "" for article in articles], [article.lang for article in articles]
+        )
+        arrived_ms = now_ms()
+        arrivals = [ArrivedAt(arrived_ms, place) for place in range(len(articles))]
+        found = self.detector.query(self.builder.versions(articles, arrivals, fingerprints))
+        return [
+            _answer(article.id, result, shared_passages(self.store, article.body, result.parts))
+            for article, result in zip(articles, found, strict=True)
+        ]
+
+    def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
+        """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
+        if not self.store.history(id_hash_of(article_id)):
+            raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
+        stored = stored_article(self.store, config.store.url, article_id).stored
+        record = msgspec.structs.replace(stored.record, time_ms=now_ms())
+        (found,) = self.detector.query([Version(record, None)])
+        others = self.store.read([match.record.reference for match in found.matches])
+        pairs = zip(found.matches, others, strict=True)
+        matches = [match for match, other in pairs if other is None or not_released(stored, other)]
+        ended = found.ended_before
+        if ended is not None and reference_in(ended.id, ended.version) == stored.released_from:
+            ended = None
+        body = self.store.bodies([stored.record.reference])[0]
+        found = found._replace(matches=matches, ended_before=ended)
+        return _answer(article_id, found, shared_passages(self.store, body, found.parts))
+
+
+@dataclass(slots=True)
+class _Faults:
+    """Counts lines that could not be answered, and keeps what was wrong with the first of them."""
+
+    lines: int = 0
+    failed: int = 0
+    first: str = field(default="")
+
+    def add(self, line: int, error: str, detail: str) -> dict[str, object]:
+        self.failed += 1
+        self.first = self.first or f"line {line}: {detail}"
+        return {"line": line, "error": error, "detail": detail, "outcome": "error"}
+
+
+def _answer_lines(asking: _Query, config: Config, source: str) -> None:
+    faults = _Faults()
+    for answer in _answers(asking, config, None if source == STREAM else Path(source), faults):
+        _write(answer)
+    if faults.lines and faults.failed == faults.lines:
+        raise SourceError(
+            f"no valid article in {source}: all {faults.lines:,} lines failed ({faults.first}). Articles must be JSON "
+            "lines in UTF-8; map other field names with --set source.fields.body=NAME."
+        )
+    if not faults.lines:
+        render.console(stderr=True).print(f"{render.plain(source)} is empty.")
+
+
+def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    decode = file_decoder(config)
+    source = FileSource(path, limits, Position())
+    for batch in source.batches():
+        answers: list[dict[str, object] | None] = []
+        articles: list[Article] = []
+        for record in batch.records:
+            faults.lines += 1
+            try:
+                article = decode(record)
+            except BadRecord as error:
+                answers.append(faults.add(record.line, error.reason, error.detail))
+                continue
+            if article.body is None:
+                answers.append(faults.add(record.line, "retraction", "a retraction has no text"))
+            else:
+                articles.append(article)
+                answers.append(None)
+        found = iter(asking.about(articles))
+        yield from (next(found) if answer is None else answer for answer in answers)
+    show_blank_lines(render.console(stderr=True), source)
+
+
+def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:
+    answer: dict[str, object] = {
+        "id": article_id,
+        "matches": [
+            {
+                "id": match.record.id,
+                "version": version_name(match.record.reference),
+                "title": match.record.title,
+                "distance": match.distance,
+                "similarity": rounded(match.similarity),
+            }
+            for match in found.matches
+        ],
+        "truncated": found.truncated,
+        "outcome": "duplicate" if found.matches else "unique",
+    }
+    if found.seen_before is not None:
+        answer["seen_before"] = msgspec.to_builtins(found.seen_before)
+    if found.ended_before is not None and not found.matches:
+        answer["ended_before"] = msgspec.to_builtins(found.ended_before)
+    if found.parts:
+        answer["parts"] = [msgspec.to_builtins(each.part) | plain_passages(each) for each in shared]
+    return answer
+
+
+def _write(line: dict[str, object]) -> None:
+    with results():
+        write_json(line)

@@ -1,0 +1,160 @@
+"""``dupwatch release``: undo a flag."""
+
+import sys
+from collections.abc import Sequence
+from signal import SIGINT
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from consumer.cli import render
+from consumer.cli.articles.show import print_article, print_link
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import results, write
+from consumer.config.config import Config
+from consumer.kafka.client_settings import is_kafka
+from consumer.lifecycle.stopping import SIGNALLED
+from consumer.model.errors import ConfigError
+from consumer.model.record import RawRecord
+from consumer.model.verdict import decode_verdict
+from consumer.store_tools.history import History, StoredArticle, id_hash_of
+from consumer.store_tools.inspection import Link, chain
+from consumer.store_tools.released_record import NoWayBack
+from consumer.store_tools.releases import Attribution, is_last, planned, releasable
+from consumer.store_tools.releases import release as release_version
+from consumer.wiring.kafka_parts import sink_topics
+from consumer.wiring.release_run import send_release, way_back
+from consumer.wiring.stores import completed_config, opened_store
+from storage.clock import now_ms
+from storage.records import Stored
+
+
+def release(
+    article_id: Annotated[str, typer.Argument(metavar="ID", help="The article's id.")],
+    store: LastingStoreOption = None,
+    version: Annotated[
+        str | None,
+        typer.Option(help="Version to release, as in events; default: the latest.", metavar="HEX"),
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who releases it; recorded in the event.", metavar="NAME")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; recorded in the event.", metavar="TEXT")] = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(help="Send the event to the topics of this sink: kafka://HOST:PORT/PREFIX.", metavar="PREFIX"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Undo a flag: the article becomes unique, and this pair will not be flagged again.
+
+    Later articles may be flagged as duplicates of it. If the sink has a clean feed (kafka.unique), the article is sent
+    there again, provided that its record is still in its topic and that it is still the latest version. Releasing an
+    article again changes nothing and shows the current state; the event is sent again if there is a sink.
+    """
+    if json and not (yes or dry_run):
+        raise ConfigError("--json cannot prompt; add --yes or --dry-run")
+    if not (yes or dry_run) and not sys.stdin.isatty():
+        raise ConfigError("cannot prompt: standard input is not a terminal; add --yes or --dry-run")
+    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    attribution = Attribution(by, reason)
+    id_hash_of(article_id)
+    with opened_store(chosen, readonly=True) as opened:
+        flagged = releasable(opened, article_id, version)
+        links = chain(opened, flagged)
+        histories = [opened.history(link.stored.record.id_hash) for link in links]
+    back = way_back(completed_config(chosen), flagged)
+    if not json:
+        with results():
+            _announce(links, histories)
+    _show_way_back(chosen, back, json=json)
+    if dry_run:
+        plan = planned(flagged, attribution, now_ms)
+        event = flagged.verdict if plan is None else plan.event
+    elif yes or _confirmed():
+        event = _release(chosen, flagged, attribution, back)
+        if sink is not None and not is_kafka(sink):
+            _warn(
+                f"No event is sent to {render.plain(sink)}: a release goes to topics, --sink kafka://HOST:PORT/PREFIX."
+            )
+    else:
+        return
+    _show_outcome(flagged, histories[0], event or b"", json=json, dry_run=dry_run)
+
+
+def _release(config: Config, flagged: Stored, attribution: Attribution, back: RawRecord | NoWayBack | None) -> bytes:
+    """Release a version, send the event to the sink, and return the event."""
+    reference = flagged.record.reference
+    with opened_store(config) as opened:
+        event = release_version(opened, reference, attribution, now_ms)
+        last = is_last(opened, reference)
+    if not is_kafka(config.sink.url):
+        return event
+    record = back if isinstance(back, RawRecord) else None
+    send_release(config, event, record if last else None)
+    if record is not None:
+        with opened_store(config, readonly=True) as opened:
+            stayed = last and is_last(opened, reference)
+        if not stayed:
+            _warn(
+                f"A newer version of {render.plain(flagged.record.id)} arrived during the release. Compare its last "
+                f"message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
+            )
+    return event
+
+
+def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
+    """Show the article and the effect of a release."""
+    print_article(StoredArticle(links[0].stored, histories[0]), links, histories)
+    verdict = links[0].verdict
+    if verdict is None or verdict.duplicate_of is None:
+        return
+    name, other = render.plain(verdict.id), render.plain(verdict.duplicate_of)
+    render.console().print(
+        f"\nA release makes {name} unique. {name} and {other} will not be flagged as duplicates of each other again. "
+        f"Later articles may be flagged as duplicates of {name}."
+    )
+
+
+def _show_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: bool) -> None:
+    """Show whether the article returns to the clean feed; with ``json`` only if it does not."""
+    if back is None:
+        return
+    topic = sink_topics(config).unique_topic
+    if isinstance(back, NoWayBack):
+        _warn(f"The article cannot be sent to {topic}: {render.plain(back.why)}.")
+    elif back.message is not None and not json:
+        origin = f"{back.message.topic} [{back.message.partition}] offset {back.message.offset}"
+        with results():
+            render.console().print(f"A release sends the article to {topic} again, from {origin}.")
+
+
+def _warn(sentence: str) -> None:
+    render.console(stderr=True).print(sentence)
+
+
+def _confirmed() -> bool:
+    """Ask for confirmation on the terminal. Ctrl-C exits."""
+    try:
+        return typer.confirm("Release it?", err=True)
+    except typer.Abort as stopped:
+        render.console(stderr=True).print("\nNothing was changed.")
+        raise typer.Exit(SIGNALLED + SIGINT) from stopped
+
+
+def _show_outcome(flagged: Stored, history: History, event: bytes, *, json: bool, dry_run: bool) -> None:
+    with results():
+        if json:
+            write(event + b"\n")
+            return
+        console = render.console()
+        if flagged.released_from is not None:
+            console.print("\nAlready released; nothing was changed.")
+        elif dry_run:
+            console.print("\nDry run; nothing was changed.")
+        else:
+            console.print(Text("\nafter the release\n", "bold"))
+            print_link(Link(flagged, decode_verdict(event)), history)

@@ -1,0 +1,1 @@
+"""``dupwatch evaluate``: how well thresholds and reviews agree."""

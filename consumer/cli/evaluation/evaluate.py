@@ -1,0 +1,207 @@
+"""``dupwatch evaluate``: find thresholds for a feed from labelled pairs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from consumer.cli import render
+from consumer.cli.evaluation.evaluate_parts import evaluate_parts
+from consumer.cli.evaluation.evaluate_reviews import evaluate_reviewed
+from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, lines_of, skipped
+from consumer.cli.evaluation.evaluation_plot import check_plot, plot
+from consumer.cli.evaluation.evaluation_tables import NOTE, profile_tables, tables
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.config.config import Config
+from consumer.config.profiles import settings_by_profile
+from consumer.decode.codecs import described_forms
+from consumer.evaluation.curves import Evaluation, ProfileFigures, Recommendation, evaluation_of, measure, recommend
+from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
+from consumer.fingerprint import Lexicon, Scheme
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article
+from consumer.model.errors import ConfigError
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import unstored_binding
+from storage.records import Stored
+
+
+@dataclass(slots=True)
+class _Named:
+    """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read.
+
+    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first that of the settings, then those of
+    profiles.
+    """
+
+    by_scheme: dict[Scheme, dict[str, Stored]]
+    bad_records: Counter[str]
+    repeated_ids: int
+
+    @property
+    def articles(self) -> dict[str, Stored]:
+        """The articles with the scheme of the settings."""
+        return next(iter(self.by_scheme.values()))
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """The output of ``--json``."""
+
+    articles: int
+    bad_records: dict[str, int]
+    repeated_ids: int
+    left_out_pairs: int
+    repeated_pairs: int
+    evaluation: Evaluation
+    recommended: tuple[Recommendation, ...]
+    profiles: tuple[ProfileFigures, ...]
+    note: str = NOTE
+
+
+def evaluate(
+    feed: Annotated[
+        str | None,
+        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help=f'Labelled pairs, one ["id", "id", label] per line, {described_forms()}.', metavar="FILE"),
+    ] = None,
+    reviews: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Reviewed flags and near misses, one per line, {described_forms()}; needs no feed.", metavar="FILE"
+        ),
+    ] = None,
+    precision: Annotated[
+        float, typer.Option(help="Find thresholds with at least this precision.", min=0, max=1)
+    ] = 0.995,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", help="Also plot the curves into this file.", metavar="FILE.png|FILE.svg")
+    ] = None,
+    duplicate_from: Annotated[
+        float, typer.Option(help="A numeric label means duplicate from this similarity on.", min=0, max=1)
+    ] = LabelCut().duplicate_from,
+    unique_below: Annotated[
+        float,
+        typer.Option(
+            help="A numeric label means unique below this similarity; in between it is ignored.", min=0, max=1
+        ),
+    ] = LabelCut().unique_below,
+    parts: Annotated[
+        bool,
+        typer.Option("--parts", help="The pairs say which articles have a stretch in common: measure judge.parts."),
+    ] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Find thresholds for a feed: precision, recall and F1 of each, on pairs that you have labelled or reviewed."""
+    chosen = configured(config, settings, judge__parts=True if parts else None)
+    _check(LabelCut(duplicate_from, unique_below), plot_file, parts=parts)
+    if reviews is not None and (feed is not None or pairs is not None or parts):
+        raise ConfigError("--reviews needs no feed and no pairs, and knows no parts; give it alone")
+    if reviews is not None:
+        evaluate_reviewed(chosen, reviews, precision, plot_file, json=json)
+        return
+    if feed is None or pairs is None:
+        raise ConfigError("give a FEED with --pairs FILE, or --reviews FILE")
+    lexicon = lexicon_of(chosen)
+    judged_by = judge_settings(chosen, lexicon)
+    labelled = labelled_pairs(lines_of(pairs), LabelCut(duplicate_from, unique_below))
+    if parts:
+        evaluate_parts(chosen, feed, labelled, judged_by, lexicon, json=json)
+        return
+    named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
+    check_known(labelled.pairs, named.articles)
+    evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
+    recommended, profiles = recommend(evaluation, judged_by, precision), _of_profiles(labelled, named, judged_by)
+    console = render.console(stderr=True)
+    for sentence in skipped(named.bad_records, named.repeated_ids, labelled.left_out, labelled.repeated):
+        console.print(sentence)
+    with results():
+        if json:
+            write_json(_report(named, labelled, evaluation, recommended, profiles))
+        else:
+            for part in (*tables(evaluation, recommended, judged_by, precision), *profile_tables(profiles, precision)):
+                render.console().print(part)
+    if plot_file is not None:
+        plot(plot_file, evaluation, recommended, chosen.files.bits)
+        console.print(f"Plot: {render.plain(str(plot_file))}")
+
+
+def _of_profiles(labelled: LabelledPairs, named: _Named, settings: JudgeSettings) -> tuple[ProfileFigures, ...]:
+    """Return the figures of a judge with the settings of each profile."""
+    return tuple(
+        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.by_scheme[profile.scheme], profile)).judge)
+        for name, profile in settings_by_profile(settings).items()
+    )
+
+
+def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
+    if cut.unique_below > cut.duplicate_from:
+        raise ConfigError(f"--unique-below {cut.unique_below:g} is above --duplicate-from {cut.duplicate_from:g}")
+    if plot_file is not None:
+        if parts:
+            raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
+        check_plot(plot_file)
+
+
+def _report(
+    named: _Named,
+    labelled: LabelledPairs,
+    evaluation: Evaluation,
+    recommended: tuple[Recommendation, ...],
+    profiles: tuple[ProfileFigures, ...],
+) -> _Report:
+    return _Report(
+        len(named.articles),
+        dict(named.bad_records),
+        named.repeated_ids,
+        labelled.left_out,
+        labelled.repeated,
+        evaluation,
+        recommended,
+        profiles,
+    )
+
+
+def _read_named(
+    feed: str, pairs: Sequence[LabelledPair], config: Config, settings: JudgeSettings, lexicon: Lexicon
+) -> _Named:
+    """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
+    wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
+    by_scheme = {each.scheme: each for each in (settings, *settings_by_profile(settings).values())}
+    bindings = [unstored_binding(config, each) for each in by_scheme.values()]
+    building = [(engine(config, bound, lexicon, sketched=True), version_builder(bound)) for bound in bindings]
+    named = _Named({scheme: {} for scheme in by_scheme}, Counter(), 0)
+    for articles in articles_of(feed, config, named.bad_records):
+        fresh = _fresh(articles, wanted, named)
+        if not fresh:
+            continue
+        bodies = [article.body or "" for article in fresh]
+        # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
+        arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
+        for known, (fingerprinting, builder) in zip(named.by_scheme.values(), building, strict=True):
+            fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
+            for version in builder.versions(fresh, arrivals, fingerprints):
+                known[version.record.id] = Stored(version.record, None, None)
+    return named
+
+
+def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list[Article]:
+    """Return the wanted articles that are not known yet. Retractions have no text to compare."""
+    fresh: dict[str, Article] = {}
+    for article in articles:
+        if article.id in wanted and article.body is not None:
+            if article.id in fresh or article.id in named.articles:
+                named.repeated_ids += 1
+            else:
+                fresh[article.id] = article
+    return list(fresh.values())

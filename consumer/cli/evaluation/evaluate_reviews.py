@@ -1,0 +1,213 @@
+"""``dupwatch evaluate --reviews``: what reviewed pairs say of the threshold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+
+from consumer.cli import render
+from consumer.cli.evaluation.evaluation_feed import lines_of
+from consumer.cli.evaluation.evaluation_plot import plot_reviews
+from consumer.cli.evaluation.evaluation_tables import interval, new_table, rate
+from consumer.cli.results import results, write_json
+from consumer.config.config import Config
+from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
+from consumer.evaluation.review_figures import (
+    SOURCE_REVIEWS_MIN,
+    ReviewEvaluation,
+    ReviewFigures,
+    ReviewPoint,
+    evaluate_reviews,
+)
+from consumer.evaluation.review_lines import reviewed_pairs
+from consumer.judge.settings import JudgeSettings
+from consumer.model.errors import ConfigError
+from consumer.wiring.components import judge_settings, lexicon_of
+
+_SHOWN_EVERY: Final = 5
+NOTE: Final = (
+    "Recall counts copies that a look-up finds and that are at least as similar as the least similar near miss. A flag "
+    "that would come is one of a sample, so these counts are estimates."
+)
+_UNKNOWN: Final = (
+    "Recall is unknown: only flags were reviewed, and nobody has looked at what was not flagged. Thresholds "
+    "below {now} cannot be judged. With kafka.near_miss_share consumers send a sample of the pairs just "
+    "under the threshold."
+)
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """The output of ``--json``."""
+
+    reviews: ReviewEvaluation
+    profile: str | None
+    recall_known: bool
+    without_similarity: int
+    note: str = NOTE
+
+
+def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file: Path | None, *, json: bool) -> None:
+    """Read the reviews, and print what they say. Raises ``ConfigError`` where they cannot be evaluated."""
+    settings = judge_settings(config, lexicon_of(config))
+    if not settings.verify:
+        raise ConfigError("--reviews judges similarity_min, which plain SimHash (judge.verify = false) does not have")
+    read = reviewed_pairs(lines_of(reviews))
+    found, profiles = evaluate_reviews(read.pairs, _thresholds(settings), precision), profile_thresholds(settings)
+    console = render.console(stderr=True)
+    if read.without_similarity:
+        console.print(f"Left out pairs without a similarity, flagged by plain SimHash: {read.without_similarity:,}.")
+    with results():
+        if json:
+            profile = profile_at(profiles, found.overall.now)
+            write_json(_Report(found, profile, found.overall.recall_known, read.without_similarity))
+        else:
+            shown = render.console()
+            for part in _parts(found, profiles, precision):
+                shown.print(part)
+    if plot_file is not None:
+        plot_reviews(plot_file, found.overall, config.files.bits)
+        console.print(f"Plot: {render.plain(str(plot_file))}")
+
+
+def _thresholds(settings: JudgeSettings) -> Callable[[str | None], float]:
+    def now(source: str | None) -> float:
+        return settings.thresholds_for(*([] if source is None else [source])).similarity_min
+
+    return now
+
+
+def _parts(found: ReviewEvaluation, profiles: Sequence[ProfileThreshold], precision: float) -> Iterator[RenderableType]:
+    yield from _figures(found.overall, profiles, precision)
+    if found.sources:
+        yield ""
+        yield _sources(found)
+    if found.sources_left_out:
+        left_out = f"{found.sources_left_out:,}"
+        yield f"Sources with fewer than {SOURCE_REVIEWS_MIN} reviews, without figures of their own: {left_out}."
+    yield f"\n{NOTE}"
+
+
+def _figures(
+    figures: ReviewFigures, profiles: Sequence[ProfileThreshold], precision: float
+) -> Iterator[RenderableType]:
+    counts, line, profile = figures.counts, figures.line, profile_at(profiles, figures.now)
+    now = f"{figures.now:g}" if profile is None else f"{figures.now:g}, that of the profile {profile}"
+    yield (
+        f"Reviewed flags: {counts.flags_right:,} right, {counts.flags_wrong:,} wrong; near misses: "
+        f"{counts.near_misses_right:,} copies, {counts.near_misses_wrong:,} not. Not reviewed: {counts.open:,}."
+    )
+    if not figures.recall_known:
+        yield _UNKNOWN.format(now=f"{figures.now:g}")
+    yield f"Reviewers draw the line at a similarity of {line_text(figures)}; the threshold is {now}."
+    yield f"On the other side of that line: {line.right_below:.1%} right below it, {line.wrong_above:.1%} wrong above."
+    yield ""
+    yield _curve(figures)
+    yield "go, come: flags that this threshold would remove and add"
+    yield f"now: as configured; F1: best F1; P: most flags with precision {precision:g}"
+    for name, point in (("Best F1", figures.best_f1), (f"Precision {precision:g}", figures.reaching)):
+        yield f"{name}: {'none' if point is None else _advice(figures, point)}"
+        reached = None if point is None else profile_reached(profiles, figures.now, point.threshold)
+        if reached is not None:
+            yield f"  {_profile_advice(figures, reached)}"
+
+
+def line_text(figures: ReviewFigures) -> str:
+    """Return where reviewers draw the line, with its interval; an open end is said so."""
+    line = figures.line
+    if line.low <= 0 and line.high >= 1:
+        return "any"
+    if line.low <= 0:
+        return f"{line.high:.3f} or less"
+    if line.high >= 1:
+        return f"{line.low:.3f} or more"
+    return f"{line.value:.3f} ({line.low:.3f}–{line.high:.3f})"
+
+
+def _advice(figures: ReviewFigures, point: ReviewPoint) -> str:
+    if point.threshold == figures.now:
+        return f"{point.threshold:.2f}, as it is"
+    return f"{point.threshold:.2f}: {change_text(figures, point)}"
+
+
+def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
+    """Return what to write instead of a threshold that reaches a profile."""
+    setting = f'profile = "{reached.name}"'
+    profile = f"That reaches the profile {reached.name} ({reached.similarity_min:g})"
+    if reached.similarity_min < figures.now:
+        return f"{profile}. {setting} in [judge] also finds copies that look-ups miss now; it needs a migration."
+    return (
+        f'{profile}. {setting} in [rules."SOURCE"] raises the threshold of one source and changes no keys; in [judge]'
+        " it needs a migration."
+    )
+
+
+def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
+    """Return what would change with another threshold; a day, where it is known over how many the pairs came."""
+    change, days = point.change, figures.days or 1
+    every = "" if figures.days is None else " a day"
+    changes = [
+        f"{_number(all_of / days)} flags{every} would {what}, {_number(wrong / days)} of them wrong"
+        for what, all_of, wrong in (("go", change.gone, change.wrong_gone), ("come", change.come, change.wrong_come))
+        if all_of
+    ]
+    return "; ".join(changes) or "no flag would go or come"
+
+
+def _number(count: float) -> str:
+    return f"{count:,.0f}" if count >= 10 or count == round(count) else f"{count:.1f}"  # noqa: PLR2004  # two digits
+
+
+def _curve(figures: ReviewFigures) -> Table:
+    table = new_table("similarity_min")
+    for name in ("minimum", "precision", "95 %", "recall", "95 %", "F1", "go", "come"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for point in figures.points:
+        marks = _marks(point, figures)
+        if marks or round(point.threshold * 100) % _SHOWN_EVERY == 0:
+            table.add_row(f"{point.threshold:.2f}", *_row(point), marks)
+    return table
+
+
+def _row(point: ReviewPoint) -> tuple[str, ...]:
+    recall = ("?", "unknown") if point.recall is None else (rate(point.recall), interval(point.recall))
+    f1 = "–" if point.f1 is None else f"{point.f1:.3f}"
+    return (
+        rate(point.precision),
+        interval(point.precision),
+        *recall,
+        f1,
+        _number(point.change.gone),
+        _number(point.change.come),
+    )
+
+
+def _marks(point: ReviewPoint, figures: ReviewFigures) -> str:
+    marks = (
+        ("now", figures.now),
+        ("F1", figures.best_f1 and figures.best_f1.threshold),
+        ("P", figures.reaching and figures.reaching.threshold),
+    )
+    return " ".join(name for name, value in marks if value == point.threshold)
+
+
+def _sources(found: ReviewEvaluation) -> Table:
+    table = new_table("By source of the later article, at its threshold")
+    table.add_column("source", overflow="fold")
+    for name in ("reviews", "now", "precision 95 %", "recall 95 %", "line", "P"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for figures in found.sources:
+        at_now = figures.at_now
+        table.add_row(
+            render.plain(figures.source or ""),
+            f"{figures.counts.reviews:,}",
+            f"{figures.now:g}",
+            interval(at_now.precision),
+            "unknown" if at_now.recall is None else interval(at_now.recall),
+            line_text(figures),
+            "none" if figures.reaching is None else f"{figures.reaching.threshold:.2f}",
+        )
+    return table

@@ -1,0 +1,79 @@
+"""Reading what ``dupwatch evaluate`` is given: the feed, and the labelled pairs."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from consumer.cli import render
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.config.config import Config
+from consumer.evaluation.labelled_pairs import LabelledPair, Line
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, ConfigError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
+from consumer.sources.file import FileSource
+from consumer.wiring.components import STREAM, file_decoder
+
+UNKNOWN_SHOWN_MAX: Final = 5
+_PAIR_BYTES_MAX: Final = 1 << 16
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
+    with closing(FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())) as source:
+        for batch in source.batches():
+            for record in batch.records:
+                if record.fault is not None:
+                    raise SourceError(f"line {record.line} of {path}: {record.fault.detail}")
+                yield Line(record.line, record.data)
+        show_blank_lines(render.console(stderr=True), source)
+
+
+def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
+    """Yield the articles of a feed in batches, with a progress bar; count bad records by reason."""
+    decode = file_decoder(config)
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    console = render.console(stderr=True)
+    with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position())) as source:
+        with render.progress(console) as progress:
+            task = progress.add_task("fingerprinting", total=None)
+            for batch in source.batches():
+                articles = []
+                for record in batch.records:
+                    try:
+                        articles.append(decode(record))
+                    except BadRecord as fault:
+                        bad_records[str(fault.reason)] += 1
+                yield articles
+                done, total = source.progress()
+                progress.update(task, completed=done, total=total)
+        show_blank_lines(console, source)
+
+
+def check_known(pairs: Sequence[LabelledPair], articles: Container[str]) -> None:
+    """Raise ``ConfigError`` where the feed has no text for an id of the pairs."""
+    unknown: dict[str, int] = {}
+    for pair in pairs:
+        for article_id in (pair.a, pair.b):
+            if article_id not in articles:
+                unknown.setdefault(article_id, pair.line)
+    if unknown:
+        shown = [f"{article_id!r} (line {line})" for article_id, line in list(unknown.items())[:UNKNOWN_SHOWN_MAX]]
+        more = f" and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
+        raise ConfigError(f"the feed has no text for these ids of the pairs: {', '.join(shown)}{more}")
+
+
+def skipped(bad_records: Counter[str], repeated_ids: int, left_out: int, repeated: int) -> Iterator[str]:
+    """Yield a sentence on each kind of input that was skipped."""
+    if bad_records:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in bad_records.most_common())
+        yield f"Skipped invalid records in the feed: {bad_records.total():,} ({reasons})."
+    if repeated_ids:
+        yield f"Skipped further articles with an id that occurred before: {repeated_ids:,}."
+    if left_out:
+        yield f"Ignored pairs with a similarity between the limits for unique and duplicate: {left_out:,}."
+    if repeated:
+        yield f"Ignored repeated pairs: {repeated:,}."

@@ -1,0 +1,143 @@
+"""An evaluation as a plot: precision, recall, their intervals, and F1.
+
+Of labelled pairs there is one panel per setting; of reviewed pairs one in all, with where reviewers draw the line.
+"""
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from math import floor, nan
+from pathlib import Path
+from typing import Any, Final
+
+from consumer.cli.evaluation.evaluation_tables import NOTE
+from consumer.evaluation.curves import Curve, Evaluation, Recommendation, Setting
+from consumer.evaluation.review_figures import ReviewFigures
+from consumer.model.errors import ConfigError, SinkError
+from consumer.text.install_advice import install_command
+from storage.files import open_made
+
+_SUFFIXES: Final = (".png", ".svg")
+# Okabe and Ito's colours, which colour-blind readers can distinguish; the line styles help in print.
+_PRECISION_COLOUR: Final = "#0072B2"
+_RECALL_COLOUR: Final = "#D55E00"
+_F1_COLOUR: Final = "#000000"
+_BEST: Final = "#009E73"
+_PANEL_INCHES: Final = (5.0, 4.4)
+_TITLES: Final[dict[Setting, str]] = {
+    "max_distance": "max_distance, without verification",
+    "similarity_min": "similarity_min, if all pairs were found",
+    "reach": "reach, with verification",
+}
+_AXES: Final[dict[Setting, str]] = {
+    "max_distance": "maximum Hamming distance (bits)",
+    "similarity_min": "minimum similarity",
+    "reach": "reach (bits)",
+}
+_REVIEWS_INCHES: Final = (7.0, 4.8)
+
+
+def check_plot(path: Path) -> None:
+    """Raise ``ConfigError`` if the plot cannot be drawn, before anything is computed for it."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(f"--plot {path}: the file name must end in {' or '.join(_SUFFIXES)}")
+    if find_spec("matplotlib") is None:
+        raise ConfigError(
+            f"--plot needs matplotlib, which is not installed. Install it with:\n{install_command('plot')}"
+        )
+
+
+def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
+    """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    # Optional, and slow to import: load it only for a plot.
+    figure_class: Any = import_module("matplotlib.figure").Figure
+    width, height = _PANEL_INCHES
+    panels = len(evaluation.curves)
+    figure = figure_class(figsize=(width * panels, height), dpi=120, layout="constrained")
+    axes = figure.subplots(1, panels, sharey=True)
+    for panel, curve, recommendation in zip(axes, evaluation.curves, recommended, strict=True):
+        _draw(panel, curve, recommendation)
+    axes[0].set_ylim(_floor(evaluation.curves), 1.01)
+    axes[0].set_ylabel("share of labelled pairs")
+    named = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), frameon=False)
+    pairs = f"{evaluation.duplicates:,} labelled duplicates, {evaluation.unique:,} labelled unique pairs."
+    figure.supxlabel(f"{pairs} Bands are Wilson 95 % intervals.\n{NOTE}", fontsize=8)
+    _save(figure, path, mode)
+
+
+def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
+    """Draw what reviews say into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    # Optional, and slow to import: load it only for a plot.
+    figure: Any = import_module("matplotlib.figure").Figure(figsize=_REVIEWS_INCHES, dpi=120, layout="constrained")
+    panel = figure.subplots()
+    thresholds = [point.threshold for point in figures.points]
+    rates = [("precision", _PRECISION_COLOUR, "-", [point.precision for point in figures.points])]
+    recalls = [point.recall for point in figures.points if point.recall is not None]
+    if len(recalls) == len(thresholds):
+        rates.append(("recall", _RECALL_COLOUR, "--", recalls))
+        panel.plot(thresholds, [_drawn(point.f1) for point in figures.points], ":", color=_F1_COLOUR, label="F1")
+    for name, colour, style, of_name in rates:
+        counted = [rate.value is not None for rate in of_name]
+        low, high = [rate.low for rate in of_name], [rate.high for rate in of_name]
+        panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
+        panel.plot(thresholds, [_drawn(rate.value) for rate in of_name], style, color=colour, label=name)
+    panel.axvline(figures.now, color="0.6", linewidth=1, label="configured")
+    line = figures.line
+    span = [min(max(end, thresholds[0]), thresholds[-1]) for end in (line.low, line.high)]
+    panel.axvspan(*span, color="0.85", label="where reviewers draw the line")
+    panel.set_xlabel("minimum similarity")
+    panel.grid(color="0.9")
+    panel.margins(x=0.03)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    _save(figure, path, mode)
+
+
+def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # of a library without types
+    """Write a figure into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    try:
+        with open(open_made(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
+            figure.savefig(file, format=path.suffix.lower().removeprefix("."))
+    except OSError as error:
+        raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error
+
+
+def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # of a library without types
+    thresholds = [point.threshold for point in curve.points]
+    # Dots for settings that take only whole numbers.
+    marker = "" if curve.setting == "similarity_min" else "."
+    for name, colour, style, rates in (
+        ("precision", _PRECISION_COLOUR, "-", [point.precision for point in curve.points]),
+        ("recall", _RECALL_COLOUR, "--", [point.recall for point in curve.points]),
+    ):
+        counted = [rate.value is not None for rate in rates]
+        low, high = [rate.low for rate in rates], [rate.high for rate in rates]
+        panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
+        panel.plot(thresholds, [_drawn(rate.value) for rate in rates], style, marker=marker, color=colour, label=name)
+    panel.plot(thresholds, [_drawn(point.f1) for point in curve.points], ":", color=_F1_COLOUR, label="F1")
+    best = recommended.best_f1
+    panel.axvline(recommended.now, color="0.6", linewidth=1, label="configured")
+    if best is not None:
+        panel.axvline(best.point.threshold, color=_BEST, linewidth=1.5, linestyle="-.", label="best F1")
+    panel.set_title(_TITLES[curve.setting])
+    panel.set_xlabel(_AXES[curve.setting])
+    panel.margins(x=0.03)
+    panel.grid(color="0.9")
+
+
+def _drawn(share: float | None) -> float:
+    """Return the share, or nan, which leaves a gap in the curve."""
+    return nan if share is None else share
+
+
+def _floor(curves: Sequence[Curve]) -> float:
+    """Return the lower end of the axis: the last tenth below all values."""
+    drawn = [
+        rate.low
+        for curve in curves
+        for point in curve.points
+        for rate in (point.precision, point.recall)
+        if rate.value is not None
+    ]
+    return floor(min(drawn, default=0.0) * 10) / 10

@@ -1,0 +1,280 @@
+"""``dupwatch dead-letters``: list, show and replay records that could not be judged."""
+
+import base64
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.config.config import Config
+from consumer.dead_letters.letter import Letter, Letters, Selection
+from consumer.dead_letters.replay import LetterReplay, Refused
+from consumer.dead_letters.topic_letters import TopicLetters
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.article import Reason
+from consumer.model.errors import ConfigError
+from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
+from consumer.wiring.components import kafka_options
+from consumer.wiring.dead_letters import letters_topic, written_letters
+from storage.clock import MS_PER_S
+
+ROWS_MAX: Final = 100
+"""Rows of a table without ``--limit``."""
+_KAFKA: Final = "kafka://"
+_CHARS_MAX: Final = 200
+_NOT_OURS: Final = "–"
+
+app = typer.Typer(no_args_is_help=True, help="List, show or replay records that could not be judged.")
+
+LettersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sink",
+        help="The sink of the run, whose dead letters are beside its verdicts: "
+        "kafka://HOST:PORT/PREFIX, or a file (replay needs a topic).",
+        metavar="FILE|KAFKA",
+    ),
+]
+ReasonOption = Annotated[
+    list[str] | None, typer.Option("--reason", help="Only this reason. May be repeated.", metavar="REASON")
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", help=f"Only records from this time on: {TIME_HELP}.", metavar="TIME"),
+]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", help="Only records before this time; same format as --since.", metavar="TIME")
+]
+KeyOption = Annotated[
+    str | None, typer.Option("--key", help="Only records with this key; in a file, with this article id.")
+]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Stop after N dead letters.", metavar="N")]
+
+
+@app.command("list")
+def list_(
+    sink: LettersOption = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """List dead letters in order of position, the first 100 unless --limit is given; with --json all of them."""
+    chosen = configured(config, settings, sink__url=sink)
+    selection = _selection(chosen, reason, since, until, key)
+    rows_max = limit if json or limit is not None else ROWS_MAX
+    with written_letters(chosen) as letters:
+        selected = filter(selection.takes, letters.letters())
+        with results():
+            if json:
+                for letter in itertools.islice(selected, rows_max):
+                    write_json(_plain(letter))
+            else:
+                render.console().print(_table(itertools.islice(selected, rows_max)))
+        if limit is None and next(selected, None) is not None:
+            render.console(stderr=True).print(f"Showing the first {rows_max}; use --limit to show more.")
+
+
+@app.command()
+def show(
+    position: Annotated[
+        str,
+        typer.Argument(metavar="POSITION", help="PARTITION:OFFSET in a topic, or a line number in a file; see list."),
+    ],
+    sink: LettersOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Show one dead letter, with the original value of the record."""
+    chosen = configured(config, settings, sink__url=sink)
+    with written_letters(chosen) as letters:
+        letter = letters.letter(position)
+    if letter is None:
+        raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")
+    with results():
+        if json:
+            value = _text_or_base64("value", letter.value)
+            write_json(_plain(letter) | _headers(letter) | value)
+        else:
+            _print(render.console(), letter)
+
+
+@app.command()
+def replay(
+    sink: LettersOption = None,
+    to: Annotated[
+        str | None, typer.Option(help="Send all records to this topic instead of their own.", metavar="TOPIC")
+    ] = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = None,
+    limit: LimitOption = None,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Send at most N per second.", metavar="N")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; count what would be sent.")] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Send the records of dead letters back to their topics to be judged again, for example after fixing a setting.
+
+    Key, value, headers and time are those of the original record; one extra header counts its replays. The dead letters
+    stay where they are, so a second replay sends the same records again, which then get the same verdicts. Dead letters
+    written during a replay are left to the next one. A dead letter with a truncated value is refused.
+    """
+    chosen = configured(config, settings, sink__url=sink)
+    selection = _selection(chosen, reason, since, until, key)
+    brokers, topic = letters_topic(chosen)
+    options = kafka_options(chosen)
+    stopping = Stopping()
+    with stopping.listening(), TopicLetters(brokers, topic, options) as letters:
+        ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
+        sending = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
+        refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
+    _show_counts(sending.sent, refused, dry_run=dry_run, json=json)
+    if stopping.asked_by is not None:
+        render.console(stderr=True).print("Stopped.")
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _send(
+    sending: LetterReplay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping
+) -> int:
+    """Send the letters, print each refusal, and return the number of refusals."""
+    console = render.console(stderr=True)
+    refused = 0
+    began_s = time.monotonic()
+    with render.progress(console) as bar:
+        task = bar.add_task("replaying", total=letters.progress()[1])
+        for letter in selected:
+            if rate is not None:
+                sending.pace(rate, began_s, lambda: stopping.asked_by is not None)
+            if stopping.asked_by is not None:
+                break
+            try:
+                sending.send(letter)
+            except Refused as reason:
+                refused += 1
+                console.print(f"Not replayed: {letter.position}: {render.plain(str(reason))}")
+            bar.update(task, completed=letters.progress()[0])
+        sending.finish()
+    return refused
+
+
+def _selection(
+    config: Config, reasons: Sequence[str] | None, since: str | None, until: str | None, key: str | None
+) -> Selection:
+    for reason in reasons or ():
+        if reason not in frozenset(str(known) for known in Reason):
+            meant = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
+            raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/formats.md lists all reasons.")
+    if (since or until) and not config.sink.url.startswith(_KAFKA):
+        raise ConfigError("--since and --until need a topic; dead letters in a file have no time")
+    return Selection(
+        frozenset(reasons or ()),
+        None if since is None else option_time_ms("--since", since),
+        None if until is None else option_time_ms("--until", until),
+        key,
+    )
+
+
+def _selected(letters: Letters, selection: Selection, limit: int | None) -> Iterator[Letter]:
+    return itertools.islice(filter(selection.takes, letters.letters()), limit)
+
+
+def _table(letters: Iterator[Letter]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("position", "time", "reason"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("key")
+    table.add_column("detail", overflow="fold")
+    for letter in letters:
+        table.add_row(
+            letter.position,
+            "" if letter.time_ms is None else shown_time(letter.time_ms),
+            render.plain(letter.reason or _NOT_OURS),
+            render.plain(letter.name, _CHARS_MAX),
+            render.plain(letter.detail, _CHARS_MAX),
+        )
+    return table
+
+
+def _print(console: Console, letter: Letter) -> None:
+    size = f"{letter.size_bytes} bytes"
+    rows = {
+        "time": "" if letter.time_ms is None else shown_time(letter.time_ms),
+        "reason": letter.reason or _NOT_OURS,
+        "detail": letter.detail,
+        "came from": _came_from(letter),
+        "key": letter.name,
+        "size": f"{size}, truncated to the first {len(letter.value or b'')}" if letter.cut else size,
+        "sha256": letter.sha256 or "",
+        "replayed": f"{letter.replays} times" if letter.replays else "",
+    }
+    shown = [(name, text) for name, text in rows.items() if text]
+    shown += [(f"header {render.plain(name)}", _shown(value)) for name, value in letter.headers]
+    console.print(render.pairs(letter.position, [(name, render.plain(text)) for name, text in shown]))
+    console.print(Text("\nnull" if letter.value is None else "\nvalue", "bold"))
+    for line in _shown(letter.value).split("\n") if letter.value is not None else ():
+        console.print(render.plain(line), highlight=False)
+
+
+def _came_from(letter: Letter) -> str:
+    return letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin)
+
+
+def _shown(value: bytes | None) -> str:
+    """Return the bytes as text, with escapes for what is not UTF-8."""
+    return "null" if value is None else value.decode(errors="backslashreplace")
+
+
+def _plain(letter: Letter) -> dict[str, Any]:
+    """Return a letter as JSON, without its headers and value."""
+    return {
+        "position": letter.position,
+        "time": None if letter.time_ms is None else shown_time(letter.time_ms),
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "origin": None if letter.origin is None else letter.origin._asdict(),
+        "place": letter.place,
+        **_text_or_base64("key", letter.key),
+        "size_bytes": letter.size_bytes,
+        "sha256": letter.sha256,
+        "cut": letter.cut,
+        "replays": letter.replays,
+    }
+
+
+def _headers(letter: Letter) -> dict[str, Any]:
+    return {"headers": [{"name": name} | _text_or_base64("value", value) for name, value in letter.headers]}
+
+
+def _text_or_base64(name: str, value: bytes | None) -> dict[str, str | None]:
+    """Return bytes as a JSON field: as text under ``name``, or in base64 under ``name_base64`` if not UTF-8."""
+    try:
+        return {name: None if value is None else value.decode(), f"{name}_base64": None}
+    except UnicodeDecodeError:
+        return {name: None, f"{name}_base64": base64.b64encode(value or b"").decode()}
+
+
+def _show_counts(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
+    with results():
+        if json:
+            write_json({"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused})
+        else:
+            rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
+            render.console().print(render.pairs("Replayed", rows.items()))

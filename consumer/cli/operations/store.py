@@ -1,0 +1,164 @@
+"""``dupwatch store``: count, verify, export and maintain a store."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.progress import Progress
+
+from consumer.cli import render
+from consumer.cli.operations import store_init, store_pack, store_secret
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import results, write, write_json
+from consumer.config.config import Config
+from consumer.judge.binding import settings_in
+from consumer.model.errors import StoreBroken, StoreMismatch
+from consumer.store_tools import inspection
+from consumer.store_tools.export import exported
+from consumer.store_tools.inspection import Findings
+from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.components import lexicon_of
+from consumer.wiring.stores import opened_store, stored_binding
+from storage.clock import MS_PER_S, now_ms
+from storage.interface import Stats
+
+app = typer.Typer(no_args_is_help=True, help="Inspect, export or maintain a store.")
+app.command("init")(store_init.init)
+app.command("pack")(store_pack.pack)
+app.command("unpack")(store_pack.unpack)
+app.add_typer(store_secret.app, name="secret")
+
+WRONG_SHOWN_MAX = 50
+_MIB = 1 << 20
+PENDING_S = 3600
+"""By then a batch in progress is done, and a source that is read again has sent the article again."""
+
+
+@app.command()
+def stats(
+    store: LastingStoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """Count what a store holds."""
+    chosen = configured(config, settings, store__url=store)
+    with opened_store(chosen, readonly=True) as opened:
+        stats = opened.stats()
+        bound = opened.settings()
+    with results():
+        if json:
+            write_json(stats._asdict() | {"settings": None if bound is None else _decoded(bound)})
+        else:
+            _print_stats(chosen.store.url, stats)
+
+
+def _decoded(bound: bytes) -> object:
+    try:
+        return msgspec.json.decode(settings_in(bound))
+    except (msgspec.DecodeError, ValueError) as error:
+        raise StoreMismatch(
+            f"the store is damaged: its settings cannot be read ({error}). Restore it from a copy, or name another "
+            "store."
+        ) from error
+
+
+def _print_stats(url: str, stats: Stats) -> None:
+    rows: dict[str, str | int] = {
+        "versions": stats.versions,
+        "pending": stats.versions - stats.verdicts,
+        "tombstones": stats.tombstones,
+        "postings": stats.postings,
+        "posting rows": stats.rows,
+        "widest row": f"{stats.widest_row:,} postings",
+        "rows over the cap": stats.crowded_rows,
+        "texts remembered": stats.seen_texts,
+    }
+    if stats.size_bytes is not None:
+        rows["size"] = f"{stats.size_bytes / _MIB:,.1f} MiB"
+        rows["bytes per version"] = f"{stats.size_bytes / max(stats.versions, 1):,.0f}"
+    render.console().print(render.pairs(url, rows.items()))
+
+
+@app.command()
+def verify(
+    store: LastingStoreOption = None,
+    json: JsonOption = False,
+    dangling: Annotated[
+        bool,
+        typer.Option(
+            "--dangling",
+            help="Only write the flags that name an article without a verdict, as events, one per line.",
+        ),
+    ] = False,
+    pending_s: Annotated[
+        int, typer.Option(min=0, help="With --dangling: minimum age of that article in seconds.")
+    ] = PENDING_S,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Verify a store: kept versions can be found and are not near-duplicates, and each duplicate leads to a kept one.
+
+    It exits with 5 if something is wrong, and with 4 if the store is damaged: all of it is read.
+    """
+    chosen = configured(config, settings, store__url=store)
+    if dangling:
+        _write_dangling(chosen, pending_s)
+        return
+    findings = Findings()
+    errors = render.console(stderr=True)
+    with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
+        opened.check()
+        judged_by = stored_binding(opened, lexicon_of(chosen)).settings
+        check_unchanged(chosen, judged_by)
+        task = bar.add_task("checking", total=opened.stats().versions)
+        for findings in inspection.verify(opened, judged_by):
+            bar.update(task, completed=findings.versions)
+    with results():
+        if json:
+            write_json(findings)
+        else:
+            _print_findings(findings)
+    if findings.wrong:
+        raise typer.Exit(StoreBroken.exit_code)
+
+
+def _write_dangling(config: Config, pending_s: int) -> None:
+    written = 0
+    with opened_store(config, readonly=True) as opened, results():
+        for flag in inspection.dangling(opened, now_ms() - MS_PER_S * pending_s):
+            write((flag.verdict or b"") + b"\n")
+            written += 1
+    if written:
+        raise typer.Exit(StoreBroken.exit_code)
+    render.console(stderr=True).print(
+        f"No dangling flags: none names an article that has been pending for more than {pending_s} s."
+    )
+
+
+def _print_findings(findings: Findings) -> None:
+    console = render.console()
+    counts = [(name, getattr(findings, name)) for name in ("versions", "kept", "duplicates", "pending", "tombstones")]
+    console.print(render.pairs("Checked", [*counts, ("wrong", len(findings.wrong))]))
+    for sentence in findings.wrong[:WRONG_SHOWN_MAX]:
+        console.print(render.plain(sentence))
+    if len(findings.wrong) > WRONG_SHOWN_MAX:
+        console.print(f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; use --json for all")
+
+
+@app.command()
+def export(
+    store: LastingStoreOption = None,
+    bodies: Annotated[
+        bool, typer.Option("--bodies/--no-bodies", help="Include the texts of articles, if the store keeps them.")
+    ] = True,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Write the contents of a store to standard output as JSON lines: versions with their verdicts, and tombstones.
+
+    Consumers may be running; what they write during the export may be missing from it.
+    """
+    chosen = configured(config, settings, store__url=store)
+    with opened_store(chosen, readonly=True) as opened, render.progress(render.console(stderr=True)) as bar, results():
+        task = bar.add_task("exporting", total=None)
+        for line in exported(opened, bodies=bodies):
+            write(line + b"\n")
+            bar.advance(task)

@@ -1,0 +1,261 @@
+"""``dupwatch store init``: plan a store, create or alter the tables of one on HBase, or print the script that does."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import results, standard_error, write
+from consumer.config.config import Config
+from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
+from consumer.model.errors import ConfigError, StoreBroken
+from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
+from consumer.wiring.components import scheme_of
+from consumer.wiring.planning import other_plan, record_plan
+from storage.hbase import parse_place
+from storage.hbase.kind import HBASE
+from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, schema_of
+from storage.hbase.sizes import REGION_BYTES, TableBytes, regions_for, table_bytes
+from storage.hbase.table_script import REFUSED, render_script
+from storage.kinds import kind_of
+from storage.postings import LANE_PARTS
+
+_LANE_SHIFT: Final = 4
+_LANE_1: Final = 1
+_SHELL_WAIT_S: Final = 600
+_OUTPUT_CHARS_MAX: Final = 2000
+_DONE: Final = "The tables "
+_SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
+"""Beginnings of the lines that the script prints; other lines come from the shell itself."""
+
+
+def init(
+    store: LastingStoreOption = None,
+    articles: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=ARTICLES_MAX,
+            help="Articles expected in the window: chooses plan and regions, and records them in the store. "
+            "Without --print or --apply it only shows what would be chosen.",
+        ),
+    ] = None,
+    print_: Annotated[bool, typer.Option("--print", help="Print the script for the HBase shell.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Run the script with the HBase shell.")] = False,
+    shell: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HBASE_SHELL",
+            help="Command that runs the HBase shell and reads the script from standard input, for example: "
+            "docker exec -i hbase hbase shell. Default: hbase shell.",
+            metavar="COMMAND",
+        ),
+    ] = None,
+    regions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=REGIONS_MAX, help=f"Regions of each new table. Default: {REGIONS}, more with --articles."
+        ),
+    ] = None,
+    servers: Annotated[
+        int, typer.Option(min=1, max=REGIONS_MAX, help="With --articles: at least a region for each of these servers.")
+    ] = 1,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Create the tables of an HBase store, and alter existing tables that differ.
+
+    The TTL follows from judge.window_s and store.slack_s, the region boundaries from the plan. The data in the tables
+    is never changed, and applying it twice does no harm.
+
+    With --articles the store is made for a plan: consumers with another judge.plan are refused. An lmdb: store has no
+    tables; --apply creates it with its plan.
+    """
+    if print_ == apply and (print_ or articles is None):
+        raise ConfigError("use either --print, to print the script, or --apply, to run it")
+    chosen = configured(config, settings, store__url=store)
+    plan = None if articles is None else _plan(chosen, articles)
+    if kind_of(chosen.store.url) is HBASE or plan is None:
+        schema, lines = _tables(chosen, plan, regions, servers)
+        script = render_script(schema, None if plan is None else plan.planned, lines)
+        if apply:
+            # Looked for first: the plan is worth showing only if it is going to be applied.
+            command = _shell_command(shell)
+            _tell(lines)
+            _tell([line for line in _applied(command, script).splitlines() if line.startswith(_SCRIPT_LINES)])
+            return
+        with results():
+            write(script.encode() if print_ else _text(lines))
+        return
+    lines = [*plan_lines(plan), *closing_lines(plan)]
+    if apply:
+        record_plan(chosen, plan.planned)
+        _tell([*lines, f"{chosen.store.url} is made for the plan {plan.plan.name}."])
+        return
+    with results():
+        write(_text(lines))
+
+
+def posting_shares(plan: BlockPlan, bands: int, *, parts: bool = False) -> list[Share]:
+    """Return how the postings of an article spread over the first bytes of their keys."""
+    lane_0 = [Share(block, max(plan.parts, 1)) for block in range(plan.blocks)]
+    lane_1 = [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
+    return lane_0 + lane_1 + ([Share(LANE_PARTS << _LANE_SHIFT, ANCHORS_POSTED)] if parts else [])
+
+
+def _plan(config: Config, articles: int) -> StorePlan:
+    try:
+        return store_plan(config, scheme_of(config), articles, remote=kind_of(config.store.url).remote)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers: int) -> tuple[Schema, list[str]]:
+    """Return the tables of a store, and lines that say why they are so; none without a plan for it."""
+    scheme = scheme_of(config)
+    bands = scheme.sketch.bands if config.judge.lane1 else 0
+    try:
+        namespace = parse_place(config.store.url).namespace
+        if plan is None:
+            shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands, parts=config.judge.parts)
+            schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
+            return schema, []
+        sizes = table_bytes(plan.kept, plan.postings, keep_bodies=config.store.keep_bodies)
+        of_postings, of_articles = (regions or regions_for(size, servers) for size in sizes)
+        schema = schema_of(
+            namespace,
+            config.lifetime_s,
+            posting_shares(plan.plan, bands, parts=config.judge.parts),
+            of_postings,
+            article_regions=of_articles,
+            seen_ttl_s=config.seen_s,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return schema, [*plan_lines(plan), *table_lines(plan, sizes, schema), *closing_lines(plan)]
+
+
+def _tell(lines: Sequence[str]) -> None:
+    standard_error().write(_text(lines))
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _shell_command(given: str | None) -> list[str]:
+    if given is not None:
+        try:
+            command = shlex.split(given)
+        except ValueError as error:
+            raise ConfigError(f"--shell {given}: {error}") from error
+        if command:
+            return command
+    found = shutil.which("hbase")
+    if found is None:
+        raise ConfigError(
+            "no hbase command on the PATH; name the HBase shell with --shell or HBASE_SHELL, or use --print and run "
+            "the script where HBase is installed: hbase shell -n <script."
+            f"{_local_hint()}"
+        )
+    return [found, "shell"]
+
+
+def _local_hint() -> str:
+    """Return how to use the shell of the local servers, in a checkout. It is no default: it knows one HBase only."""
+    root = Path(__file__).parents[2]
+    if not (root / "deploy" / "local" / "shell.py").exists():
+        return ""
+    command = shlex.join(["env", f"PYTHONPATH={root}", sys.executable, "-m", "deploy.local.shell"])
+    return f" For the HBase of make stack-up: --shell {shlex.quote(command)}"
+
+
+def _applied(command: list[str], script: str) -> str:
+    """Run the script and return the output. Raises ``StoreBroken`` with the end of the output if it did not finish.
+
+    Raises ``StoreMismatch`` if the store has another plan than the script.
+    """
+    try:
+        shell = subprocess.run(  # noqa: S603  # the user's own command
+            [*command, "-n"],
+            input=script,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_SHELL_WAIT_S,
+            check=False,
+        )
+    except OSError as error:
+        raise ConfigError(f"cannot run the HBase shell {command[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise StoreBroken(f"the HBase shell did not finish within {_SHELL_WAIT_S} s") from error
+    for line in shell.stdout.splitlines():
+        if line.startswith(REFUSED):
+            raise other_plan(line.removeprefix(REFUSED))
+    if shell.returncode or not any(line.startswith(_DONE) for line in shell.stdout.splitlines()):
+        raise StoreBroken(
+            f"the HBase shell exited with {shell.returncode} before the tables were complete. The end of its output:\n"
+            f"{shell.stdout[-_OUTPUT_CHARS_MAX:]}"
+        )
+    return shell.stdout
+
+
+_CUTS_SHOWN_MAX: Final = 16
+_DAY_S: Final = 86_400
+_HOUR_S: Final = 3_600
+_GB: Final = 1_000_000_000
+
+
+def plan_lines(plan: StorePlan) -> Iterator[str]:
+    """Yield the plan, why, and what an article costs with it."""
+    yield f"For {plan.articles:,} articles in the window of {_duration(plan.window_s)}:"
+    yield f"  plan      {plan.plan.name}: {plan.reason}"
+    yield (
+        f"  look-up   an article reads {plan.rows} rows with about {plan.cost}, and writes {plan.postings} postings if"
+        " it is kept"
+    )
+
+
+def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[str]:
+    """Yield the size of the tables, and where they are split."""
+    postings, articles = schema.postings.splits, schema.articles.splits
+    yield (
+        f"  size      {plan.kept:,} articles with the slack: postings {_gigabytes(sizes.postings)}, articles"
+        f" {_gigabytes(sizes.articles)} (texts of 2,000 characters), before HDFS replicates them"
+    )
+    yield (
+        f"  regions   postings {len(postings) + 1}, articles {len(articles) + 1}: by default one for each"
+        f" {REGION_BYTES // _GB} GB, at least {REGIONS}"
+    )
+    yield f"  cuts      postings: {_cuts(postings)}"
+    yield f"            articles: {_cuts(articles)}"
+
+
+def closing_lines(plan: StorePlan) -> Iterator[str]:
+    """Yield what consumers have to be configured with, and what the figures are worth."""
+    if plan.configured != plan.plan.name:
+        yield f"  settings  consumers without judge.plan take {plan.plan.name}; those with another are refused"
+    yield "The limits were measured on one machine (docs/sizing.md)."
+
+
+def _cuts(splits: Sequence[bytes]) -> str:
+    shown = " ".join(split.hex() for split in splits[:_CUTS_SHOWN_MAX])
+    more = len(splits) - _CUTS_SHOWN_MAX
+    return (shown or "none") + (f" and {more} more" if more > 0 else "")
+
+
+def _duration(seconds: int) -> str:
+    if seconds % _DAY_S == 0:
+        return f"{seconds // _DAY_S} days"
+    return f"{seconds / _HOUR_S:,.1f} hours"
+
+
+def _gigabytes(size_bytes: int) -> str:
+    return f"{size_bytes / _GB:,.1f} GB"

@@ -1,0 +1,239 @@
+"""The view of ``dupwatch top``: pure functions from what the consumers answered to what a terminal shows."""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from consumer.cli.operations.top_fitting import Figures, stacked, table_width
+from consumer.cli.render import plain
+from consumer.top.outgrown import Outgrown, outgrown_plans
+from consumer.top.scrapes import Interval, mean, quantile, rate
+from consumer.top.watching import Seen, ShownFlag, ShownText, latest, returning
+from storage.clock import MS_PER_S
+
+FLAGS_SHOWN: Final = 8
+TEXTS_SHOWN: Final = 5
+_ARTICLES: Final = "dupwatch_articles_total"
+_LATENCY: Final = "dupwatch_end_to_end_seconds"
+_STAGE: Final = "dupwatch_stage_seconds"
+_HELD: Final = "dupwatch_partition_held"
+_STAGES: Final = ("poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit", "back_pressure")
+_BAR_CHARS: Final = 30
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+_SHORT_MS: Final = 10
+_LONG_MS: Final = 10_000
+_BAR_CHARS_MIN: Final = 5
+_TITLE_CHARS_MAX: Final = 40
+_TITLE_CELLS_MIN: Final = 20
+"""With less room for titles, each flag takes two lines."""
+_STATE_CELLS_MIN: Final = 30
+"""With less room for the state, each consumer takes two lines."""
+_GAP_CELLS: Final = 2
+_FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
+_BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
+_WHY_CHARS_MAX: Final = 120
+_NONE: Final = "–"
+
+
+class StageTime(NamedTuple):
+    """The time of a stage: busy seconds per second over all consumers, and the mean duration of one turn."""
+
+    stage: str
+    busy: float
+    mean_s: float | None
+
+
+def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
+    """Return one picture of all consumers for a terminal of ``width`` columns."""
+    intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
+    parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
+    parts += [_outgrown(found) for found in outgrown_plans(intervals)]
+    if intervals:
+        parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
+    parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
+    texts = returning(seen, TEXTS_SHOWN)
+    if texts:
+        parts += [Text(), _returning(texts)]
+    return Group(*parts)
+
+
+def stage_times(intervals: Sequence[Interval]) -> list[StageTime]:
+    """Return the times of all stages that the consumers report, in the order in which an article passes them."""
+    reported = {stage for interval in intervals for stage in interval.after.values_of(f"{_STAGE}_count", "stage")}
+    in_order = [stage for stage in _STAGES if stage in reported] + sorted(reported - set(_STAGES))
+    return [
+        StageTime(stage, rate(intervals, f"{_STAGE}_sum", stage=stage), mean(intervals, _STAGE, stage=stage))
+        for stage in in_order
+    ]
+
+
+def bar(share: float, chars: int = _BAR_CHARS) -> str:
+    """Return a bar that fills this share of its length, in steps of an eighth of a character."""
+    eighths = round(min(max(share, 0.0), 1.0) * chars * 8)
+    rest = _EIGHTHS[eighths % 8].strip()
+    return "█" * (eighths // 8) + rest
+
+
+def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
+    """Return a time as text. An infinite one lies beyond the last bound of its histogram."""
+    if seconds is None:
+        return _NONE
+    if math.isinf(seconds):
+        return f"> {milliseconds(bound_s)}" if bound_s is not None else "beyond"
+    ms = seconds * MS_PER_S
+    if ms >= _LONG_MS:
+        return f"{seconds:,.0f} s"
+    return f"{ms:,.0f} ms" if ms >= _SHORT_MS or not ms else f"{ms:.2g} ms"
+
+
+def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
+    rows = [
+        Figures(
+            Text(plain(consumer.name)),
+            _state(consumer),
+            _shown([] if consumer.interval is None else [consumer.interval]),
+        )
+        for consumer in seen
+    ]
+    if len(seen) > 1:
+        intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
+        answer = Text(f"{len(intervals)} of {len(seen)} answer", "bold")
+        rows.append(Figures(Text("all", "bold"), answer, _shown(intervals)))
+    names = ("consumer", *_FIGURES)
+    states = max(min(row.state.cell_len, _STATE_CELLS_MIN) for row in rows)
+    taken = table_width(names, [(row.name.plain, *row.figures) for row in rows])
+    if taken + _GAP_CELLS + states > width:
+        return Group(*stacked(_FIGURES, rows, _BY_IMPORTANCE, width))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("consumer", no_wrap=True)
+    for name in _FIGURES:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("state", overflow="fold", max_width=width - taken - _GAP_CELLS)
+    for row in rows:
+        table.add_row(row.name, *row.figures, row.state, style=row.name.style)
+    return table
+
+
+def _outgrown(found: Outgrown) -> Text:
+    return Text(
+        f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
+        f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
+        "yellow",
+    )
+
+
+def _shown(intervals: Sequence[Interval]) -> list[str]:
+    return _figures(intervals) if intervals else [_NONE] * len(_FIGURES)
+
+
+def _figures(intervals: Sequence[Interval]) -> list[str]:
+    """Return the figures: rates over the interval; lag, dead letters, crowded articles and errors as of now."""
+    articles = rate(intervals, _ARTICLES)
+    duplicates = rate(intervals, _ARTICLES, outcome="duplicate")
+    bounds = [float(bound) for interval in intervals for bound in interval.after.values_of(f"{_LATENCY}_bucket", "le")]
+    last_s = max((bound for bound in bounds if not math.isinf(bound)), default=None)
+    return [
+        f"{articles:,.1f}",
+        f"{duplicates / articles:.1%}" if articles else _NONE,
+        f"{_now(intervals, 'dupwatch_lag_records'):,.0f}",
+        milliseconds(quantile(intervals, 0.5, _LATENCY), last_s),
+        milliseconds(quantile(intervals, 0.99, _LATENCY), last_s),
+        f"{_now(intervals, 'dupwatch_dead_letters_total'):,.0f}",
+        f"{_now(intervals, 'dupwatch_crowded_articles_total'):,.0f}",
+        f"{_now(intervals, 'dupwatch_errors_total'):,.0f}",
+        f"{_now(intervals, 'dupwatch_assigned_partitions'):,.0f}",
+    ]
+
+
+def _now(intervals: Sequence[Interval], name: str) -> float:
+    return sum(interval.after.total(name) for interval in intervals)
+
+
+def _state(consumer: Seen) -> Text:
+    if consumer.away is not None:
+        return Text(f"unreachable: {plain(consumer.away, _WHY_CHARS_MAX)}", "bold red")
+    if consumer.ready:
+        partitions = _held_partitions(consumer)
+        return Text(f"ready; holds {', '.join(partitions)}", "yellow") if partitions else Text("ready", "green")
+    why = "; ".join(plain(reason, _WHY_CHARS_MAX) for reason in consumer.reasons)
+    return Text(f"not ready{why and ': '}{why}", "yellow")
+
+
+def _held_partitions(consumer: Seen) -> list[str]:
+    """Return the held partitions of a consumer, as ``dupwatch poison`` names them."""
+    samples = {} if consumer.interval is None else consumer.interval.after.samples.get(_HELD, {})
+    labels = [dict(pairs) for pairs, value in samples.items() if value]
+    return sorted(plain(f"{label.get('topic', '')}:{label.get('partition', '')}", _WHY_CHARS_MAX) for label in labels)
+
+
+def _stages(times: Sequence[StageTime], consumers: int, width: int) -> Table:
+    """Return the shares of a consumer's time; with several workers, fingerprints may take more than 100 %."""
+    rows = [(plain(time.stage), f"{time.busy / consumers:.1%}", milliseconds(time.mean_s)) for time in times]
+    taken = table_width(("stage", "", "mean"), rows) + _GAP_CELLS
+    bar_chars = min(max(width - taken, _BAR_CHARS_MIN), _BAR_CHARS)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("share of time", width=bar_chars, no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    for time, (stage, share, mean_time) in zip(times, rows, strict=True):
+        style = "dim" if time.stage in {"poll", "back_pressure"} else "cyan"
+        table.add_row(stage, Text(bar(time.busy / consumers, bar_chars), style), share, mean_time)
+    return table
+
+
+def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
+    if flags is None:
+        return Text("The latest flags are not available.", "dim")
+    if not flags:
+        return Text("No flags yet.", "dim")
+    names = ("decided, UTC", "flagged", "repeats", "bits", "similar")
+    rows = [_flag(flag) for flag in flags]
+    titles = [_title(flag) for flag in flags]
+    room = width - table_width(names, rows) - _GAP_CELLS
+    if room < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
+        return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
+    table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left")
+    for name in names:
+        table.add_column(name, justify="right" if name in {"bits", "similar"} else "left", no_wrap=True)
+    # Without a limit rich would shrink every column.
+    table.add_column("title", overflow="ellipsis", no_wrap=True, max_width=room)
+    for (decided, flagged, repeated, *figures), title in zip(rows, titles, strict=True):
+        table.add_row(decided, Text(flagged, "bold"), Text(repeated, "cyan"), *figures, title)
+    return table
+
+
+def _returning(texts: Sequence[ShownText]) -> RenderableType:
+    """Return the texts that came back most often, one on a line; the id is that of the latest article."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("texts that came back", overflow="fold")
+    table.add_column("times", justify="right", no_wrap=True)
+    table.add_column("first, UTC", no_wrap=True)
+    for text in texts:
+        table.add_row(Text(plain(text.id), "bold"), f"{text.times:,}", plain(text.first)[:10])
+    return table
+
+
+def _lines(row: Sequence[str], title: str) -> list[Text]:
+    """Return a flag on two lines; ids are never cut, since other commands take them as arguments."""
+    decided, flagged, repeated, bits, similar = row
+    ids = Text.assemble((flagged, "bold"), " repeats ", (repeated, "cyan"), overflow="fold")
+    about = Text(f"  {decided}  {bits} bits, similarity {similar}  {title}", no_wrap=True, overflow="ellipsis")
+    return [ids, about]
+
+
+def _flag(flag: ShownFlag) -> tuple[str, str, str, str, str]:
+    similarity = _NONE if flag.similarity is None else f"{flag.similarity:.2f}"
+    # Month, day and time of day, of 2026-11-21T10:00:00.123Z.
+    decided = plain(flag.decided_at)[5:19].replace("T", " ")
+    return decided, plain(flag.id), plain(flag.duplicate_of), str(flag.distance), similarity
+
+
+def _title(flag: ShownFlag) -> str:
+    title = "" if flag.article is None else plain(flag.article.title, _TITLE_CHARS_MAX)
+    return f"(released) {title}" if flag.released else title

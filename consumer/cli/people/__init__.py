@@ -1,0 +1,1 @@
+"""Commands about people, their decisions, and tokens for programs."""

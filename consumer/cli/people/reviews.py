@@ -1,0 +1,39 @@
+"""``dupwatch reviews``: what people decided in the console, for ``dupwatch evaluate --reviews``."""
+
+from typing import Any, Final
+
+from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.evaluation.review_lines import SCHEMA
+from consumer.text.timestamps import rfc3339
+
+_COMMAND: Final = "dupwatch reviews"
+
+
+def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Write all flags and near misses of the console, one JSON line each, with what was decided about them.
+
+    Pairs that nobody has decided about are there too. dupwatch evaluate --reviews reads the lines.
+    """
+    with opened_database(configured(config, settings), _COMMAND) as database:
+        reviewed_pairs = imported("consumer.reviews.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
+        with results(), database.reading() as connection:
+            for pair in reviewed_pairs.pairs(connection):
+                write_json(_line(pair))
+
+
+def _line(pair: Any) -> dict[str, object]:  # noqa: ANN401  # of an extra
+    return {
+        "schema": SCHEMA,
+        "kind": pair.kind,
+        "similarity": pair.similarity,
+        "distance": pair.distance,
+        "source": pair.source or "",
+        "original_source": pair.original_source or "",
+        "sampled_in": pair.sampled_in,
+        "decision": pair.decision,
+        "arrived_at": rfc3339(pair.arrived_ms),
+        "at": None if pair.at_ms is None else rfc3339(pair.at_ms),
+        "person": pair.person,
+    }

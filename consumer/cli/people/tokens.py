@@ -1,0 +1,143 @@
+"""``dupwatch tokens``: add, list and revoke the tokens that let programs use the HTTP service."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results, write, write_json
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError
+from consumer.text.durations import DURATION_HELP, option_duration, shown_duration
+from consumer.tokens.editing import LIFETIME, LIFETIME_MAX, NewToken, add_token, revoke_token
+from consumer.tokens.token import Role, Token, current_time
+from consumer.tokens.token_file import Tokens, read_tokens
+from consumer.wiring.audit import opened_audit_log, record_change
+
+app = typer.Typer(no_args_is_help=True, help="Add, list or revoke tokens for the HTTP service.")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The token's name, which logs show.")]
+FileOption = Annotated[
+    str | None,
+    typer.Option("--tokens", help="The token file; default: the setting service.tokens.", metavar="FILE"),
+]
+
+
+@app.command()
+def add(
+    name: NameArgument,
+    role: Annotated[
+        list[Role],
+        typer.Option(
+            "--role",
+            help="reader: check texts, read articles and metrics. writer: judge and retract articles. reviewer: "
+            "release them. admin: manage tokens, read the audit log. No role contains another; may be repeated.",
+        ),
+    ],
+    owner: Annotated[str, typer.Option(help="Who answers for the program: a person or a team.", metavar="WHO")],
+    expires: Annotated[
+        str,
+        typer.Option(
+            help=f"How long it is valid: {DURATION_HELP}; at most {shown_duration(LIFETIME_MAX)}.", metavar="SPAN"
+        ),
+    ] = shown_duration(LIFETIME),
+    tokens: FileOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Add a token and print its secret, which is not kept and cannot be shown again.
+
+    Running services accept it within two seconds. The file is created with mode 0600 if there is none.
+    """
+    chosen = configured(config, settings, service__tokens=tokens)
+    path, wanted = _token_file(chosen), NewToken(name, owner, role, option_duration("--expires", expires))
+    with opened_audit_log(chosen) as audit_log:
+        token = add_token(path, wanted, current_time(), _show_secret)
+        record_change(audit_log, "tokens.add", token.name, "added")
+    render.console(stderr=True).print(
+        f"Added {token.name} ({', '.join(token.roles)}), valid until {_shown(token.expires_at)}. Keep the secret: it "
+        "cannot be shown again. Programs send it as Authorization: Bearer SECRET.",
+        highlight=False,
+    )
+
+
+@app.command("list")
+def list_(
+    tokens: FileOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """List all tokens in the order in which they were added, revoked and expired ones too; never their secrets."""
+    path = _token_file(configured(config, settings, service__tokens=tokens))
+    found, now = read_tokens(path), current_time()
+    with results():
+        if json:
+            for token in found:
+                write_json(_fields(token, now))
+        else:
+            _print_table(found, now)
+
+
+@app.command()
+def revoke(
+    name: NameArgument, tokens: FileOption = None, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """Revoke a token: running services refuse it within two seconds. Its name is not used again."""
+    chosen = configured(config, settings, service__tokens=tokens)
+    path = _token_file(chosen)
+    with opened_audit_log(chosen) as audit_log:
+        token, is_new = revoke_token(path, name, current_time())
+        if is_new:
+            record_change(audit_log, "tokens.revoke", token.name, "revoked")
+    said = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
+    with results():
+        render.console().print(f"{token.name} {'is revoked' if is_new else said}.", highlight=False)
+
+
+def _token_file(config: Config) -> Path:
+    if config.service.tokens is None:
+        raise ConfigError("no token file is named: add --tokens FILE, or set service.tokens in the configuration")
+    return Path(config.service.tokens)
+
+
+def _show_secret(secret: str) -> None:
+    with results():
+        write(f"{secret}\n".encode())
+
+
+def _fields(token: Token, now: datetime) -> dict[str, object]:
+    """Return what may be shown of a token."""
+    return {
+        "name": token.name,
+        "roles": token.roles,
+        "owner": token.owner,
+        "state": token.state(now),
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "revoked_at": token.revoked_at,
+    }
+
+
+def _print_table(tokens: Tokens, now: datetime) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", overflow="fold")
+    table.add_column("roles")
+    table.add_column("owner", overflow="fold")
+    for name in ("state", "created", "expires"):
+        table.add_column(name, no_wrap=True)
+    for token in tokens:
+        table.add_row(
+            token.name,
+            ", ".join(token.roles),
+            render.plain(token.owner),
+            token.state(now),
+            _shown(token.created_at),
+            _shown(token.expires_at),
+        )
+    render.console().print(table)
+
+
+def _shown(moment: datetime | None) -> str:
+    return "" if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Commands that judge, serve or move a feed."""

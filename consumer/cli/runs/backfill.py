@@ -1,0 +1,116 @@
+"""``dupwatch backfill``: fill a store from an archive, without sending anything."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typing_extensions import override
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
+from consumer.cli.results import standard_error, standard_output
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.cli.runs.run import Watcher, run_feed, show_report
+from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.pipeline.arrivals import RecordTimeReplaced
+from consumer.pipeline.backfill_state import State, default_state, named_state
+from consumer.pipeline.checkpoint import checkpoint_path
+from consumer.wiring.components import STREAM, Streams
+from consumer.wiring.dead_letters import dead_letters_file
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
+from storage.kinds import store_identity
+
+
+class _Watcher(Watcher):
+    """Also counts articles without a time of publication."""
+
+    undated = 0
+
+    @override
+    def listen(self, hooks: Hooks) -> None:
+        super().listen(hooks)
+        hooks.on(RecordTimeReplaced, self._replaced)
+
+    def _replaced(self, _: RecordTimeReplaced) -> None:
+        self.undated += 1
+
+
+def backfill(
+    archive: Annotated[str, typer.Argument(metavar="FILE", help=f"Articles as JSON lines, {described_forms()}.")],
+    store: LastingStoreOption = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            help="File for progress, with dead letters beside it; default: beside the archive, a different file for "
+            "each store.",
+            metavar="FILE",
+        ),
+    ] = None,
+    scheme: SchemeOption = None,
+    workers: WorkersOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Fill a store from an archive: judge each article as of its time of publication, and send nothing.
+
+    Later articles are then compared with the archive. Use the settings of the consumers; they may run at the same time
+    on the same store. An interrupted backfill resumes where it stopped when it is started again. Invalid records become
+    dead letters beside the state file.
+    """
+    if archive == STREAM:
+        raise ConfigError("backfill cannot read standard input: it must be able to read the archive again; name a file")
+    chosen = configured(
+        config,
+        settings,
+        source__url=archive,
+        sink__emit="none",
+        store__url=store,
+        workers=workers,
+        fingerprint__scheme=scheme,
+    )
+    if not outlives_run(chosen):
+        raise ConfigError(
+            f"a store at {chosen.store.url} is lost when the command ends; name the store to fill: {STORE_EXAMPLES}"
+        )
+    console = render.console(stderr=True)
+    state_file, notice = _state(chosen, state)
+    chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(state_file)})})
+    progress = render.progress(console)
+    stopping = Stopping()
+    watcher = _Watcher(console, progress, show=False)
+    streams = Streams(standard_output(), standard_error())
+    began_s = time.monotonic()
+    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping, archive=True) as ready:
+        if notice is not None:
+            console.print(render.plain(notice))
+        console.print(f"Progress is saved in {render.plain(str(checkpoint_path(state_file)))}")
+        if ready.resumed_at.line:
+            console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(archive)}.")
+        with progress:
+            watcher.watch(ready)
+            refusal = run_feed(ready)
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
+        show_report(console, watcher)
+        show_blank_lines(console, ready.source)
+    if watcher.undated:
+        console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
+    if watcher.dead_letters:
+        console.print(f"Dead letters: {render.plain(str(dead_letters_file(state_file)))}")
+    if refusal is not None:
+        raise refusal
+    if stopping.asked_by is not None:
+        console.print("Stopped; rerun to resume.")
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _state(config: Config, named: str | None) -> State:
+    store = store_identity(config.store.url)
+    if named is not None:
+        return named_state(Path(named), store)
+    return default_state(Path(config.source.url), store, lambda: is_empty(config))

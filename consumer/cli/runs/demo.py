@@ -1,0 +1,198 @@
+"""``dupwatch demo``: the Kafka consumer with a mock cluster, in one process and without any server."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from consumer.cli import render
+from consumer.cli.extras import CONSOLE_PACKAGES, imported
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
+from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
+from consumer.cli.runs.feed_report import show_flags
+from consumer.config.config import Config
+from consumer.config.time_limits import ENDING_S
+from consumer.decode.codecs import described_forms
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.kafka.topics import SinkTopics
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.model.record import Position
+from consumer.pipeline.batches import BatchCommitted
+from consumer.sources.file import FileSource
+from consumer.telemetry.watchdog import enforce
+from consumer.wiring import components
+from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
+from storage.interface import Store
+
+TOPIC: Final = "articles"
+PREFIX: Final = "dupwatch"
+_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True, near_misses=True)
+PERSON: Final = "demo"
+"""Who decides on the pages of the demo; nobody has to sign in."""
+_DEFAULTS: Final = (
+    "console.listen=127.0.0.1:0",
+    "http.listen=127.0.0.1:0",
+    "kafka.unique=true",
+    # The demo feed is JSON, whatever format the configuration sets for a real feed.
+    "kafka.value_format=json",
+    "sink.emit=all",
+    "store.durability=process",
+)
+"""Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
+_NEAR_MISSES: Final = "kafka.near_miss_share=1"
+"""All of them: the sample feed has few."""
+
+
+class _EndOfFeed(Stopping):
+    """Stops the run, as a signal does, at the end of the feed."""
+
+    def __init__(self) -> None:
+        super().__init__(interrupts=False)
+
+    def reached(self) -> None:
+        """Stop the run."""
+        if self.asked_by is None:
+            self.asked_at_s = time.monotonic()
+            self.asked_by = signal.SIGTERM
+
+
+class _Watcher:
+    """Prints every flag, counts dead letters, and reports how many records were answered."""
+
+    def __init__(self, console: Console, answered: Callable[[int], None]) -> None:
+        self._console = console
+        self._answered = answered
+        self.store: Store | None = None
+        self.dead_letters = 0
+
+    def listen(self, hooks: Hooks) -> None:
+        """Follow commits from now on; titles are looked up in ``store``."""
+        hooks.on(BatchCommitted, self._committed)
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        self.dead_letters += len(batch.letters)
+        if self.store is not None:
+            show_flags(self._console, self.store, batch.verdicts)
+        self._answered(len(batch.verdicts) + len(batch.letters))
+
+
+def demo(
+    feed: Annotated[
+        Path | None, typer.Option(help=f"Articles as JSON lines, {described_forms()}; default: the sample feed.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
+    forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,
+    store: StoreOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Try the Kafka consumer without a server: judge a feed at a steady rate, and print flags as they are found.
+
+    A mock Kafka cluster, a producer of the feed, the real consumer and the moderators' console run in this one process.
+    Other clients can read and write the topics while it runs. At a terminal it stays open after the feed has ended,
+    until Ctrl-C. Without --store, the store is deleted at the end; so are decisions.
+    """
+    console = render.console(stderr=True)
+    stopping = _EndOfFeed()
+    with ExitStack() as stack:
+        stack.enter_context(stopping.listening())
+        address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
+        folder = stack.enter_context(TemporaryDirectory(prefix="dupwatch-demo-"))
+        chosen = _configured(
+            config,
+            [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
+            settings or (),
+            source__url=f"kafka://{address}/{TOPIC}",
+            sink__url=f"kafka://{address}/{PREFIX}",
+            store__url=store or f"lmdb:{folder}/store",
+        )
+        at_end = partial(_at_end, console, stopping) if _stays(console, forever=forever) else stopping.reached
+        with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
+            watcher = _Watcher(console, sending.answered)
+            streams = components.Streams(standard_output(), standard_error())
+            with prepared_topics_run(chosen, streams, Hooks(watcher), stopping) as ready:
+                watcher.store = ready.store
+                enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
+                _show_addresses(console, address, ready)
+                with _pages(console, chosen, ready.store, stopping):
+                    sending.start(lambda: not ready.health.why_not_ready())
+                    ready.pipeline.run()
+                    seconds = sending.seconds()
+        console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
+
+
+def _configured(config: Path | None, defaults: Sequence[str], settings: Sequence[str], **flags: str) -> Config:
+    """Return the configuration. Plain SimHash knows no near misses, and refuses to be asked for them."""
+    chosen = configured(config, [*defaults, *settings], **flags)
+    return configured(config, [*defaults, _NEAR_MISSES, *settings], **flags) if chosen.judge.verify else chosen
+
+
+def _topic_names() -> list[str]:
+    return [
+        _TOPICS.duplicates_topic,
+        _TOPICS.unique_topic,
+        _TOPICS.verdicts_topic,
+        _TOPICS.dead_letters_topic,
+        _TOPICS.floods_topic,
+        _TOPICS.near_misses_topic,
+    ]
+
+
+def _stays(console: Console, *, forever: bool) -> bool:
+    """Return whether the demo goes on after the feed: somebody who looks at the console takes longer."""
+    return forever or (sys.stdin.isatty() and console.is_terminal)
+
+
+def _at_end(console: Console, stopping: Stopping) -> None:
+    if not stopping.asked():
+        console.print("The feed has ended. The demo stays open until Ctrl-C.")
+
+
+@contextmanager
+def _pages(console: Console, config: Config, store: Store, stopping: Stopping) -> Iterator[None]:
+    """Serve the console meanwhile, in a thread; without its packages say how to install them."""
+    try:
+        wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
+    except ConfigError as error:
+        console.print(f"{error}", highlight=False, markup=False)
+        yield
+        return
+    with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(store, PERSON)) as ready:
+        thread = threading.Thread(target=ready.run, name="console", daemon=True)
+        thread.start()
+        console.print(f"The moderators' console, where nobody has to sign in: {ready.url}/")
+        try:
+            yield
+        finally:
+            ready.stop()
+            thread.join()
+
+
+@contextmanager
+def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
+    source = FileSource(feed, components.read_limits(config), Position())
+    sending = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
+    try:
+        yield sending
+        sending.close()
+    finally:
+        source.close()
+
+
+def _show_addresses(console: Console, address: str, ready: TopicsRun) -> None:
+    console.print(f"Kafka, during the demo: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
+    if ready.address:
+        console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")
+        console.print(f"Latest flags: {ready.address}/")

@@ -1,0 +1,80 @@
+"""What commands print about a feed: its flags, and what was wrong with it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from consumer.cli import render
+from consumer.cli.render import plain
+from consumer.model.article import TimeFault
+from consumer.model.hooks import Hooks
+from consumer.model.verdict import EndedBefore, Verdict
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured
+from consumer.sources.file import FileSource
+from consumer.store_tools.inspection import titles
+from storage.interface import Store
+
+_HELP = {
+    TimeFault.NO_ZONE: "set source.published_at_zone, for example to +08:00",
+    TimeFault.NO_UNIT: "set source.published_at_unit to s, ms, us or ns",
+}
+
+
+class FeedReport:
+    """Counts dead letters by reason, articles whose ``published_at`` cannot be read, and markup without text."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.time_faults: Counter[TimeFault] = Counter()
+        self.without_text = 0
+
+    @property
+    def dead_letters(self) -> int:
+        """Return their number."""
+        return self.reasons.total()
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(BatchMeasured, self._measured)
+        hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
+
+    def _measured(self, batch: BatchMeasured) -> None:
+        self.time_faults.update(batch.time_faults)
+        self.without_text += batch.without_text
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines below the summary table; none if nothing was wrong."""
+        if self.reasons:
+            yield f"Dead letters by reason: {_counts(self.reasons)}"
+        if self.time_faults:
+            yield f"Articles judged without their published_at: {_counts(self.time_faults)}"
+            yield from (f"  {fault}: {_HELP[fault]}" for fault in _HELP if self.time_faults[fault])
+        if self.without_text:
+            yield f"Articles judged as empty, because their markup has no text: {self.without_text:,}"
+
+
+def show_blank_lines(console: Console, source: FileSource) -> None:
+    """Print how many blank lines of a file or stream were skipped, if any were."""
+    lines = source.blank_lines
+    if lines:
+        console.print(f"Skipped blank lines in {plain(source.name)}: {lines:,}.")
+
+
+def _counts(counts: Counter[str] | Counter[TimeFault]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
+
+
+def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> None:
+    """Print the duplicates among the verdicts, with the titles from the store.
+
+    Of unique ones print those that share a part, and those that repeat what was retracted or replaced.
+    """
+    flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+    for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):
+        console.print(render.flag(verdict, title, other_title))
+    for verdict in verdicts:
+        if verdict.outcome == "unique" and isinstance(verdict.parts, tuple):
+            console.print(render.parts(verdict.id, verdict.parts))
+        if isinstance(verdict.ended_before, EndedBefore):
+            console.print(render.ended(verdict.id, verdict.ended_before))

@@ -1,0 +1,115 @@
+"""``dupwatch produce``: send a file of articles to a topic."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import Progress
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.runs.demo_feed import sample_feed
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
+from consumer.kafka.broker_wait import waiting_for_brokers
+from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
+from consumer.kafka.feed_sender import FeedSender
+from consumer.kafka.outgoing import ANY_PARTITION
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.errors import ConfigError
+from consumer.model.record import Position
+from consumer.sources.file import FileSource
+from consumer.wiring import components
+from storage.clock import MS_PER_S
+
+_SLICE_S: Final = 0.1
+_TIMEOUT: Final = "message.timeout.ms"
+
+
+def produce(
+    feed: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help=f"Articles as JSON lines, {described_forms()}; - for standard input; default: the sample feed.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(help="kafka://HOST:PORT/TOPIC; default: the configured source.", metavar="TOPIC"),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
+    in_order: Annotated[
+        bool,
+        typer.Option("--in-order", help="Send all to the first partition, so that they are judged in feed order."),
+    ] = False,
+    wait: Annotated[
+        float, typer.Option(help="Seconds to wait for the brokers to accept a record.", min=0.1, max=86_400)
+    ] = 30.0,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Send articles to a topic, to try out a consumer.
+
+    Each line is sent unchanged, with the article's id as the key. An invalid line is sent without a key and becomes a
+    dead letter.
+    """
+    chosen = configured(config, settings, source__url=to)
+    place = _topic(chosen)
+    path = sample_feed() if feed is None else None if feed == components.STREAM else Path(feed)
+    console = render.console(stderr=True)
+    stopping = Stopping()
+    source = FileSource(path, components.read_limits(chosen), Position())
+    try:
+        sender = FeedSender(
+            _settings(chosen, place, wait),
+            place.names[0],
+            components.file_decoder(chosen),
+            0 if in_order else ANY_PARTITION,
+        )
+        began_s = time.monotonic()
+        with stopping.listening(), render.progress(console) as progress:
+            sender.send(stopping.between(source.batches()), rate, _Waiter(stopping, progress, source))
+            with waiting_for_brokers(place.brokers):
+                sender.finish()
+    finally:
+        source.close()
+    console.print(f"Sent to {place.names[0]}: {sender.sent:,} records in {time.monotonic() - began_s:.1f} s")
+    show_blank_lines(console, source)
+    if stopping.asked_by is not None:
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _topic(config: Config) -> TopicsAddress:
+    place = parse_kafka(config.source.url)
+    if len(place.names) != 1:
+        raise ConfigError(f"{config.source.url} names {len(place.names)} topics; name one with --to")
+    return place
+
+
+def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, Any]:
+    # A consumer waits for its brokers without limit, but a user waits for this command.
+    defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
+    return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
+
+
+class _Waiter:
+    """Waits between two records and shows the progress."""
+
+    def __init__(self, stopping: Stopping, progress: Progress, source: FileSource) -> None:
+        self._stopping = stopping
+        self._progress = progress
+        self._source = source
+        done, total = source.progress()
+        self._task = progress.add_task("sending", total=total, completed=done)
+
+    def __call__(self, seconds: float) -> bool:
+        """Wait in short slices. Return whether the command was asked to stop."""
+        done, total = self._source.progress()
+        self._progress.update(self._task, completed=done, total=total)
+        until_s = time.monotonic() + seconds
+        while not self._stopping.asked() and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _SLICE_S))
+        return self._stopping.asked()

@@ -1,0 +1,157 @@
+"""``dupwatch run``: judge a feed."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from typing_extensions import override
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
+from consumer.cli.results import standard_error, standard_output
+from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags
+from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
+from consumer.kafka.client_settings import is_kafka
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.errors import TooManyDeadLetters
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
+from consumer.wiring.components import STREAM, Streams
+from consumer.wiring.dead_letters import dead_letters_file
+from consumer.wiring.file_run import Run, prepared_run
+from consumer.wiring.stores import outlives_run
+
+
+class Watcher(FeedReport):
+    """Shows flags and the progress bar; counts what the summary reports."""
+
+    def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
+        super().__init__()
+        self._console = console
+        self._progress = progress
+        self._show = show
+        self._task: TaskID | None = None
+        self._run: Run | None = None
+
+    def watch(self, run: Run) -> None:
+        """Show the progress of this run from now on."""
+        self._run = run
+        done, total = run.source.progress()
+        self._task = self._progress.add_task("judging", total=total, completed=done)
+
+    @override
+    def listen(self, hooks: Hooks) -> None:
+        super().listen(hooks)
+        hooks.on(BatchCommitted, self._committed)
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        if self._run is None or self._task is None:
+            return
+        done, total = self._run.source.progress()
+        self._progress.update(self._task, completed=done, total=total)
+        if self._show:
+            show_flags(self._console, self._run.store, batch.verdicts)
+
+
+def run(
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Articles: a file of JSON lines, {described_forms()}, - for standard input, or "
+            "kafka://HOST:PORT/TOPIC.",
+            metavar="FILE|-|TOPIC",
+        ),
+    ] = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(
+            help="Where verdicts go, with dead letters beside them: a file, - for standard output, or "
+            "kafka://HOST:PORT/PREFIX.",
+            metavar="FILE|-|PREFIX",
+        ),
+    ] = None,
+    store: StoreOption = None,
+    emit: Annotated[
+        str | None, typer.Option(help="Which verdicts to write: duplicates (default), all or none.", metavar="WHICH")
+    ] = None,
+    workers: WorkersOption = None,
+    scheme: SchemeOption = None,
+    show: Annotated[bool, typer.Option("--show", help="Print every flag on standard error, with titles.")] = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Judge a feed: write one verdict for each article and one dead letter for each invalid record.
+
+    A run from a file into a file with an lmdb: or hbase:// store resumes where it stopped when it is started again. A
+    run over topics continues until it is stopped, and shares the partitions with the other consumers of its group.
+
+    Ctrl-C and SIGTERM stop a run; a run over topics then exits with 0, a run over a file with 130 or 143.
+    """
+    chosen = configured(
+        config,
+        settings,
+        source__url=source,
+        sink__url=sink,
+        sink__emit=emit,
+        store__url=store,
+        workers=workers,
+        fingerprint__scheme=scheme,
+    )
+    if is_kafka(chosen.source.url):
+        from consumer.cli.runs import topics_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
+
+        topics_run.run_topics(chosen, show=show)
+        return
+    console = render.console(stderr=True)
+    progress = render.progress(console)
+    stopping = Stopping()
+    watcher = Watcher(console, progress, show=show)
+    streams = Streams(standard_output(), standard_error())
+    began_s = time.monotonic()
+    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping) as ready:
+        if ready.resumed_at.line:
+            console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
+        with progress:
+            watcher.watch(ready)
+            refusal = run_feed(ready)
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
+        show_report(console, watcher)
+        show_blank_lines(console, ready.source)
+    _show_paths(console, chosen, watcher.dead_letters, judged=bool(ready.tally.versions))
+    if refusal is not None:
+        raise refusal
+    if stopping.asked_by is not None:
+        console.print(f"Stopped{'; rerun to resume' if ready.resumable else ''}.")
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def run_feed(ready: Run) -> TooManyDeadLetters | None:
+    """Run to the end. The refusal of a feed is returned, so that it can be raised after the summary."""
+    try:
+        ready.pipeline.run()
+    except TooManyDeadLetters as refusal:
+        return refusal
+    return None
+
+
+def show_report(console: Console, report: FeedReport) -> None:
+    """Print what was wrong with the feed, below the summary."""
+    for line in report.lines():
+        console.print(line)
+
+
+def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:
+    if config.sink.url != STREAM:
+        path = Path(config.sink.url)
+        console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
+        if dead_letters:
+            console.print(f"Dead letters: {render.plain(str(dead_letters_file(path)))}")
+    if judged and outlives_run(config):
+        command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
+        console.print(f"Look up an article: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

@@ -1,0 +1,88 @@
+"""``dupwatch serve`` and ``dupwatch console``: answer over HTTP until they are stopped."""
+
+import logging
+from importlib import metadata
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from consumer.cli import render
+from consumer.cli.extras import CONSOLE_PACKAGES, imported
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
+from consumer.config.time_limits import ENDING_S
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.hooks import Hooks
+from consumer.telemetry import logs
+from consumer.telemetry.watchdog import enforce
+from consumer.wiring.components import Streams
+
+log = logging.getLogger("dupwatch")
+
+_SERVICE_PACKAGES: Final = frozenset({"fastapi", "starlette", "uvicorn"})
+
+
+def serve(
+    store: StoreOption = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(
+            help="Where verdicts on stored articles go: FILE, -, kafka://HOST:PORT/PREFIX, or nowhere:",
+            metavar="SINK",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Answer over HTTP what articles would repeat, judge and store those that are sent, until SIGTERM or SIGINT.
+
+    Consumers may judge into the same store, and any number of services may serve it. Where it listens is
+    service.listen; docs/http_api.md has the requests.
+    """
+    service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
+    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
+    stopping, streams = Stopping(interrupts=False), Streams(standard_output(), standard_error())
+    with stopping.listening(), service.prepared_service(chosen, streams, Hooks(), stopping) as ready:
+        where = chosen.store.url
+        _run(ready, stopping, chosen.service.drain_s, f"Serving {render.plain(where)} at", "Serving", store=where)
+
+
+def console(
+    store: StoreOption = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(help="The topics that consumers write to: kafka://HOST:PORT/PREFIX.", metavar="SINK"),
+    ] = None,
+    rebuild: Annotated[
+        Literal["topic", "store"] | None,
+        typer.Option(
+            help="Read all flags again: those in the topic, and near misses in theirs, while no other console of the "
+            "group runs; or those in the store, which has no near misses. What is known stays as it is.",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Show flags to people, and carry out what they decide, until SIGTERM or SIGINT.
+
+    Flags come from PREFIX.duplicates, near misses from PREFIX.near-misses, texts from the consumers' store. Where it
+    listens is console.listen, its database console.database. Add the first person with dupwatch people add NAME --role
+    admin; docs/console.md says more.
+    """
+    wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
+    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
+    stopping = Stopping(interrupts=False)
+    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild) as ready:
+        _run(ready, stopping, chosen.console.drain_s, "The console is at", "Console")
+
+
+def _run(ready: Any, stopping: Stopping, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
+    """Say where it listens, to people in a sentence and to programs in the log, and run until it is stopped."""
+    enforce(stopping, ready.stop, drain_s + ENDING_S)
+    if logs.tells_people():
+        render.console(stderr=True).print(f"{sentence} {ready.url}")
+    else:
+        log.info(title, extra={"version": metadata.version("dupwatch"), **fields, "url": ready.url})
+    ready.run()

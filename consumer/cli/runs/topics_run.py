@@ -1,0 +1,81 @@
+"""``dupwatch run`` over topics: it has no end and no progress bar; ``--show`` prints flags."""
+
+import logging
+import time
+from importlib import metadata
+
+from rich.console import Console
+
+from consumer.cli import render
+from consumer.cli.results import standard_error, standard_output
+from consumer.cli.runs.feed_report import FeedReport, show_flags
+from consumer.config.config import Config
+from consumer.config.time_limits import ENDING_S
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
+from consumer.telemetry import logs
+from consumer.telemetry.watchdog import enforce
+from consumer.wiring.components import Streams
+from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
+
+log = logging.getLogger("dupwatch")
+
+
+def run_topics(config: Config, *, show: bool) -> None:
+    """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
+    console = render.console(stderr=True)
+    logs.set_up(config.log.format, config.log.level, is_service=True)
+    stopping = Stopping(interrupts=False)
+    report = FeedReport()
+    began_s = time.monotonic()
+
+    hooks = Hooks(report)
+    streams = Streams(standard_output(), standard_error())
+    with stopping.listening(), prepared_topics_run(config, streams, hooks, stopping) as ready:
+        if show:
+            hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
+        enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
+        _show_start(console, config, ready)
+        ready.pipeline.run()
+    _show_end(console, ready, report, time.monotonic() - began_s)
+
+
+def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
+    if logs.tells_people():
+        where = f", {ready.address}/" if ready.address else ""
+        console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
+        return
+    log.info(
+        "Judging",
+        extra={
+            "version": metadata.version("dupwatch"),
+            "source": config.source.url,
+            "sink": config.sink.url,
+            "store": config.store.url,
+            "pages": ready.address,
+            "engine": ready.engine.described,
+        },
+    )
+
+
+def _show_end(console: Console, ready: TopicsRun, report: FeedReport, seconds: float) -> None:
+    tally = ready.tally
+    if logs.tells_people():
+        console.print(render.summary(tally, report.dead_letters, seconds, ready.engine))
+        for line in report.lines():
+            console.print(line)
+        return
+    log.info(
+        "The run has ended",
+        extra={
+            "articles": tally.versions,
+            "unique": tally.kept,
+            "duplicates": tally.duplicates,
+            "retractions": tally.retractions,
+            "dead_letters": report.dead_letters,
+            "published_at_unread": report.time_faults.total(),
+            "without_text": report.without_text,
+            "seconds": round(seconds, 1),
+        },
+    )

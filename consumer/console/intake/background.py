@@ -1,0 +1,118 @@
+"""What the console does beside answering: each kind of work in a thread of its own, again and again.
+
+Work that fails is repeated, with pauses that grow. Why it fails is shown by ``/readyz``, and ends neither the thread
+nor the console: pages are of use without it.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple, Self
+
+from consumer.console.intake.batch_intake import Stopped
+from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
+from consumer.model.hooks import Hooks, Outage, Part
+from consumer.reviews.database import DatabaseUnavailable
+from storage.errors import StoreError
+
+log = logging.getLogger("dupwatch")
+
+_FIRST_S: Final = 0.2
+_LONGEST_S: Final = 10.0
+_JOIN_S: Final = 15.0
+_PARTS: Final[tuple[tuple[type[Exception], Part], ...]] = (
+    (DatabaseUnavailable, "database"),
+    (StoreError, "store"),
+    (StoreMismatch, "store"),
+    (SinkError, "sink"),
+    (SourceError, "source"),
+)
+_FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
+
+
+class Repeating(NamedTuple):
+    """The pause between two turns of work, and the part that is out of reach where it fails and names no other."""
+
+    pause_s: float
+    part: Part
+
+
+class Background:
+    """Calls ``work`` in a thread while the context is open: with pauses, at once where it returns True, or woken.
+
+    ``stopping``, which several may share, is set at the end, and is for long work to look at.
+    """
+
+    def __init__(
+        self, name: str, work: Callable[[], bool], repeating: Repeating, hooks: Hooks, stopping: threading.Event
+    ) -> None:
+        self._work = work
+        self._pause_s = repeating.pause_s
+        self._part = repeating.part
+        self._hooks = hooks
+        self._woken = threading.Event()
+        self._away: Part | None = None
+        self.stopping = stopping
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+        self._thread.join(_JOIN_S)
+        if self._thread.is_alive():
+            log.warning("The %s thread did not end within %.0f s", self._thread.name, _JOIN_S)
+
+    def wake(self) -> None:
+        """Do the work now."""
+        self._woken.set()
+
+    def recovered(self) -> None:
+        """Note that what failed before works again, while the work is still being done; called by any thread."""
+        self._tell(None)
+
+    def stop(self) -> None:
+        """Do nothing more after what is being done."""
+        self.stopping.set()
+        self._woken.set()
+
+    def _run(self) -> None:
+        wait_s = _FIRST_S
+        while True:
+            self._woken.clear()
+            if self.stopping.is_set():
+                return
+            try:
+                more = self._work()
+            except (Stopped, NotBegun, Abandoned):
+                continue
+            except Exception as error:  # noqa: BLE001  # it is told, and tried again
+                self._tell(error)
+                # Not by a wake: whoever wakes it does not know that it waits for something.
+                self.stopping.wait(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_S)
+                continue
+            self._tell(None)
+            wait_s = _FIRST_S
+            if not more:
+                self._woken.wait(self._pause_s)
+
+    def _tell(self, error: Exception | None) -> None:
+        name = self._thread.name
+        part = None if error is None else self._part_of(error)
+        if self._away is not None and self._away != part:
+            self._hooks.report(Outage(self._away, name, None))
+        if part is not None:
+            self._hooks.report(Outage(part, name, f"{error}" or repr(error)))
+            if self._away is None:
+                log.warning(
+                    "The %s thread waits: %s", name, error, exc_info=None if isinstance(error, _FORESEEN) else error
+                )
+        elif self._away is not None:
+            log.warning("The %s thread goes on.", name)
+        self._away = part
+
+    def _part_of(self, error: Exception) -> Part:
+        return next((part for kind, part in _PARTS if isinstance(error, kind)), self._part)

@@ -1,0 +1,152 @@
+"""Reads events from records of the topics of flags and near misses: nothing is left out uncounted and unlogged.
+
+A record that can never be read is skipped. One that a newer version of dupwatch could read is not: whoever skipped it
+would never see that flag.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from consumer.model.article import Reason
+from consumer.model.limits import DecodeLimits
+from consumer.model.near_miss import SCHEMA as NEAR_MISS_SCHEMA
+from consumer.model.near_miss import NearMiss, decode_near_miss
+from consumer.model.record import RawRecord
+from consumer.model.verdict import SCHEMA, Released, Verdict, decode_verdict
+from consumer.reviews.portable import is_storable_id
+from consumer.telemetry.metrics.console import EventSkipped, SkippedFor
+
+log = logging.getLogger("dupwatch")
+
+Event = TypeVar("Event")
+
+BITS_MAX: Final = 128
+"""Bits of the longest fingerprint."""
+SAMPLED_IN_MAX: Final = 1e12
+"""More pairs than any feed has; sums over larger numbers would be of no use."""
+
+
+class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
+    """A record is an event of a later version. It is kept in the topic for a console of that version."""
+
+
+class _Named(msgspec.Struct):
+    """The member of an event that names its schema."""
+
+    schema: str
+
+
+class _Form(NamedTuple, Generic[Event]):
+    """What a topic has: ``what`` it is in a message, its schema, and what decodes it, or raises ``ValueError``."""
+
+    what: str
+    schema: str
+    decoded: Callable[[bytes], Event]
+
+    @property
+    def family(self) -> str:
+        """What the schemas of all versions begin with."""
+        return self.schema.rpartition("/")[0] + "/"
+
+
+def read_verdicts(records: Sequence[RawRecord], report: Callable[[object], None]) -> list[Verdict]:
+    """Return the verdicts of records in their order. Raises ``NewerEvent``; what is skipped is reported and logged."""
+    return list(_events(records, _FLAGS, report))
+
+
+def read_near_misses(records: Sequence[RawRecord], report: Callable[[object], None]) -> list[NearMiss]:
+    """Return the near misses of records in their order, otherwise as ``read_verdicts``."""
+    return list(_events(records, _NEAR_MISSES, report))
+
+
+def _events(records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None]) -> Iterator[Event]:
+    skipped: list[tuple[SkippedFor, str, RawRecord]] = []
+    for record in records:
+        reason = _why_not_whole(record)
+        if reason is not None:
+            skipped.append((reason, "", record))
+            continue
+        try:
+            event = form.decoded(record.data)
+        except (ValueError, RecursionError) as error:
+            _check_schema(record, form)
+            skipped.append(("not_an_event", f": {error}", record))
+        else:
+            yield event
+    # Only once all are read: a batch with a newer event is read again, and its records are not skipped twice.
+    for reason, detail, record in skipped:
+        report(EventSkipped(reason))
+        log.warning(
+            "%s is skipped, since it can never be read as a %s: %s%s", place_of(record), form.what, reason, detail
+        )
+
+
+def place_of(record: RawRecord) -> str:
+    """Return where a record is in its topic."""
+    message = record.message
+    return "a record" if message is None else f"{message.topic} [{message.partition}] offset {message.offset}"
+
+
+def _why_not_whole(record: RawRecord) -> SkippedFor | None:
+    if record.fault is not None:
+        return "unreadable_message" if record.fault.reason == Reason.UNREADABLE_MESSAGE else "too_large"
+    if record.message is not None and record.message.null_value:
+        return "null_value"
+    return None
+
+
+def _verdict(data: bytes) -> Verdict:
+    verdict = decode_verdict(data)
+    times = [verdict.arrived_at, verdict.decided_at]
+    if isinstance(verdict.released, Released):
+        times.append(verdict.released.flagged_at)
+    _check_times(*times)
+    _check_distance(verdict.distance)
+    return verdict
+
+
+def _near_miss(data: bytes) -> NearMiss:
+    near_miss = decode_near_miss(data)
+    _check_times(near_miss.arrived_at, near_miss.decided_at)
+    _check_distance(near_miss.distance)
+    if near_miss.sampled_in > SAMPLED_IN_MAX:
+        raise ValueError(f"sampled_in is more than {SAMPLED_IN_MAX:g}")
+    copy, original = (near_miss.id, near_miss.version), (near_miss.original, near_miss.original_version)
+    if not all(map(is_storable_id, (*copy, *original))):
+        raise ValueError("it names what no store can hold")
+    if copy == original:
+        raise ValueError("it names one version twice")
+    chars_max = DecodeLimits().source_chars_max
+    if max(len(near_miss.source), len(near_miss.original_source)) > chars_max:
+        raise ValueError(f"a source has more than {chars_max} characters")
+    return near_miss
+
+
+_FLAGS: Final = _Form("flag", SCHEMA, _verdict)
+_NEAR_MISSES: Final = _Form("near miss", NEAR_MISS_SCHEMA, _near_miss)
+
+
+def _check_times(*times: str) -> None:
+    """Raise ``ValueError`` for a time that looks like one and is none."""
+    for text in times:
+        datetime.fromisoformat(text)
+
+
+def _check_distance(distance: int | None) -> None:
+    """Raise ``ValueError`` for a number that no database holds: without this one such record would block all others."""
+    if distance is not None and distance > BITS_MAX:
+        raise ValueError(f"a distance of more than {BITS_MAX} bits")
+
+
+def _check_schema(record: RawRecord, form: _Form[Event]) -> None:
+    """Raise ``NewerEvent`` for an event of another version of the schema."""
+    try:
+        schema = msgspec.json.decode(record.data, type=_Named).schema
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    if schema.startswith(form.family) and schema != form.schema:
+        raise NewerEvent(f"{place_of(record)} is a {schema} event, which this version of dupwatch cannot read")

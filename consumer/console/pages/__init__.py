@@ -1,0 +1,1 @@
+"""The pages of the console, with the routes of each."""

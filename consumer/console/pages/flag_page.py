@@ -1,0 +1,212 @@
+"""The page of one flag: both texts side by side, why it was flagged, its story and its history."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.responses import PlainTextResponse, Response
+
+from consumer.console.context import ArticleView
+from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.differing import Piece, differing, plain_part
+from consumer.console.pages.flag_history import told
+from consumer.console.pages.queue_filters import Wanted, wanted_in
+from consumer.console.pages.reasons import reasons
+from consumer.console.pages.rule_advice import advice
+from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
+from consumer.console.pages.stored_articles import articles_of, story_rows
+from consumer.console.roles import OpenRoute, Route
+from consumer.console.visit import Asked
+from consumer.reviews import discussion, queue, stories
+from consumer.reviews.database import Connection
+from consumer.reviews.discussion import Said
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.paging import Cursor, encoded
+from consumer.text.visible import paragraphs
+
+AROUND_MAX: Final = 3
+"""Copies of the story before a flag, and after it, that its page names."""
+_SIDES: Final = ("article", "original")
+_SIDES_IN_TIME: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
+
+
+class Side(NamedTuple):
+    """One of the two articles. ``pieces`` are of the part that is shown; ``element`` marks what only this side has."""
+
+    name: Literal["article", "original"]
+    id: str
+    view: ArticleView | None
+    pieces: tuple[Piece, ...]
+    element: Literal["ins", "del"]
+
+
+class Texts(NamedTuple):
+    """Both texts as far as a page shows them."""
+
+    article: tuple[Piece, ...]
+    original: tuple[Piece, ...]
+    number: int
+    parts: int
+    has_both: bool
+    is_compared: bool
+    is_equal: bool
+
+
+class _Neighbours(NamedTuple):
+    """The numbers of the open flags before and after one; None where there is none."""
+
+    before: int | None
+    after: int | None
+
+
+def flag_routes() -> list[Route | OpenRoute]:
+    """Return the routes that show a flag."""
+    return [
+        Route("GET", "/flags/{flag_id:int}", "reviewer", show_flag),
+        Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", show_text),
+    ]
+
+
+def show_flag(asked: Asked) -> Response:
+    """Show a flag."""
+    return flag_answer(asked, wanted_in(asked.query))
+
+
+def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """Answer with the page of the flag that the path names; ``conflict`` says why something was not done to it."""
+    desk, now_ms = asked.desk, asked.desk.now_ms()
+    flag = the_flag(asked)
+    others = desk.database.written(lambda c: discussion.looking(c, flag.flag_id, asked.person.person_id, now_ms))
+    with desk.database.reading() as connection:
+        beside = _neighbours(connection, wanted, flag)
+        story = stories.story(connection, flag.story_id)
+        around = _around(connection, flag)
+        history = discussion.history(connection, flag.flag_id)
+        said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
+    found = articles_of(desk, [flag], bodies=True)
+    named = articles_of(desk, around)
+    article, original = found.article(flag), found.original(flag)
+    texts = _texts(article, original, asked.query.integer("part", 1))
+    verdict = article.verdict if article else None
+
+    def part_href(number: int) -> str:
+        return f"?{urlencode({**wanted.fields, 'part': number})}"
+
+    return asked.page(
+        "flag.html",
+        status=status,
+        flag=flag,
+        article=Side("article", flag.article_id, article, texts.article, "ins"),
+        original=Side("original", flag.original_id, original, texts.original, "del"),
+        part=texts.number,
+        parts=texts.parts,
+        part_href=part_href,
+        has_both=texts.has_both,
+        is_compared=texts.is_compared,
+        is_equal=texts.is_equal,
+        keywords=_keywords(article, original),
+        reasons=reasons(desk, asked.language, flag, verdict),
+        story=story,
+        around=story_rows(around, named),
+        history=told(asked.language, flag.kind, history, now_ms),
+        advice=advice(flag.source, flag.original_source),
+        others=others,
+        wanted=wanted,
+        before_href=None if beside.before is None else flag_href(beside.before, wanted),
+        after_href=None if beside.after is None else flag_href(beside.after, wanted),
+        store_is_away=found.is_away,
+        decision=said,
+        conflict=conflict,
+    )
+
+
+def show_text(asked: Asked) -> Response:
+    """Return the whole text of one of the two articles."""
+    if asked.places["side"] not in _SIDES:
+        raise not_found()
+    flag = the_flag(asked)
+    found = articles_of(asked.desk, [flag], bodies=True)
+    view = found.article(flag) if asked.places["side"] == "article" else found.original(flag)
+    if found.is_away:
+        raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, N_("The store with the texts does not answer. Try again."))
+    if view is None or view.body is None:
+        raise not_found()
+    return PlainTextResponse(paragraphs(view.body, len(view.body)))
+
+
+def flag_href(flag_id: int, wanted: Wanted) -> str:
+    """Return the path of a flag within a part of the queue."""
+    return f"/flags/{flag_id}?{wanted.query}" if wanted.query else f"/flags/{flag_id}"
+
+
+def the_flag(asked: Asked) -> FlagRow:
+    """Return the flag that the path names. Raises ``PageError`` where there is none."""
+    with asked.desk.database.reading() as connection:
+        flag = queue.flag(connection, asked.places["flag_id"])
+    if flag is None:
+        raise not_found()
+    return flag
+
+
+def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -> SaidDecision | None:
+    """Return one's own decision about the flag that is shown, as long as it can be undone."""
+    last = [said for said in history if said.decision is not None and said.undone_ms is None][-1:]
+    said = said_of_review(asked, connection, last[0].said_id) if last else None
+    return said if said is not None and said.can_be_undone else None
+
+
+def _texts(article: ArticleView | None, original: ArticleView | None, number: int) -> Texts:
+    a, b = (view.body if view else None for view in (article, original))
+    if a is not None and b is not None:
+        both = differing(a, b, number)
+        return Texts(
+            both.part.article,
+            both.part.original,
+            both.number,
+            both.parts,
+            has_both=True,
+            is_compared=both.compared,
+            is_equal=both.equal,
+        )
+    piece, shown, parts = plain_part(a if a is not None else b or "", number)
+    alone = (piece,) if piece.text else ()
+    return Texts(
+        () if a is None else alone,
+        () if b is None else alone,
+        shown,
+        parts,
+        has_both=False,
+        is_compared=True,
+        is_equal=False,
+    )
+
+
+def _keywords(article: ArticleView | None, original: ArticleView | None) -> tuple[str, ...]:
+    if article is None:
+        return ()
+    if article.verdict is not None and article.verdict.shared_keywords:
+        return article.verdict.shared_keywords
+    theirs = frozenset(original.keywords) if original else frozenset()
+    return tuple(word for word in article.keywords if word in theirs)
+
+
+def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> _Neighbours:
+    """Return the open flags beside one, in the part of the queue that somebody looks at."""
+    after = queue.next_open(connection, wanted.filters, wanted.order, flag)
+    way = queue.ORDERS[wanted.order]
+    here = encoded(Cursor("before", *way.key(flag)))
+    page = queue.page(connection, replace(wanted.filters, state="open"), wanted.order, 1, here)
+    # At the beginning the page is filled up with what follows.
+    before = [row.flag_id for row in page.rows if way.passes(way.key(flag), way.key(row))]
+    return _Neighbours(before[0] if before else None, after)
+
+
+def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:
+    """Return the copies of the story that arrived just before and after a flag, with the flag itself."""
+    found = {flag.flag_id: flag}
+    for side in _SIDES_IN_TIME:
+        cursor = encoded(Cursor(side, flag.arrived_ms, flag.flag_id))
+        found |= {row.flag_id: row for row in stories.copies(connection, flag.story_id, cursor, AROUND_MAX).rows}
+    return sorted(found.values(), key=lambda row: (row.arrived_ms, row.flag_id))

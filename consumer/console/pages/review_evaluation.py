@@ -1,0 +1,92 @@
+"""What reviews say of the threshold, from the database: first of all pairs, then of each source that has enough."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from consumer.console.intake.kept import Kept
+from consumer.evaluation.review_figures import ReviewFigures, figures, sources_chosen
+from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.judge.settings import JudgeSettings
+from consumer.reviews.database import Database
+from consumer.reviews.reviewed_pairs import (
+    PairCount,
+    TooManyDifferent,
+    pair_counts,
+    reviews_by_source,
+    without_similarity,
+)
+
+PRECISION: Final = 0.995
+"""What is looked for where nobody says anything else, as in ``dupwatch evaluate``."""
+
+
+class Evaluated(NamedTuple):
+    """What was found at ``at_ms``.
+
+    ``overall`` is None where nobody has decided about any pair that has a similarity, and where pairs differ in too
+    many ways, which ``is_too_much`` says. ``is_whole``: nothing is still to be computed.
+    """
+
+    at_ms: int
+    overall: ReviewFigures | None
+    sources: tuple[ReviewFigures, ...] = ()
+    sources_left_out: int = 0
+    without_similarity: int = 0
+    open: int = 0
+    is_too_much: bool = False
+    is_whole: bool = True
+
+
+def kept_evaluation(
+    database: Database, judging: JudgeSettings | None, now_ms: Callable[[], int]
+) -> Kept[Evaluated] | None:
+    """Return what keeps it, None where consumers judge by no similarity (plain SimHash), or nobody says by what."""
+    if judging is None or not judging.verify:
+        return None
+    return Kept("evaluation", lambda: evaluation_of(database, judging, now_ms))
+
+
+def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[], int]) -> Iterator[Evaluated]:
+    """Yield what reviews say, twice: the second time with sources. Raises ``DatabaseUnavailable``."""
+    at_ms = now_ms()
+    try:
+        with database.reading() as connection:
+            counts = pair_counts(connection)
+            unverified = without_similarity(connection)
+    except TooManyDifferent:
+        yield Evaluated(at_ms, None, is_too_much=True)
+        return
+    if not any(each.decision for each in counts):
+        yield Evaluated(at_ms, None, without_similarity=unverified, open=sum(each.pairs for each in counts))
+        return
+    overall = _figures(None, counts, judging)
+    found = Evaluated(at_ms, overall, without_similarity=unverified, open=overall.counts.open, is_whole=False)
+    yield found
+    sources, left_out = _sources(database, judging)
+    yield found._replace(sources=sources, sources_left_out=left_out, is_whole=True)
+
+
+def _sources(database: Database, judging: JudgeSettings) -> tuple[tuple[ReviewFigures, ...], int]:
+    with database.reading() as connection:
+        reviewed = reviews_by_source(connection)
+        chosen = sources_chosen({source.name: source.reviews for source in reviewed})
+        ids = {source.name: source.source_id for source in reviewed}
+        counts = {name: pair_counts(connection, ids[name]) for name in chosen.names}
+    return tuple(_figures(name, of_source, judging) for name, of_source in counts.items()), chosen.left_out
+
+
+def _figures(source: str | None, counts: Sequence[PairCount], judging: JudgeSettings) -> ReviewFigures:
+    now = judging.thresholds_for(*([] if source is None else [source])).similarity_min
+    return figures(source, [_pair(each) for each in counts], now, PRECISION)
+
+
+def _pair(count: PairCount) -> ReviewedPair:
+    return ReviewedPair(
+        kind=count.kind,
+        similarity=count.similarity,
+        right=None if count.decision is None else count.decision == "right",
+        sampled_in=count.sampled_in,
+        arrived_ms=count.first_ms,
+        pairs=count.pairs,
+        last_ms=count.last_ms,
+    )

@@ -1,0 +1,82 @@
+"""The line that says what was just decided, and offers to undo it while that is possible."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from consumer.console.visit import Asked
+from consumer.reviews.database import Connection
+from consumer.reviews.decisions import Decision, OwnReview, own_review, own_reviews_at
+from consumer.reviews.flag_row import Kind
+
+ONE: Final = "decided"
+"""The field of a query that has the number of the review."""
+MANY: Final = "decided_at"
+"""The field of a query that has the time of a decision about many flags of a story."""
+REFUSED: Final = "refused"
+"""The field of a query that has how many of them others had decided already."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidDecision:
+    """What was decided. ``releases``: the articles go into the clean feed. ``left_ms``: as long it can be undone."""
+
+    decision: Decision
+    kind: Kind
+    flag_id: int
+    article_id: str
+    count: int
+    at_ms: int
+    final_ms: int
+    left_ms: int
+    releases: bool
+    is_undone: bool
+    undo_path: str
+    refused_count: int = 0
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether there is time left."""
+        return self.left_ms > 0 and not self.is_undone
+
+
+def said_of_decision(asked: Asked, connection: Connection) -> SaidDecision | None:
+    """Return what the query says was decided; None where it says nothing, or it was somebody else."""
+    return said_of_review(asked, connection, asked.query.integer(ONE)) if asked.query.text(ONE) else None
+
+
+def said_of_review(asked: Asked, connection: Connection, review_id: int) -> SaidDecision | None:
+    """Return what was decided in a review of one's own; None where it is somebody else's."""
+    review = own_review(connection, asked.person.person_id, review_id)
+    return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo", 0)
+
+
+def said_of_many(asked: Asked, connection: Connection, story_id: int) -> SaidDecision | None:
+    """Return the same of a decision about flags of a story."""
+    if not asked.query.text(MANY):
+        return None
+    at_ms = asked.query.integer(MANY)
+    reviews = own_reviews_at(connection, asked.person.person_id, story_id, at_ms)
+    if not reviews:
+        return None
+    return _said(asked, reviews, f"/stories/{story_id}/undo", asked.query.integer(REFUSED, 0))
+
+
+def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str, refused_count: int) -> SaidDecision:
+    first = reviews[0]
+    is_undone = all(review.undone_ms is not None for review in reviews)
+    is_sent = all(review.is_sent for review in reviews)
+    return SaidDecision(
+        decision=first.decision,
+        kind=first.kind,
+        flag_id=first.flag_id,
+        article_id=first.article_id,
+        count=len(reviews),
+        at_ms=first.at_ms,
+        final_ms=first.final_ms,
+        left_ms=0 if is_sent else max(first.final_ms - asked.desk.now_ms(), 0),
+        releases=first.decision == "wrong" and first.kind == "flag" and not is_undone,
+        is_undone=is_undone,
+        undo_path=undo_path,
+        refused_count=refused_count,
+    )

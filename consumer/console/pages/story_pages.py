@@ -1,0 +1,218 @@
+"""Stories: which are large, which spread, one with all its copies; and which source copies which."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from consumer.console.context import ArticleView
+from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.said import said_of_many
+from consumer.console.pages.stored_articles import Found, articles_named, story_rows
+from consumer.console.pages.story_pictures import BARS, PairLine, Timeline, source_matrix, timeline
+from consumer.console.roles import OpenRoute, Route
+from consumer.console.visit import Asked
+from consumer.pages.style import BAR_STEPS
+from consumer.reviews import floods, queue, stories
+from consumer.reviews.database import Connection
+from consumer.reviews.floods import Flood
+from consumer.reviews.paging import BadCursor
+from consumer.reviews.stories import Story, root_versions
+
+STORIES_MAX: Final = 20
+FLOODS_MAX: Final = 10
+PAIRS_MAX: Final = 200
+"""Pairs of sources that are counted for a page."""
+PAIRS_SHOWN: Final = 50
+_SPAN_FIELD: Final = "within"
+_SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
+_DEFAULT_SPAN: Final = "24h"
+_MS_PER_S: Final = 1_000
+
+
+class StoryLine(NamedTuple):
+    """A story in a list; ``since`` is how many copies came within the span, ``step`` the length of its bar."""
+
+    story: Story
+    root: ArticleView | None
+    since: int | None
+    step: int
+
+
+class FloodLine(NamedTuple):
+    """A flood in a list."""
+
+    flood: Flood
+    root: ArticleView | None
+
+
+class _SpanTab(NamedTuple):
+    """A link to the same page for another span."""
+
+    name: str
+    href: str
+    is_here: bool
+
+
+class _Span(NamedTuple):
+    """The span of time that a page looks back on: since when, its name, and the links to others."""
+
+    since_ms: int
+    name: str
+    tabs: tuple[_SpanTab, ...]
+
+
+def story_routes() -> list[Route | OpenRoute]:
+    """Return the routes that show stories and sources."""
+    return [
+        Route("GET", "/stories", "reviewer", show_stories),
+        Route("GET", "/stories/{story_id:int}", "reviewer", show_story),
+        Route("GET", "/sources", "reviewer", show_sources),
+    ]
+
+
+def show_stories(asked: Asked) -> Response:
+    """Show the stories that are large, and those that spread."""
+    span = _span_in(asked)
+    with asked.desk.database.reading() as connection:
+        fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
+        largest = stories.largest(connection, 0, STORIES_MAX)
+        begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
+        listed = [*(each.story for each in fastest), *largest]
+        ids = [*(each.root_id for each in listed), *(each.root_id for each in begun)]
+        versions = root_versions(connection, ids)
+    found = articles_named(asked.desk, versions.items())
+    most_since = max((each.since for each in fastest), default=1)
+    most = max((each.copies for each in largest), default=1)
+
+    def root(root_id: str) -> ArticleView | None:
+        return _root(found, versions, root_id)
+
+    return asked.page(
+        "stories.html",
+        tabs=span.tabs,
+        since_span=span.name,
+        floods=[FloodLine(flood, root(flood.root_id)) for flood in begun],
+        fastest=[
+            StoryLine(each.story, root(each.story.root_id), each.since, _step(each.since, most_since))
+            for each in fastest
+        ],
+        largest=[StoryLine(each, root(each.root_id), None, _step(each.copies, most)) for each in largest],
+        store_is_away=found.is_away,
+    )
+
+
+def show_story(asked: Asked) -> Response:
+    """Show an original and its copies over time."""
+    desk, place = asked.desk, asked.query.text("after") or None
+    with desk.database.reading() as connection:
+        story = the_story(asked, connection)
+        page = _copies(asked, connection, story.story_id, place)
+        drawn = timeline(stories.timeline(connection, story.story_id, BARS))
+        versions = root_versions(connection, [story.root_id])
+        said = said_of_many(asked, connection, story.story_id)
+    copies = [(flag.article_id, flag.version) for flag in page.rows]
+    found = articles_named(desk, [*versions.items(), *copies])
+    path = f"/stories/{story.story_id}"
+    return asked.page(
+        "story.html",
+        story=story,
+        root=_root(found, versions, story.root_id),
+        rows=story_rows(page.rows, found),
+        timeline=drawn,
+        timeline_said=_said_of(asked, drawn),
+        before_href=None if page.before is None else f"{path}?{urlencode({'after': page.before})}",
+        after_href=None if page.after is None else f"{path}?{urlencode({'after': page.after})}",
+        flag_query=urlencode({"order": "oldest", "story_id": story.story_id}),
+        store_is_away=found.is_away,
+        decision=said,
+    )
+
+
+def show_sources(asked: Asked) -> Response:
+    """Show which source copies which."""
+    span = _span_in(asked)
+    with asked.desk.database.reading() as connection:
+        counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
+    # What was not read from the store yet is not known to be of any source.
+    known = [
+        (pair.source, pair.original_source, pair.copies)
+        for pair in counted
+        if pair.source is not None and pair.original_source is not None
+    ]
+    most = max((copies for _, _, copies in known), default=1)
+    lines = [
+        PairLine(source, original, copies, _step(copies, most), _pair_href(source, original))
+        for source, original, copies in known
+    ]
+    return asked.page(
+        "sources.html",
+        tabs=span.tabs,
+        since_span=span.name,
+        pairs=lines[:PAIRS_SHOWN],
+        matrix=source_matrix(lines, _pair_href),
+    )
+
+
+def the_story(asked: Asked, connection: Connection) -> Story:
+    """Return the story that the path names. Raises ``PageError`` where there is none."""
+    story = stories.story(connection, asked.places["story_id"])
+    if story is None:
+        raise not_found()
+    return story
+
+
+def _span_in(asked: Asked) -> _Span:
+    """Return the span that a query asks for. Raises ``PageError``."""
+    wanted = asked.query.text(_SPAN_FIELD) or _DEFAULT_SPAN
+    if wanted not in _SPANS_S:
+        message = N_("%(field)s is %(value)s; it can be %(possible)s.")
+        raise PageError(
+            HTTPStatus.BAD_REQUEST, message, field=_SPAN_FIELD, value=wanted[:40], possible=", ".join(_SPANS_S)
+        )
+    names = {code: asked.language.span(seconds) for code, seconds in _SPANS_S.items()}
+    tabs = tuple(
+        _SpanTab(
+            names[code], asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}", code == wanted
+        )
+        for code in _SPANS_S
+    )
+    return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * _MS_PER_S, names[wanted], tabs)
+
+
+def _copies(asked: Asked, connection: Connection, story_id: int, place: str | None) -> queue.Page:
+    try:
+        return stories.copies(connection, story_id, place, asked.desk.section.page_rows)
+    except BadCursor as error:
+        message = N_("This page of copies cannot be found. Begin at the first page.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message) from error
+
+
+def _root(found: Found, versions: dict[str, str], root_id: str) -> ArticleView | None:
+    version = versions.get(root_id)
+    return None if version is None else found.articles.get((root_id, version))
+
+
+def _said_of(asked: Asked, drawn: Timeline) -> str:
+    """Return what the picture of a timeline shows, in words."""
+    if not drawn.bars:
+        return ""
+    top = max(drawn.bars, key=lambda bar: bar.copies)
+    return asked.language.ngettext(
+        "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
+        "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
+        top.copies,
+        time=asked.language.moment(top.from_ms),
+        span=asked.language.span(drawn.bucket_s),
+    )
+
+
+def _step(count: int, most: int) -> int:
+    return max(1, round(BAR_STEPS * count / max(most, 1)))
+
+
+def _pair_href(source: str, original_source: str) -> str:
+    named = {"state": "any", "source": source, "original_source": original_source}
+    return f"/?{urlencode(named)}"

@@ -1,0 +1,206 @@
+"""What reviews teach: how good each threshold is by what people decided, and what another one would change.
+
+Figures are shown. A threshold is changed by a person, in the configuration, with a migration.
+"""
+
+from functools import partial
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from consumer.console.faults import N_, PageError
+from consumer.console.pages.review_evaluation import PRECISION, Evaluated
+from consumer.console.pages.rule_advice import quoted
+from consumer.console.pages.threshold_curve import curve_of
+from consumer.console.pages.threshold_rows import (
+    Rows,
+    count_text,
+    interval_text,
+    line_text,
+    rate_text,
+    source_rows,
+    threshold_rows,
+    threshold_text,
+)
+from consumer.console.roles import OpenRoute, Route
+from consumer.console.visit import Asked
+from consumer.evaluation.profile_thresholds import (
+    SAME_WITHIN,
+    ProfileThreshold,
+    profile_at,
+    profile_reached,
+    profile_thresholds,
+)
+from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
+from consumer.reviews import queue
+
+WAIT_S: Final = 0.25
+"""How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
+PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
+_NAME_CHARS_MAX: Final = 512
+_MIXED: Final = "mixed"
+_ANY_SOURCE: Final = "SOURCE"
+
+
+class Changed(NamedTuple):
+    """Flags that would come or go with another threshold, all and wrong ones; a day, where that is known."""
+
+    all: str
+    wrong: str
+
+
+class ProfileAdvice(NamedTuple):
+    """A profile whose threshold another one reaches: its name and threshold, and the lines that choose it.
+
+    ``toml`` is for the whole store, "" where a rule is enough; ``rule`` is for one source, "" for a lower threshold.
+    """
+
+    name: str
+    threshold: str
+    toml: str
+    rule: str
+
+
+class Moved(NamedTuple):
+    """Another threshold: its point, and what the configuration says then, "" where a rule cannot be less strict.
+
+    What would come and go is None where nothing would, and ``profile`` where no profile is reached.
+    """
+
+    point: ReviewPoint
+    come: Changed | None
+    gone: Changed | None
+    toml: str
+    profile: ProfileAdvice | None
+
+
+def thresholds_routes() -> list[Route | OpenRoute]:
+    """Return the route that shows what reviews teach."""
+    return [Route("GET", "/thresholds", "reviewer", show_thresholds)]
+
+
+def show_thresholds(asked: Asked) -> Response:
+    """Show what reviews say of the threshold, of all pairs or of one source."""
+    kept = asked.desk.evaluation
+    if kept is None:
+        return asked.page("thresholds.html", why="plain")
+    found = kept.latest(WAIT_S)
+    if found is None:
+        return asked.page("thresholds.html", why="computing")
+    if found.overall is None:
+        return asked.page("thresholds.html", why="too much" if found.is_too_much else "nothing", found=found)
+    with asked.desk.database.reading() as connection:
+        near_misses_open = queue.counts(connection).near_misses_open
+    source = asked.query.exact("source", _NAME_CHARS_MAX)
+    figures = _of_source(found, source) if source else found.overall
+    precision = _precision(asked)
+    reaching = greatest_recall(figures.points, precision)
+    moved = _moved(asked, figures, reaching)
+    rows = Rows(asked.language, figures, reaching, moved and moved.point, every="every" in asked.query)
+    return asked.page(
+        "thresholds.html",
+        why="",
+        found=found,
+        figures=figures,
+        source=source,
+        curve=curve_of(figures),
+        rows=threshold_rows(rows),
+        sources=[] if source else source_rows(asked.language, found.sources, precision),
+        precision=precision,
+        precisions=PRECISIONS,
+        reaching=reaching,
+        moved=moved,
+        shows_every=rows.every,
+        near_misses_open=near_misses_open,
+        now_point=figures.at_now,
+        line=line_text(asked.language, figures),
+        profile=profile_at(_profiles(asked), figures.now),
+        threshold_of=partial(threshold_text, asked.language),
+        rate_of=partial(rate_text, asked.language),
+        interval_of=partial(interval_text, asked.language),
+        href=_href,
+    )
+
+
+def _of_source(found: Evaluated, source: str) -> ReviewFigures:
+    for figures in found.sources:
+        if figures.source == source:
+            return figures
+    if found.is_whole:
+        message = N_("This source has too few reviews for figures of its own.")
+        raise PageError(HTTPStatus.NOT_FOUND, message)
+    raise PageError(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        N_("The figures of sources are still being computed. Try again in some seconds."),
+        retry_s=2,
+    )
+
+
+def _precision(asked: Asked) -> float:
+    wanted = asked.query.number("precision")
+    if wanted is None:
+        return PRECISION
+    if not 0 <= wanted <= 1:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is a share, from 0 to 1."), field="precision")
+    return wanted
+
+
+def _moved(asked: Asked, figures: ReviewFigures, reaching: ReviewPoint | None) -> Moved | None:
+    """Return the threshold that was asked for; without that, one that is better than the configured one."""
+    wanted = asked.query.number("threshold")
+    if wanted is None:
+        best = figures.best_f1 or reaching
+        return None if best is None or best.threshold == figures.now else _with_setting(asked, figures, best)
+    for point in figures.points:
+        if abs(point.threshold - wanted) < SAME_WITHIN:
+            return _with_setting(asked, figures, point)
+    raise PageError(
+        HTTPStatus.BAD_REQUEST,
+        N_("There are no figures for this threshold, only for whole percents from %(first)s to %(last)s."),
+        first=asked.language.decimal(figures.points[0].threshold),
+        last=asked.language.decimal(figures.points[-1].threshold),
+    )
+
+
+def _with_setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> Moved:
+    change, days = point.change, figures.days or 1.0
+
+    def changed(all_of: float, wrong: float) -> Changed | None:
+        language = asked.language
+        return Changed(count_text(language, all_of / days), count_text(language, wrong / days)) if all_of else None
+
+    come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
+    reached = profile_reached(_profiles(asked), figures.now, point.threshold)
+    advice = None if reached is None else _advice(asked, figures, reached)
+    return Moved(point, come, gone, _setting(asked, figures, point), advice)
+
+
+def _profiles(asked: Asked) -> tuple[ProfileThreshold, ...]:
+    judging = asked.desk.judging
+    return () if judging is None else profile_thresholds(judging)
+
+
+def _advice(asked: Asked, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
+    name, threshold = reached.name, threshold_text(asked.language, reached.similarity_min)
+    if reached.similarity_min < figures.now:
+        # One source of a store is posts, so the store is for both.
+        name = name if figures.source is None else _MIXED
+        return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
+    source = _ANY_SOURCE if figures.source is None else figures.source
+    toml = f'[judge]\nprofile = "{name}"\n' if figures.source is None else ""
+    return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
+
+
+def _setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> str:
+    judging, setting = asked.desk.judging, f"similarity_min = {point.threshold:g}\n"
+    if figures.source is None:
+        return f"[judge]\n{setting}"
+    if judging is not None and point.threshold < judging.similarity_min:
+        return ""
+    return f"[rules.{quoted(figures.source)}]\n{setting}"
+
+
+def _href(**query: object) -> str:
+    return f"/thresholds?{urlencode({name: value for name, value in query.items() if value not in ('', None)})}"

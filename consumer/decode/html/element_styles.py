@@ -1,0 +1,198 @@
+"""Finds what styles do to the elements of a page: the cascade of simple rules and of the elements' own styles."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from consumer.decode.html.style_rules import (
+    NO_EFFECTS,
+    Effect,
+    Effects,
+    Way,
+    effects_of,
+    hides_or_fixes,
+    may_hide,
+    without_opaque,
+)
+from consumer.decode.html.style_sheets import Block, Rule, blocks_of_sheets, rules_of
+
+COMPARISONS_MAX: Final = 200_000
+"""The maximum number of comparisons of names with rules; equal names are compared once."""
+ENDED_WITHIN: Final = frozenset[Way](["visibility", "font-size"])
+"""Ways of hiding that an inner element can undo for itself."""
+_STYLE_CHARS_MAX: Final = 1_000
+"""A longer ``style`` attribute is ignored."""
+_CLASSES_MAX: Final = 40
+"""Rules do not hide elements with more classes."""
+_WORDS: Final[Mapping[Way, str]] = {
+    "display": "display",
+    "visibility": "visibility",
+    "opacity": "opacity",
+    "font-size": "font",
+    "place": "left|top|right|bottom|height|width|clip|overflow|position|transform|indent",
+}
+"""Patterns of words, one of which is in every declaration that concerns a way."""
+_Names = tuple[str, str | None, str | None]
+"""Tag, id and class."""
+
+
+class Hiding(NamedTuple):
+    """A way in which an element is hidden, and the number of the block that says so; None for its own style."""
+
+    way: Way
+    block: int | None
+
+
+class Look(NamedTuple):
+    """What styles do to an element: how they hide it, in which ways they show it, whether it stays on the screen."""
+
+    hidden: tuple[Hiding, ...] = ()
+    shown: frozenset[Way] = frozenset()
+    fixed: bool = False
+
+
+_NOTHING: Final = Look()
+
+
+def looks_of(tree: etree._Element) -> dict[etree._Element, Look]:
+    """Return what styles do to the elements of a page, without those to which they do nothing.
+
+    What shows an element is complete if something hides it, or what is around it.
+    """
+    styles = {element: style for element in tree.iter() if (style := element.get("style"))}
+    own = {element: effects_of(without_opaque(style)) for element, style in styles.items() if _is_read(style)}
+    looks = {element: look for element, effects in own.items() if (look := _look({}, effects)) != _NOTHING}
+    blocks = blocks_of_sheets(tree)
+    may_match = [block for block in blocks if may_hide(block.declarations)]
+    if not may_match:
+        return looks
+    names = _names_of(tree.iter())
+    rules = rules_of(may_match, _words_of(names), hides_or_fixes)
+    hiding = _matches((rule for rule in rules if rule.simple), names)
+    concerned = _concerned(names, hiding)
+    ways = frozenset(way for found in hiding.values() for way in _ways(found))
+    showing = _matches(_rules_about(ways, blocks, concerned), concerned)
+    decided = {each: _cascade(found) for each, found in showing.items()}
+    fixed = {each for each, found in hiding.items() if any(rule.effects.fixed for rule in found)}
+    for element, each in concerned.items():
+        look = _look(decided.get(each, {}), own.get(element, NO_EFFECTS))
+        if each in fixed:
+            look = look._replace(fixed=True)
+        if look != _NOTHING:
+            looks[element] = look
+    return looks
+
+
+def _is_read(style: str) -> bool:
+    return len(style) <= _STYLE_CHARS_MAX
+
+
+def _names_of(elements: Iterable[etree._Element]) -> dict[etree._Element, _Names]:
+    return {element: (element.tag, element.get("id"), element.get("class")) for element in elements}
+
+
+def _words_of(names: Mapping[etree._Element, _Names]) -> frozenset[str]:
+    """Return the single tags, ids and classes in small letters."""
+    found: set[str] = set()
+    for tag, id_, class_ in set(names.values()):
+        found.update(name.lower() for name in (tag, id_ or "", *(class_ or "").split()))
+    return frozenset(found)
+
+
+def _ways(rules: Iterable[Rule]) -> frozenset[Way]:
+    """Return the ways in which any of these rules hide."""
+    return frozenset(effect.way for rule in rules for effect in rule.effects.ways if effect.hides)
+
+
+def _concerned(
+    names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[Rule, ...]]
+) -> dict[etree._Element, _Names]:
+    """Return the elements that rules hide, and those that may end for themselves what is done to these."""
+    ended_within = {each for each, rules in hiding.items() if not ENDED_WITHIN.isdisjoint(_ways(rules))}
+    found: dict[etree._Element, _Names] = {}
+    within: set[etree._Element] = set()
+    for element, each in names.items():
+        if each in hiding:
+            found[element] = each
+        # Elements within another one are there already.
+        if each in ended_within and element not in within:
+            within.update(element.iter())
+    return found | {element: names[element] for element in within}
+
+
+def _rules_about(ways: Collection[Way], blocks: Iterable[Block], names: Mapping[etree._Element, _Names]) -> list[Rule]:
+    """Return the rules for elements with these names that hide or show in one of these ways."""
+    words = re.compile("|".join([*(_WORDS[way] for way in sorted(ways)), "animation", "all\\s*:"]), re.IGNORECASE)
+    read = (block for block in blocks if words.search(block.declarations))
+    return rules_of(read, _words_of(names), lambda effects: any(effect.way in ways for effect in effects.ways))
+
+
+def _matches(rules: Iterable[Rule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[Rule, ...]]:
+    """Return the names that match the last compound of any rule, with these rules.
+
+    Small and capital letters of names are one to browsers that read a page without a doctype. So a rule that matches
+    only by that shows, and never hides.
+    """
+    by_key: defaultdict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_key[rule.key.lower()].append(rule)
+    left = COMPARISONS_MAX
+    found: dict[_Names, tuple[Rule, ...]] = {}
+    for each in dict.fromkeys(names.values()) if by_key else ():
+        tag, id_, class_ = each
+        classes = frozenset((class_ or "").split(None, _CLASSES_MAX + 1))
+        if len(classes) > _CLASSES_MAX:
+            continue
+        keys = ("", tag, f"#{id_}", *sorted(f".{name}" for name in classes))
+        maybe = [rule for key in dict.fromkeys(key.lower() for key in keys) for rule in by_key.get(key, ())]
+        left -= len(maybe)
+        if left < 0:
+            break
+        matching = tuple(filter(None, (_matching(rule, tag, id_ or "", classes) for rule in maybe)))
+        if matching:
+            found[each] = matching
+    return found
+
+
+def _matching(rule: Rule, tag: str, id_: str, classes: frozenset[str]) -> Rule | None:
+    """Return the rule if it matches these names; it stays simple only if it matches them letter for letter."""
+    if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
+        return rule
+    small = {name.lower() for name in classes}
+    is_alike = rule.tag in {"", tag} and rule.id.lower() in {"", id_.lower()}
+    return rule._replace(simple=False) if is_alike and small.issuperset(map(str.lower, rule.classes)) else None
+
+
+_Rank = tuple[bool, bool, tuple[int, int, int], int]
+"""Whether a declaration is important and is the element's own; the rank of its selector; its place."""
+_WEAKEST: Final = (-1, 0, 0)
+_Decisions = dict[Way, tuple[_Rank, Hiding | None]]
+"""The strongest declaration for each way so far, with how it hides the element; None if it shows it."""
+
+
+def _cascade(rules: Iterable[Rule]) -> _Decisions:
+    """Return the decisions of all rules together."""
+    decided: _Decisions = {}
+    for rule in rules:
+        for effect in rule.effects.ways:
+            if rule.simple or not effect.hides:
+                rank = _WEAKEST if rule.layered and effect.hides else rule.rank
+                _decide(decided, effect, rule.block, (effect.important, False, rank, rule.block))
+    return decided
+
+
+def _decide(decided: _Decisions, effect: Effect, block: int | None, rank: _Rank) -> None:
+    if effect.way not in decided or decided[effect.way][0] <= rank:
+        decided[effect.way] = rank, Hiding(effect.way, block) if effect.hides else None
+
+
+def _look(by_rules: _Decisions, own: Effects) -> Look:
+    """Return the look of an element by rules and by its own style."""
+    decided = by_rules.copy()
+    for effect in own.ways:
+        _decide(decided, effect, None, (effect.important, True, (0, 0, 0), 0))
+    hidden = tuple(hiding for _, hiding in decided.values() if hiding is not None)
+    return Look(hidden, frozenset(way for way, (_, hiding) in decided.items() if hiding is None), own.fixed)

@@ -1,0 +1,153 @@
+"""Finds the elements of a page whose text no reader sees, because styles hide them.
+
+A rule that would hide more than half of the text outside of links hides nothing: it belongs to an effect that a script
+ends, such as fading in. A style of an element is a rule of its own if it says ``display: none``; elements whose styles
+hide them in the same other way are taken together. Nothing is hidden where nearly all would be.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from consumer.decode.html.element_styles import ENDED_WITHIN, Hiding, Look, looks_of
+from consumer.decode.html.html_text import HIDDEN, text_of_parts
+from consumer.decode.html.style_rules import Way
+
+_SHARE_MAX: Final = 0.55
+"""Half, with room for a hidden copy that is slightly longer than the visible text."""
+_REST_SHARE_MIN: Final = 0.1
+_FADING: Final = frozenset[Way](["opacity", "visibility"])
+_UNCOUNTED: Final = HIDDEN | {"a"}
+_BY_ATTRIBUTE: Final = etree.XPath("descendant-or-self::*[@hidden]")
+
+_Key = tuple[Way, object]
+"""A rule that hides: its way, and its block or its element."""
+
+
+class Hidden(NamedTuple):
+    """Elements that are hidden with all that is in them; those in ``fading`` are in ways that scripts often end."""
+
+    surely: frozenset[etree._Element]
+    fading: frozenset[etree._Element]
+
+
+class _Span(NamedTuple):
+    """An element that a rule hides, between two counts of characters from the beginning of the page."""
+
+    element: etree._Element
+    start: int
+    end: int
+
+
+def hidden_elements(tree: etree._Element) -> Collection[etree._Element]:
+    """Return the elements that are hidden with all that is in them, by styles or by the attribute ``hidden``."""
+    looks = looks_of(tree)
+    for element in _BY_ATTRIBUTE(tree):
+        look = looks.get(element, Look())
+        if "display" not in look.shown:
+            looks[element] = look._replace(hidden=(*look.hidden, Hiding("display", None)))
+    return frozenset().union(*hidden_by_style(tree, looks))
+
+
+def seen_text(tree: etree._Element) -> str:
+    """Return the text of a whole tree as ``text_of`` does, without hidden elements."""
+    hidden = hidden_elements(tree)
+    return text_of_parts([tree], lambda element: element.tag in HIDDEN or element in hidden)
+
+
+def hidden_by_style(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> Hidden:
+    """Return the elements that are hidden by these styles."""
+    if not _have_text(element for element, look in looks.items() if look.hidden):
+        return _NOTHING
+    count = _Count(looks)
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        if event == "start":
+            count.start(element)
+        else:
+            count.end(element)
+    half = count.characters * _SHARE_MAX
+    counted = {key: spans for key, spans in count.spans.items() if _size(spans) <= half}
+    if _size(_outermost(chain.from_iterable(counted.values()))) > count.characters * (1 - _REST_SHARE_MIN):
+        return _NOTHING
+    fading = {span.element for key, spans in counted.items() if key[0] in _FADING for span in spans}
+    surely = {span.element for key, spans in counted.items() if key[0] not in _FADING for span in spans}
+    return Hidden(frozenset(surely), frozenset(fading - surely))
+
+
+def _have_text(elements: Iterable[etree._Element]) -> bool:
+    seen: set[etree._Element] = set()
+    for element in elements:
+        if element not in seen:
+            for inner in element.iter():
+                if inner.text and not inner.text.isspace():
+                    return True
+                seen.add(inner)
+    return False
+
+
+_NOTHING: Final = Hidden(frozenset(), frozenset())
+
+
+class _Count:
+    """Follows the elements of a page, and counts the characters outside of links that each rule hides."""
+
+    def __init__(self, looks: Mapping[etree._Element, Look]) -> None:
+        self.characters = 0
+        self.spans: defaultdict[_Key, list[_Span]] = defaultdict(list)
+        self._looks = looks
+        # Of each rule the outermost element that it hides, the characters before it, and the step at which it began.
+        self._open: dict[_Key, tuple[etree._Element, int, int]] = {}
+        self._ended: dict[Way, int] = {}
+        self._uncounted = 0
+        self._step = 0
+
+    def start(self, element: etree._Element) -> None:
+        """Begin an element."""
+        self._step += 1
+        look = self._looks.get(element)
+        if look is not None:
+            for key in _keys(element, look):
+                self._open.setdefault(key, (element, self.characters, self._step))
+            for way in look.shown & ENDED_WITHIN:
+                self._ended[way] = self._step
+        self._uncounted += element.tag in _UNCOUNTED
+        self._add(element.text)
+
+    def end(self, element: etree._Element) -> None:
+        """End an element, and read the text behind it."""
+        self._uncounted -= element.tag in _UNCOUNTED
+        look = self._looks.get(element)
+        if look is not None:
+            for key in _keys(element, look):
+                outermost, before, began = self._open[key]
+                if outermost is element:
+                    del self._open[key]
+                    if self._ended.get(key[0], 0) <= began:
+                        self.spans[key].append(_Span(element, before, self.characters))
+        self._add(element.tail)
+
+    def _add(self, text: str | None) -> None:
+        if text and not self._uncounted:
+            self.characters += len("".join(text.split()))
+
+
+def _keys(element: etree._Element, look: Look) -> list[_Key]:
+    return [
+        (way, element if way == "display" and block is None else block) for way, block in look.hidden
+    ]  # fmt: skip
+
+
+def _size(spans: Iterable[_Span]) -> int:
+    return sum(span.end - span.start for span in spans)
+
+
+def _outermost(spans: Iterable[_Span]) -> list[_Span]:
+    """Return the spans that lie within no other."""
+    found: list[_Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if not found or span.end > found[-1].end:
+            found.append(span)
+    return found

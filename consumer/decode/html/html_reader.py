@@ -1,0 +1,182 @@
+"""Reads HTML into a tree, or its text, by one of two revisions.
+
+Revision 1 is what libxml2 makes of the markup. Revision 2 is closer to what a browser shows: end tags without a start
+tag break lines (``markup_repair``), readings above words are left out, a line end between two characters of East Asia
+is no space, and a body that was escaped twice, or is in a CDATA section, is read as the markup that it was.
+
+A change of what some markup is read as needs a new revision: stores are bound to it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from consumer.decode.html.hidden_text import seen_text
+from consumer.decode.html.html_text import BLOCKS, HIDDEN, INLINE, text_of
+from consumer.decode.html.markup import parse_html
+from consumer.decode.html.markup_repair import repaired, without_cdata
+from consumer.model.article import READER_REVISION
+
+_START_TAG: Final = re.compile("<[a-z]", re.ASCII | re.IGNORECASE)
+_SHOWN_TAG: Final = re.compile("<(/?)([a-z][a-z0-9]*)(?:\\s[^<>]*+|/)?>", re.ASCII | re.IGNORECASE)
+_KNOWN: Final = BLOCKS | INLINE | HIDDEN | {"audio", "embed", "img", "object", "picture", "source", "video"}
+_PAIRS_MIN: Final = 2
+"""A text that shows fewer pairs of tags is about markup, unless it begins and ends with tags."""
+_READINGS: Final = ("rp", "rt", "rtc")
+_READING_ELEMENTS_MAX: Final = 50
+"""An element that holds more than this is not a reading, but text after an unclosed tag."""
+_WIDE: Final = (
+    "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
+    "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
+)
+"""Ideographs, kana, bopomofo, Yi and their punctuation, which are written without spaces; Hangul has spaces."""
+_NO_LINES: Final = HIDDEN | {"pre", "textarea", "listing", "xmp"}
+"""Elements in which a line end is shown as one, or nothing is shown."""
+_MAYBE_JOINED: Final = re.compile(
+    f"\\n\\s{{0,200}}+(?:</?(?i:{'|'.join(sorted(INLINE))})(?=[\\s/>])[^<>]*+>\\s{{0,200}}+){{0,8}}+(?:[{_WIDE}]|&#)"
+)
+"""Matches markup that may have lines to join; bounded, so that many line ends in a row take linear time."""
+_PLACE: Final = "\0"
+"""Stands between the texts of two places in the tree; no text contains it."""
+_PLACES_MAX: Final = 10_000
+"""The maximum number of places joined at once: more than a line of text has."""
+_GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
+"""A gap between two adjacent elements spans two places and is not matched: links in a row are separate words."""
+
+
+def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
+    """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
+
+    Scripts, styles, titles, templates, frames and noscript elements are left out, by revision 2 also what the page's
+    styles hide. Raises ``MarkupTooComplex`` as
+    ``parse_html`` does.
+    """
+    tree = tree_of(markup, revision, attributes_max)
+    if tree is None:
+        return ""
+    return text_of(tree) if revision == 1 else seen_text(tree)
+
+
+def tree_of(
+    markup: str,
+    revision: int,
+    attributes_max: int,
+    values_max: int | None = None,
+    parser_type: type[etree.HTMLParser] = etree.HTMLParser,
+) -> etree._Element | None:
+    """Return the tree of markup by a revision; None where there is nothing in it. Raises as ``parse_html`` does."""
+
+    def parsed(text: str) -> etree._Element | None:
+        return parse_html(text, attributes_max, values_max, parser_type)
+
+    if revision == 1:
+        return parsed(markup)
+    text = repaired(without_cdata(markup))
+    tree = parsed(text)
+    if tree is not None and (shown := _markup_in(text, tree)):
+        text = repaired(without_cdata(shown))
+        tree = parsed(text)
+    if tree is not None:
+        _drop_readings(tree)
+        if _MAYBE_JOINED.search(text):
+            _join_lines(tree)
+    return tree
+
+
+def _markup_in(markup: str, tree: etree._Element) -> str | None:
+    """Return the text of a body without elements if that text is markup, because it was escaped twice.
+
+    A text about markup has few tags, or elements of its own.
+    """
+    if "&" not in markup or _START_TAG.search(markup):
+        return None
+    text = "".join(tree.itertext(etree.Element)).strip()
+    opened: Counter[str] = Counter()
+    pairs = 0
+    tags = [tag for tag in _SHOWN_TAG.finditer(text) if tag[2].lower() in _KNOWN]
+    for tag in tags:
+        name = tag[2].lower()
+        if not tag[1]:
+            opened[name] += 1
+        elif opened[name]:
+            opened[name] -= 1
+            pairs += 1
+    is_within_tags = pairs and (tags[0].start(), tags[-1].end()) == (0, len(text))
+    return text if pairs >= _PAIRS_MIN or is_within_tags else None
+
+
+def _drop_readings(tree: etree._Element) -> None:
+    """Remove ruby readings and their fallback brackets from a tree, but keep the text after them."""
+    around: dict[etree._Element, set[etree._Element]] = {}
+    for element in tree.iter(*_READINGS):
+        parent = element.getparent()
+        if parent is not None and parent.tag in {"ruby", "rtc"} and _is_reading(element):
+            around.setdefault(parent, set()).add(element)
+    for parent, readings in around.items():
+        _remove(parent, readings)
+
+
+def _is_reading(element: etree._Element) -> bool:
+    inner = list(islice(element.iter(), _READING_ELEMENTS_MAX + 1))
+    return len(inner) <= _READING_ELEMENTS_MAX and all(each.tag not in BLOCKS for each in inner)
+
+
+def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> None:
+    """Remove these children. Texts are joined once, as the texts behind many children may become one."""
+    place, texts = _Place(parent, "text"), [parent.text or ""]
+    for child in list(parent):
+        if child not in readings:
+            place.set("".join(texts))
+            place, texts = _Place(child, "tail"), []
+        texts.append(child.tail or "")
+        if child in readings:
+            parent.remove(child)
+    place.set("".join(texts))
+
+
+class _Place(NamedTuple):
+    """Where a text is in a tree: the ``text`` of an element, or its ``tail``."""
+
+    element: etree._Element
+    attribute: str
+
+    def set(self, text: str) -> None:
+        """Set the text of this place."""
+        setattr(self.element, self.attribute, text)
+
+
+def _join_lines(tree: etree._Element) -> None:
+    """Remove line ends between East Asian characters from a tree, even across inline tags."""
+    line: dict[_Place, str] = {}
+    walk = etree.iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        if element.tag in BLOCKS or len(line) >= _PLACES_MAX:
+            _join(line)
+            line = {}
+        if event == "start" and element.tag in _NO_LINES:
+            walk.skip_subtree()
+            continue
+        text = element.text if event == "start" else element.tail
+        if text:
+            line[_Place(element, "text" if event == "start" else "tail")] = text
+    _join(line)
+
+
+def _join(line: Mapping[_Place, str]) -> None:
+    """Remove line ends between East Asian characters from the texts of a line."""
+    if not line:
+        return
+    joined = _GAP.sub(_without_line_end, _PLACE.join(line.values()))
+    for (place, before), after in zip(line.items(), joined.split(_PLACE), strict=True):
+        if after != before:
+            place.set(after)
+
+
+def _without_line_end(gap: re.Match[str]) -> str:
+    if "\n" not in gap[0]:
+        return gap[0]
+    return _PLACE if _PLACE in gap[0] else ""

@@ -1,0 +1,142 @@
+"""Repairs markup where libxml2 reads it otherwise than a browser does, before it is parsed.
+
+Only what moves or joins words is repaired: end tags without a start tag, and readings without an end tag.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Final
+
+from consumer.decode.html.html_text import BLOCKS, HEADINGS
+
+_CDATA_START: Final = "<![CDATA["
+_CDATA_END: Final = "]]>"
+_RUBY_PARTS: Final = ("rb", "rp", "rt", "rtc")
+_NOT_CLOSING: Final = ("body", "br", "button", "head", "html", "legend", "optgroup", "option", "select", "textarea")
+_CLOSING: Final = BLOCKS.difference(_NOT_CLOSING)
+"""Elements whose start or end tag ends an open paragraph."""
+_RAW: Final = "script|style|textarea|title"
+"""Elements whose content has no tags."""
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern for any of these names, grouped by first letter so that other tags fail fast."""
+    letters = groupby(sorted(names), key=lambda name: name[0])
+    return "|".join(f"{letter}(?:{'|'.join(name[1:] for name in same)})" for letter, same in letters)
+
+
+_TAG: Final = re.compile(
+    f"<(?:(/?(?:{_any_of({*_CLOSING, *_RUBY_PARTS, 'br', 'ruby'})}))(?=[\\s/>])"
+    # Comments and content without tags are passed in one step.
+    "|!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+"
+    f"|({_RAW})(?=[\\s/>])[^<]*+(?:<(?!/\\2[\\s/>])[^<]*+)*+)".encode()
+)
+_BLOCK_TAGS: Final = frozenset(
+    f"{slash}{name}".encode() for name in _CLOSING.difference(["p", *HEADINGS]) for slash in ("", "/")
+)
+_SUSPECT: Final = re.compile(b"</(?:p|br|h[1-6])[\\s/>]|<r[bpt]")
+
+
+def without_cdata(markup: str) -> str:
+    """Return a body without a CDATA mark around all of it, which belongs to the feed that the body came in."""
+    body = markup.strip()
+    if not body.startswith(_CDATA_START) or not body.endswith(_CDATA_END):
+        return markup
+    # Two sections in a row are one text: XML writes "]]>" as the end of one and the beginning of the next.
+    return body[len(_CDATA_START) : -len(_CDATA_END)].replace(_CDATA_END + _CDATA_START, "")
+
+
+def repaired(markup: str) -> str:
+    """Return markup that libxml2 reads as a browser reads the original.
+
+    ``</br>`` becomes a line break, and so does ``</p>`` where no paragraph is open, for which a browser makes an empty
+    paragraph. The end tag of any heading closes the open heading. ``rt`` and its like end where the next one begins.
+    """
+    data = markup.encode()
+    # Tags are found faster in small letters; the places stay the same, as only ASCII is changed.
+    small = data.lower()
+    if not _SUSPECT.search(small):
+        return markup
+    repair = _Repair()
+    pieces: list[bytes] = []
+    done = 0
+    for tag in _TAG.finditer(small):
+        name: bytes | None = tag[1]
+        if name in _BLOCK_TAGS:
+            repair.within = ""
+            continue
+        if name is None or tag.start() < done:
+            continue
+        text = repair.of(name.decode())
+        if text is None:
+            continue
+        end = data.find(b">", tag.end()) + 1
+        if not end:
+            break
+        pieces += data[done : tag.start()], text.encode()
+        # An end tag is replaced; a start tag stays, behind the text.
+        done = end if name.startswith(b"/") else tag.start()
+    return b"".join([*pieces, data[done:]]).decode() if pieces else markup
+
+
+class _Repair:
+    """Follows the open elements as far as repairs depend on them."""
+
+    def __init__(self) -> None:
+        self.within = ""
+        """The open paragraph or heading, as long as only inline tags have followed."""
+        self._around = ""
+        """The heading directly around the paragraph, if any."""
+        self._headings: list[str] = []
+        self._ruby_part = ""
+        self._in_container = False
+
+    def of(self, tag: str) -> str | None:
+        """Return the text to put before a start tag, or in place of an end tag; None if the tag is right."""
+        name = tag.removeprefix("/")
+        if name in _RUBY_PARTS or name == "ruby":
+            return self._of_ruby(tag)
+        if name == "br":
+            return "<br>" if tag == "/br" else None
+        if name == "p":
+            return self._of_paragraph(tag)
+        within, self.within = self.within, "" if tag.startswith("/") else tag
+        if tag in HEADINGS:
+            # A heading ends where the next one begins right in it, or in a paragraph right in it.
+            ended = self._headings.pop() if within in HEADINGS or (within == "p" and self._around) else None
+            self._headings.append(tag)
+            return f"</{ended}>" if ended else None
+        return self._end_heading(name, within) if self._headings else None
+
+    def _of_paragraph(self, tag: str) -> str | None:
+        if tag == "/p":
+            if self.within != "p":
+                return "</p><br>"
+            self.within = ""
+        elif self.within != "p":
+            self._around = self.within
+            self.within = "p"
+        return None
+
+    def _end_heading(self, name: str, within: str) -> str | None:
+        last = self._headings.pop()
+        # The last heading may have ended with an element around it: libxml2 ignores its end tag then.
+        ends = f"</{name}>" if last == name else f"</{last}></{name}>"
+        if within != last:
+            # To libxml2 blocks end a heading, and go on behind its end tag.
+            return f"{ends}<br>"
+        return None if last == name else ends
+
+    def _of_ruby(self, tag: str) -> str | None:
+        if tag not in _RUBY_PARTS:
+            self._ruby_part = ""
+            self._in_container = self._in_container and tag in {"/rb", "/rp", "/rt"}
+            return None
+        ended = f"</{self._ruby_part}>" if self._ruby_part else ""
+        within = self._in_container and tag in {"rp", "rt"}
+        if self._in_container and not within:
+            ended += "</rtc>"
+        self._in_container = within or tag == "rtc"
+        self._ruby_part = "" if tag == "rtc" else tag
+        return ended or None

@@ -1,0 +1,110 @@
+"""Reads a web page: the text of its article, or else the whole text, and its title."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
+
+from lxml import etree, html
+
+from consumer.decode.html.hidden_text import seen_text
+from consumer.decode.html.html_reader import tree_of
+from consumer.decode.html.html_text import text_of
+from consumer.decode.html.page_article import article_text
+from consumer.decode.html.precise_article import load, precise_text, weighed_precise_text
+from consumer.decode.html.weighed_article import weighed_article_text
+from consumer.model.article import BodyForm, Extracted, PageForm
+from consumer.model.limits import DecodeLimits
+
+ARTICLE_BYTES_MIN: Final = 140
+"""What is found is no article if it has fewer bytes of UTF-8: two short sentences."""
+
+
+class Page(NamedTuple):
+    """The text that is judged, what it is of the page, and the page's title, "" where it has none."""
+
+    text: str
+    extracted: Extracted
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """One way of finding the article of a page; ``find`` returns "" where it finds none.
+
+    ``reader`` is the revision of the reader that makes the tree. ``or_else`` is tried where nothing is found, and
+    ``whole_text`` taken in the end.
+    """
+
+    reader: int
+    find: Callable[[etree._Element], str]
+    or_else: Callable[[etree._Element], str] | None = None
+    whole_text: Callable[[etree._Element], str] = text_of
+    parser: type[etree.HTMLParser] = etree.HTMLParser
+    load: Callable[[], object] | None = None
+
+
+EXTRACTORS: Final[Mapping[PageForm, Extractor]] = MappingProxyType(
+    {
+        "fast/1": Extractor(1, article_text),
+        "fast/2": Extractor(2, weighed_article_text, whole_text=seen_text),
+        "precise/1": Extractor(1, precise_text, article_text, text_of, html.HTMLParser, load),
+        "precise/2": Extractor(2, weighed_precise_text, weighed_article_text, seen_text, html.HTMLParser, load),
+    }
+)
+"""The extractors by name and revision, which decide the text and the title that a page has.
+
+Stores are bound to a revision, so what it finds never changes: ``tests/fixtures/pages`` pins it.
+"""
+
+
+def load_extractor(form: BodyForm) -> None:
+    """Load the package that a form of bodies needs, if any; ``ConfigError`` where it is not installed."""
+    extractor = EXTRACTORS.get(cast("PageForm", form))
+    if extractor is not None and extractor.load is not None:
+        extractor.load()
+
+
+def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
+    """Read a page. Raises ``MarkupTooComplex``.
+
+    The text is not limited here. The title is cut to ``title_chars_max``.
+    """
+    extractor = EXTRACTORS[form]
+    tree = tree_of(markup, extractor.reader, limits.attributes_max, limits.values_max, extractor.parser)
+    if tree is None:
+        return Page("", Extracted.WHOLE_TEXT, "")
+    title = _page_title(tree)[: limits.title_chars_max]
+    for found_by, text in _found(tree, extractor):
+        if len(text.encode()) >= ARTICLE_BYTES_MIN:
+            return Page(text, found_by, title)
+    return Page(extractor.whole_text(tree), Extracted.WHOLE_TEXT, title)
+
+
+def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extracted, str]]:
+    yield Extracted.ARTICLE, extractor.find(tree)
+    if extractor.or_else is not None:
+        yield Extracted.FAST_ARTICLE, extractor.or_else(tree)
+
+
+def _page_title(tree: etree._Element) -> str:
+    """Return the title of a page on one line, "" where it has none.
+
+    ``og:title`` is the headline for those who link to the page, ``title`` often has the name of the site as well, and
+    the first ``h1`` may be that name alone.
+    """
+    found: dict[str, str] = {}
+    for element in tree.iter("meta", "title", "h1"):
+        if element.tag != "meta":
+            # Only the first of each: pictures within the page have titles, too.
+            if element.tag not in found:
+                found[element.tag] = _on_one_line(element.text or "" if element.tag == "title" else text_of(element))
+        elif "og:title" in {element.get("property"), element.get("name")} and (
+            title := _on_one_line(element.get("content") or "")
+        ):
+            return title
+    return found.get("title") or found.get("h1") or ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

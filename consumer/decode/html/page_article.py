@@ -1,0 +1,193 @@
+"""Finds the article of a page by the shape of the page: the extractor ``fast``.
+
+Text in paragraphs, with commas and few links, makes an article; short lines and lists of links stand around it. What
+has most of the former is chosen (``page_survey``), then grown outwards while it becomes no worse, and what looks like
+navigation within it is left out. No word list of any language is used but that of class names.
+
+``article_text`` is revision 1, ``weighed_article`` revision 2. A change of what is extracted from some page needs a new
+revision in ``page``.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from consumer.decode.html.html_text import text_of_parts
+from consumer.decode.html.page_survey import Part, Rules, Survey, survey
+
+_ENOUGH_BYTES: Final = 250
+"""A text of fewer bytes of UTF-8 may be short because of misleading names; they are not believed, then."""
+_RIVALS: Final = 4
+_RIVAL_SHARE: Final = 0.75
+_RIVALS_MIN: Final = 3
+"""So many others with nearly as many points, in one element, mean that the article is all of that."""
+_CONTINUED_SHARE: Final = 0.8
+"""Elements with the same name that make up most of an element are pieces of one article."""
+_WORSE_SHARE: Final = 1 / 3
+_SIBLING_SHARE: Final = 0.2
+_UNLIKE_SIBLING_SHARE: Final = 0.5
+_SIBLING_POINTS_MIN: Final = 10
+_SIBLING_BYTES: Final = 80
+_SIBLING_LINK_SHARE: Final = 0.25
+_CLEANED: Final = frozenset(["div", "dl", "ol", "section", "table", "ul"])
+_LISTS: Final = frozenset(["dl", "ol", "ul"])
+_STOPS_OF_PROSE: Final = 10
+_LINK_SHARE_MAX: Final = 0.2
+_LIKELY_LINK_SHARE_MAX: Final = 0.5
+_LIKELY_WEIGHT: Final = 25
+
+
+class Taken(NamedTuple):
+    """The text of an article, one line per block, and the elements that it was taken from."""
+
+    text: str
+    elements: dict[etree._Element, None]
+
+
+def article_text(tree: etree._Element) -> str:
+    """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
+    best = ""
+    for by_name in (True, False):
+        found = survey(tree, Rules(by_name=by_name))
+        if found is None:
+            return ""
+        text = take_article(found).text
+        if len(text.encode()) >= _ENOUGH_BYTES:
+            return text
+        best = max(best, text, key=len)
+    return best
+
+
+def take_article(found: Survey) -> Taken:
+    """Take the article out of a page."""
+    taken: dict[etree._Element, None] = {}
+    if not found.scored:
+        return Taken("", taken)
+    top = _grown(found)
+    chosen = list(_with_siblings(top, found))
+    kept = {part.element for part in chosen}
+
+    is_begun = not found.rules.weighs
+
+    def left_out(element: etree._Element) -> bool:
+        nonlocal is_begun
+        part = found.parts[element]
+        if part is None or (element not in kept and (part.hinted or _is_navigation(part, found))):
+            return True
+        if element.tag == "h1" and not is_begun:
+            # The headline is the page's title.
+            return True
+        is_begun = is_begun or part.own >= _SIBLING_BYTES
+        taken[element] = None
+        return False
+
+    return Taken(text_of_parts((part.element for part in chosen), left_out), taken)
+
+
+def _grown(found: Survey) -> Part:
+    """Return the part with most points, or one around it that holds the rest of the article as well."""
+    ranked = sorted(found.scored, key=lambda part: -part.score)
+    top = (found.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
+    last, around = top.score, top.parent
+    bound = last * _WORSE_SHARE
+    while around is not None and around.element.tag != "body" and (not around.scored or around.score >= bound):
+        if around.scored and around.score > last:
+            top = around
+            break
+        last, around = around.score if around.scored else last, around.parent
+    while top.parent is not None and top.parent.element.tag != "body" and _is_alone(top, found):
+        top = top.parent
+    return top
+
+
+def _shared_by_rivals(ranked: list[Part]) -> Part | None:
+    top = ranked[0]
+    rivals = [part for part in ranked[1 : 1 + _RIVALS] if part.score >= top.score * _RIVAL_SHARE]
+    if top.score <= 0 or len(rivals) < _RIVALS_MIN:
+        return None
+    around = [set(rival.around()) for rival in rivals]
+    for part in top.around():
+        if part.element.tag in {"body", "html"}:
+            return None
+        if sum(part in parts for parts in around) >= _RIVALS_MIN:
+            return part
+    return None
+
+
+def _continued(ranked: list[Part]) -> Part | None:
+    """Return the element around all elements that look like the best one, if it holds little else."""
+    top = ranked[0]
+    bound = top.score * _SIBLING_SHARE
+    pieces = [part for part in ranked if part.score >= bound and _is_like_piece(part, top)]
+    around = Counter(outer for piece in pieces for outer in piece.around())
+    shared = next((outer for outer in top.around() if around[outer] == len(pieces)), None)
+    if len(pieces) == 1 or shared is None or shared.element.tag in {"body", "html"}:
+        return None
+    return shared if sum(piece.size for piece in pieces) >= shared.size * _CONTINUED_SHARE else None
+
+
+def _is_like_piece(part: Part, top: Part) -> bool:
+    """Return whether a part looks like the best one; without a class only next to it."""
+    named = top.element.get("class") or (part.parent is top.parent and not part.element.get("id"))
+    return part is top or (bool(named) and _looks_like(part.element, top.element))
+
+
+def _looks_like(element: etree._Element, other: etree._Element) -> bool:
+    return (element.tag, element.get("class")) == (other.tag, other.get("class"))
+
+
+def _is_alone(part: Part, found: Survey) -> bool:
+    """Return whether no other child of its parent has text."""
+    parent = part.parent
+    return parent is not None and parent.size == part.size and found.parts.get(part.element) is not None
+
+
+def _with_siblings(top: Part, found: Survey) -> Iterator[Part]:
+    """Yield the part with those beside it that go on with the same article: others with points, and paragraphs."""
+    if top.parent is None:
+        yield top
+        return
+    bound = max(_SIBLING_POINTS_MIN, top.score * _SIBLING_SHARE)
+    class_ = top.element.get("class")
+    for element in top.parent.element:
+        part = found.parts.get(element)
+        if part is None or part.apart:
+            continue
+        bonus = top.score * _SIBLING_SHARE if class_ and element.get("class") == class_ else 0
+        goes_on = (
+            part.scored and part.score + bonus >= bound and (not found.rules.weighs or _may_go_on(part, top, found))
+        )
+        if part is top or goes_on or _is_prose(part):
+            yield part
+
+
+def _may_go_on(part: Part, top: Part, found: Survey) -> bool:
+    """Return whether a sibling of the article may continue it, rather than be another piece of the page."""
+    element, named = part.element, part.element.get("id") or top.element.get("id")
+    if element.tag == "p" or (_looks_like(element, top.element) and (element.get("class") or not named)):
+        return True
+    is_in_body = top.parent is not None and top.parent.element.tag == "body"
+    return not is_in_body and (found.weight(element) > 0 or part.score >= top.score * _UNLIKE_SIBLING_SHARE)
+
+
+def _is_prose(part: Part) -> bool:
+    if part.element.tag != "p":
+        return False
+    if part.size > _SIBLING_BYTES:
+        return part.link_share < _SIBLING_LINK_SHARE
+    return part.size > 0 and not part.linked and part.stops > 0
+
+
+def _is_navigation(part: Part, found: Survey) -> bool:
+    """Return whether something within an article looks like links to others."""
+    if part.element.tag not in _CLEANED or not part.size:
+        return False
+    weight = found.weight(part.element)
+    if weight < 0:
+        return True
+    if part.stops >= _STOPS_OF_PROSE:
+        return False
+    is_likely = weight >= _LIKELY_WEIGHT or (found.rules.weighs and part.element.tag in _LISTS)
+    return part.link_share > (_LIKELY_LINK_SHARE_MAX if is_likely else _LINK_SHARE_MAX)

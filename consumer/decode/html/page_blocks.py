@@ -1,0 +1,87 @@
+"""Finds the blocks of prose of a page: paragraphs that stand together, so that one can be weighed against another.
+
+Paragraphs stand together in the element around them. Items of lists, cells, sections and three or more like elements
+are no borders if they have nothing but prose: their paragraphs stand together with those around them. Comments come
+with names, times and links, so each is a block of its own, and a thread weighs no more than its longest comment.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from lxml import etree
+
+from consumer.decode.html.page_survey import INLINE, Part, Survey
+
+_PARAGRAPHS: Final = frozenset(
+    ["address", "caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "summary"]
+)
+_ITEMS: Final = frozenset(["blockquote", "dd", "li", "section", "td", "th"])
+_LISTS: Final = frozenset(["dl", "figure", "ol", "table", "tbody", "tr", "ul"])
+_BORDERS: Final = frozenset(["body", "html", "main"])
+_ALIKE_MIN: Final = 3
+_LINK_SHARE_MAX: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Paragraphs that stand together in an element."""
+
+    root: Part
+    paragraphs: list[Part] = field(default_factory=list)
+
+    def size_without(self, taken: Collection[etree._Element]) -> int:
+        """Return the bytes of text outside of links, without those in elements that are ``taken``."""
+        return sum(part.own for part in self.paragraphs if part.element not in taken)
+
+
+def blocks_of(found: Survey) -> list[Block]:
+    """Return the blocks of what was surveyed."""
+    outer = _blocks_around(found)
+    prose = _prose(outer)
+    alike = Counter(_likeness(part, outer[part]) for part in prose)
+    roots: dict[Part, Part] = {}
+    blocks: dict[Part, Block] = {}
+    for part, around in outer.items():
+        tag = part.element.tag
+        is_item = part in prose and (tag in _ITEMS or alike[_likeness(part, around)] >= _ALIKE_MIN)
+        if around is None or part.hinted or tag in _BORDERS:
+            root = part
+        else:
+            root = roots[around] if is_item or tag in _PARAGRAPHS or tag in _LISTS else part
+        roots[part] = root
+        if part.own:
+            blocks.setdefault(root, Block(root)).paragraphs.append(part)
+    return list(blocks.values())
+
+
+def _blocks_around(found: Survey) -> dict[Part, Part | None]:
+    """Return block-level parts with the block around each, outer ones first."""
+    nearest: dict[Part | None, Part | None] = {None: None}
+    outer: dict[Part, Part | None] = {}
+    for part in found.parts.values():
+        if part is not None:
+            around = nearest.get(part.parent)
+            is_block = part.hinted or part.element.tag not in INLINE
+            nearest[part] = part if is_block else around
+            if is_block:
+                outer[part] = around
+    return outer
+
+
+def _likeness(part: Part, around: Part | None) -> tuple[Part | None, str, str | None]:
+    return around, part.element.tag, part.element.get("class")
+
+
+def _prose(outer: dict[Part, Part | None]) -> set[Part]:
+    """Return parts that are paragraphs or consist of them, with few links."""
+    mixed: set[Part | None] = set()
+    prose: set[Part] = set()
+    for part, around in reversed(outer.items()):
+        has_one_form = part.own in {0, part.size - part.linked} or part.element.tag in _PARAGRAPHS
+        if has_one_form and part not in mixed and not part.hinted and part.link_share < _LINK_SHARE_MAX:
+            prose.add(part)
+        elif part.size:
+            mixed.add(around)
+    return prose

@@ -1,0 +1,113 @@
+"""Finds the article of a page with trafilatura: the extractor ``precise``. An optional package, loaded when needed.
+
+It gets the tree that our parser has made within its limits, never the markup: its own parsing has none of them.
+``precise_text`` is revision 1. Revision 2 takes hidden text away beforehand, and weighs what is found as
+``weighed_article`` does.
+"""
+
+import logging
+from collections.abc import Collection
+from copy import deepcopy
+from importlib import import_module
+from typing import Any, Final
+
+from lxml import etree
+
+from consumer.decode.html.html_text import text_of
+from consumer.decode.html.page_blocks import blocks_of
+from consumer.decode.html.page_survey import Part, Survey, survey
+from consumer.decode.html.weighed_article import rules_for, survey_long_parts
+from consumer.model.errors import ConfigError
+from consumer.text.install_advice import install_command
+
+ELEMENTS_MAX: Final = 20_000
+"""A page of more elements is left to the other extractor. The largest of 130 real pages has half of that."""
+DEPTH_MAX: Final = 200
+"""Nor is one with deeper elements read: the package looks at all that is around an element again and again."""
+_COMPARED_MAX: Final = 20
+"""The number of paragraphs of a block, longest first, that are looked for in the text found."""
+_BEGINNING: Final = 40
+_LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
+"""Elements of trafilatura's trees that begin a line."""
+
+
+def load() -> Any:  # noqa: ANN401  # a module
+    """Load the package. Raises ``ConfigError`` with the command that installs it, where it is missing."""
+    try:
+        module = import_module("trafilatura")
+    except ImportError as error:
+        raise ConfigError(
+            f'source.extractor = "precise" needs a package that is not installed ({error}). Install it with:\n'
+            f"{install_command('pages')}"
+        ) from error
+    # It warns of each page without an article, which is counted here.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    return module
+
+
+def precise_text(tree: etree._Element) -> str:
+    """Return the text of the article of a page, one line per block; "" where none is found, or a page is too large.
+
+    The tree must be one of ``lxml.html``.
+    """
+    return "" if _is_costly(tree) else _found_text(tree)
+
+
+def weighed_precise_text(tree: etree._Element) -> str:
+    """Return what ``precise_text`` does, of the text that readers see; "" also if a longer block is left out."""
+    if _is_costly(tree):
+        return ""
+    rules = rules_for(tree)
+    text = _found_text(_without(tree, {*rules.unseen, *rules.fading}))
+    found = survey(tree, rules)
+    return "" if found is None or _is_outweighed(text, found) else text
+
+
+def _without(tree: etree._Element, unseen: Collection[etree._Element]) -> etree._Element:
+    """Return a copy of the tree without these elements; the text behind them stays."""
+    copied = deepcopy(tree)
+    twins = [twin for element, twin in zip(tree.iter(), copied.iter(), strict=True) if element in unseen]
+    for twin in twins:
+        if twin is not copied:
+            twin.drop_tree()
+    return copied
+
+
+def _is_outweighed(text: str, found: Survey) -> bool:
+    """Return whether some block of the page is longer than the text and mostly missing from it."""
+    size = len(text.encode())
+    survey_long_parts(found, size)
+    letters = "".join(text.split())
+    for block in blocks_of(found):
+        if block.size_without(()) > size:
+            longest = sorted(block.paragraphs, key=lambda part: -part.own)[:_COMPARED_MAX]
+            missing = [part for part in longest if not _stands_in(part, letters)]
+            if 2 * sum(part.own for part in missing) > sum(part.own for part in longest):
+                return True
+    return False
+
+
+def _stands_in(part: Part, letters: str) -> bool:
+    return "".join("".join(part.element.itertext()).split())[:_BEGINNING] in letters
+
+
+def _found_text(tree: etree._Element) -> str:
+    try:
+        found = load().bare_extraction(tree, favor_precision=True, include_comments=False)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, etree.LxmlError):
+        # A page that the package has a defect with is a page without an article to it.
+        return ""
+    return "" if found is None else text_of(found.body, _LINES, hidden=())
+
+
+def _is_costly(tree: etree._Element) -> bool:
+    elements = depth = 0
+    for event, _ in etree.iterwalk(tree, events=("start", "end")):
+        if event == "end":
+            depth -= 1
+            continue
+        elements += 1
+        depth += 1
+        if elements > ELEMENTS_MAX or depth > DEPTH_MAX:
+            return True
+    return False

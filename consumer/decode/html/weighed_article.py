@@ -1,0 +1,191 @@
+"""Finds the article of a page and weighs it against the rest of the page: revision 2 of the extractor ``fast``.
+
+Tags, roles, attributes and names say what stands apart from an article, and are wrong on some pages. So what is taken
+is weighed against the best block of prose that is left out (``page_blocks``): against one, since comments together are
+longer than many an article. If that block is longer, the hints at it are not believed, and the page is searched again.
+Where no search ends with the longest block, there is no article.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from lxml import etree
+
+from consumer.decode.html.element_styles import Look, looks_of
+from consumer.decode.html.hidden_text import hidden_by_style
+from consumer.decode.html.page_article import Taken, take_article
+from consumer.decode.html.page_blocks import Block, blocks_of
+from consumer.decode.html.page_survey import Part, Rules, Survey, elements_of, survey, survey_apart
+
+_SEARCHES_MAX: Final = 4
+"""The last search ignores all names."""
+_HINTED_WEIGHT: Final = 0.9
+"""The weight of a block marked as standing apart, in case it is just as long as the article."""
+_PREFERRED_SHARE_MIN: Final = 0.5
+"""A preferred article may be shorter than an unmarked block by this factor."""
+_ARTICLE_BYTES_MIN: Final = 600
+_ARTICLE_PARAGRAPHS_MIN: Final = 3
+_PARAGRAPH_BYTES: Final = 80
+_ARTICLE_SHARE_MIN: Final = 1 / 6
+"""A long enough text marked as an article may be shorter than a later block that stands apart, by this factor."""
+_ARTICLES: Final = frozenset(["article", "main"])
+
+
+def rules_for(tree: etree._Element) -> Rules:
+    """Return the rules by which a page is surveyed first, with what its styles hide."""
+    looks = looks_of(tree)
+    surely, fading = hidden_by_style(tree, looks)
+    return Rules(by_name=True, weighs=True, fading=fading, unseen=surely | consent_dialogs(tree, looks))
+
+
+def weighed_article_text(tree: etree._Element) -> str:
+    """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
+    # Hold the elements: lxml makes a new object each time for an element without references.
+    elements = elements_of(tree)
+    if not elements:
+        return ""
+    rules = rules_for(tree)
+    doubted: set[etree._Element] = set()
+    last = -1
+    for search in range(_SEARCHES_MAX):
+        found = survey(tree, replace(rules, by_name=search < _SEARCHES_MAX - 1, doubted=doubted))
+        if found is None:
+            return ""
+        taken = take_article(found)
+        size = _size(found, taken)
+        rival = _longest_left_out(found, taken, size)
+        if rival is None or _is_article(found, taken, size, rival):
+            return taken.text
+        left_out = rival.size_without(taken.elements)
+        if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(found, taken, rival):
+            # The same result, although no hint spoke against the other block.
+            return taken.text
+        last = size
+        doubted.update(part.element for part in (rival.root, *rival.root.around()))
+    return ""
+
+
+def survey_long_parts(found: Survey, size: int) -> None:
+    """Survey parts that stand apart, if their text may have more bytes than ``size``."""
+    for part in found.hinted:
+        if _bytes_at_most(part.element) > size:
+            survey_apart(found, part)
+
+
+def _longest_left_out(found: Survey, taken: Taken, size: int) -> Block | None:
+    """Return the block with the most text left out, if that is more than ``size`` bytes."""
+    survey_long_parts(found, size)
+    left_out, block = 0.0, None
+    for each in blocks_of(found):
+        weight = each.size_without(taken.elements) * (_HINTED_WEIGHT if each.root.apart else 1)
+        if weight > left_out:
+            left_out, block = weight, each
+    return block if left_out > size else None
+
+
+def _size(found: Survey, taken: Taken) -> int:
+    return sum(part.own for part in _parts(found, taken))
+
+
+def _parts(found: Survey, taken: Taken) -> list[Part]:
+    return [part for element in taken.elements if (part := found.parts[element]) is not None]
+
+
+def _bytes_at_most(element: etree._Element) -> int:
+    """Return an upper bound of the bytes of text outside links, quickly."""
+    linked = (inner.text or "" for inner in element.iter("a", "script", "style"))
+    return sum(map(_bytes, element.itertext())) - sum(map(_bytes, linked))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
+    """Return whether the text taken is an article in its own right, with the rival below it, such as a comment."""
+    left_out = rival.size_without(taken.elements)
+    if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
+        return False
+    parts = _parts(found, taken)
+    if _paragraphs(parts) < _ARTICLE_PARAGRAPHS_MIN:
+        return False
+    order = {element: place for place, element in enumerate(found.parts)}
+    outermost = [part for part in (rival.root, *rival.root.around()) if part.apart][-1]
+    return order[next(part for part in parts if part.own).element] < order[outermost.element] and _is_within_mark(
+        found, taken
+    )
+
+
+def _is_preferred(found: Survey, taken: Taken, rival: Block) -> bool:
+    """Return whether the text taken looks more like an article than a longer block: by its mark or its paragraphs."""
+    return _is_within_mark(found, taken) or _paragraphs(_parts(found, taken)) > _paragraphs(rival.paragraphs)
+
+
+def _paragraphs(parts: Iterable[Part]) -> int:
+    """Count paragraphs of some length."""
+    return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
+
+
+def _is_within_mark(found: Survey, taken: Taken) -> bool:
+    """Return whether the text taken is in an element marked as an article."""
+    parts = [part for part in _parts(found, taken) if part.own][:1]
+    around = [outer for part in parts for outer in (part, *part.around())]
+    return any(
+        outer.element.tag in _ARTICLES
+        or "articleBody" in (outer.element.get("itemprop") or "")
+        or found.weight(outer.element) > 0
+        for outer in around
+    )
+
+
+DIALOGS_MAX: Final = 100
+"""The maximum number of elements examined."""
+_VENDORS: Final = frozenset(
+    {
+        *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
+        *("cky-consent", "cmpbox", "cmplz-cookiebanner-container", "consent_blackbar", "cookie-law-info-bar"),
+        *("cookie-notice", "cookiescript_injected", "cybotcookiebotdialog", "didomi-host", "didomi-notice"),
+        *("didomi-popup", "eu-cookie-law", "ez-cookie-dialog-wrapper", "fc-consent-root"),
+        *("hs-eu-cookie-confirmation", "iubenda-cs-banner", "klaro", "moove_gdpr_cookie_info_bar"),
+        *("onetrust-banner-sdk", "onetrust-consent-sdk", "ppms_cm_popup_overlay", "qc-cmp2-container"),
+        *("shopify-pc__banner", "sp-cc", "tarteaucitronroot", "termly-code-snippet-support"),
+        *("truste-consent-track", "uniccmp", "usercentrics-cmp-ui", "usercentrics-root"),
+    }
+)
+_VENDOR_PREFIXES: Final = ("osano-cm-", "sp_message_container_")
+_ROLES: Final = frozenset(["alertdialog", "dialog"])
+_CONTROLS: Final = ("button", "input", "select")
+_OF_PAGES: Final = ("article", "h1", "main")
+_NEVER: Final = frozenset(["article", "body", "html", "main"])
+_SHARE_MAX: Final = 0.8
+"""An element with a larger share of the text is the page itself."""
+
+
+def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> frozenset[etree._Element]:
+    """Return the elements of a page that are dialogs in front of it."""
+    found: set[etree._Element] = set()
+    maybe = {element for element, look in looks.items() if look.fixed}
+    for element in tree.iter():
+        id_ = element.get("id")
+        if id_ is not None and (id_.lower() in _VENDORS or id_.startswith(_VENDOR_PREFIXES)):
+            found.add(element)
+        if element.tag == "dialog" or element.get("role") in _ROLES or element.get("aria-modal") == "true":
+            maybe.add(element)
+    if maybe:
+        found.update(_with_controls(tree, maybe))
+    return frozenset(found)
+
+
+def _with_controls(tree: etree._Element, maybe: set[etree._Element]) -> Iterator[etree._Element]:
+    """Yield candidates that have controls and no article."""
+    # In page order, so that the limit always keeps the same ones.
+    for element in [element for element in tree.iter() if element in maybe][:DIALOGS_MAX]:
+        has_control = next(element.iter(*_CONTROLS), None) is not None
+        is_page = element.tag in _NEVER or next(element.iter(*_OF_PAGES), None) is not None
+        if has_control and not is_page and _characters(element) <= _characters(tree) * _SHARE_MAX:
+            yield element
+
+
+def _characters(element: etree._Element) -> int:
+    return sum(map(len, element.itertext()))

@@ -1,0 +1,1 @@
+"""Avro and Protobuf values, and the registry that has their schemas."""

@@ -1,0 +1,157 @@
+"""Counts the values of a Protobuf payload before it is parsed.
+
+An empty message takes two bytes in a list, but in memory 8 bytes for each field of its type, so that 8 MiB can become
+gigabytes. Payloads that are too short for that, given their types, are not counted.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from consumer.model.article import Reason, too_many_values
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
+
+_SPARE: Final = 10_000
+"""Values that any payload may have, since fields may take no bytes of their own."""
+
+
+class ValueBudget:
+    """The limits on the values of one payload: about as many as it has bytes, at most ``values_max``, and their depth.
+
+    Depth counts nested objects and lists, from 1.
+    """
+
+    __slots__ = ("_depth_max", "_left", "_values_max")
+
+    def __init__(self, payload_bytes: int, depth_max: int, values_max: int = DecodeLimits().values_max) -> None:
+        self._values_max = min(payload_bytes + _SPARE, values_max)
+        self._left = self._values_max
+        self._depth_max = depth_max
+
+    def enter(self, depth: int) -> None:
+        """Begin an object or a list at this depth. Raises ``BadRecord`` if that is too deep."""
+        if depth > self._depth_max:
+            raise BadRecord(
+                Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {self._depth_max}"
+            )
+
+    @property
+    def left(self) -> int:
+        """How many more values there may be."""
+        return self._left
+
+    def check(self, values: int) -> None:
+        """Raise ``BadRecord`` where there is no budget for so many values."""
+        if values > self._left:
+            raise too_many_values(self._values_max)
+
+    def take(self, values: int) -> None:
+        """Take budget for so many values. Raises ``BadRecord`` where there is none."""
+        self.check(values)
+        self._left -= values
+
+
+_FREE_BYTES: Final = 32 << 20
+"""The memory that any payload may take."""
+_MESSAGE_BYTES: Final = 48
+_FIELD_BYTES: Final = 8
+_MESSAGE_BYTES_MIN: Final = 2
+_FIELDS_A_VALUE: Final = 16
+"""A message counts as one value, and as one more for each group of this many fields of its type."""
+_FIXED_BYTES: Final = {1: 8, 5: 4}
+_MORE: Final = 0x80
+_VARINT_BITS_MAX: Final = 63
+
+
+class Kind:
+    """A message type: how many values a message of it counts as, and the types of its fields by their numbers."""
+
+    __slots__ = ("inner", "values")
+
+    def __init__(self, fields: int) -> None:
+        self.values = 1 + fields // _FIELDS_A_VALUE
+        self.inner: dict[int, Kind] = {}
+
+
+_SCALAR: Final = Kind(0)
+
+
+class Layout(NamedTuple):
+    """A message type, and the largest number of fields of it or of any type within it."""
+
+    kind: Kind
+    fields_max: int
+
+
+def layout_of(descriptor: Any, kinds: dict[str, Kind]) -> Layout:  # noqa: ANN401  # a descriptor
+    """Return what ``check_budget`` needs to know about a type.
+
+    ``kinds`` has the types of the schema that are known already, by name, and gets the others: each message of a schema
+    may contain all the others, and has its own layout.
+    """
+    types: dict[str, Any] = {}
+    waiting = [descriptor]
+    while waiting:
+        message_type = waiting.pop()
+        if message_type.full_name not in types:
+            types[message_type.full_name] = message_type
+            waiting += [field.message_type for field in message_type.fields if field.message_type is not None]
+    new = types.keys() - kinds.keys()
+    kinds.update((name, Kind(len(types[name].fields))) for name in new)
+    for name in new:
+        for field in types[name].fields:
+            if field.message_type is not None:
+                kinds[name].inner[field.number] = kinds[field.message_type.full_name]
+    return Layout(kinds[descriptor.full_name], max(len(message_type.fields) for message_type in types.values()))
+
+
+def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
+    """Raise ``BadRecord`` if a message has more values than the budget has left; take nothing from the budget.
+
+    Malformed payloads are left to the parser.
+    """
+    widest = _MESSAGE_BYTES + _FIELD_BYTES * layout.fields_max
+    if len(payload) // _MESSAGE_BYTES_MIN * widest > _FREE_BYTES:
+        budget.check(count_values(payload, layout.kind, budget.left))
+
+
+def count_values(payload: bytes, kind: Kind, values_max: int) -> int:
+    """Count the fields, each message by its type, until they exceed ``values_max`` or the payload ends."""
+    values, at, end = 0, 0, len(payload)
+    outer: list[tuple[int, Kind]] = []
+    try:
+        while values <= values_max and (at < end or outer):
+            if at >= end:
+                end, kind = outer.pop()
+                continue
+            key, at = _varint(payload, at)
+            inner = kind.inner.get(key >> 3)
+            values += 1 if inner is None else inner.values
+            match key & 7:
+                case 0:
+                    _, at = _varint(payload, at)
+                case 2:
+                    size, at = _varint(payload, at)
+                    if inner is None:
+                        at += size
+                    else:
+                        outer.append((end, kind))
+                        end, kind = min(at + size, end), inner
+                case 3:
+                    outer.append((end, kind))
+                    kind = inner or _SCALAR
+                case 4:
+                    end, kind = outer.pop()
+                case wire:
+                    at += _FIXED_BYTES[wire]
+    except (IndexError, KeyError):
+        # The payload is truncated, ends a group that never began, or has a field of an unknown wire type.
+        return values
+    return values
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while (byte := payload[at]) & _MORE and shift < _VARINT_BITS_MAX:
+        value |= (byte & ~_MORE) << shift
+        at, shift = at + 1, shift + 7
+    return value | byte << shift, at + 1

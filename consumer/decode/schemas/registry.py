@@ -1,0 +1,224 @@
+"""Fetches schemas from a schema registry.
+
+The API is Confluent's, which Karapace, Redpanda and Apicurio (``/apis/ccompat/v7``) support too. The client is
+confluent-kafka's; it is imported only when it is needed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
+
+from typing_extensions import override
+
+from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, bound
+from consumer.kafka.client_settings import Settings, with_secrets
+from consumer.lifecycle.retry import Patience, UntilReachable
+from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
+from consumer.model.article import Reason
+from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
+from consumer.model.hooks import Hooks, Outage
+from consumer.text.install_advice import install_command
+
+SchemaFormat = Literal["avro", "protobuf"]
+
+_ONE_URL: Final = r"https?://[^\s/,@?#]+(?:/[^\s,@?#]*)?"
+URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
+"""One address or several, without credentials, since addresses are shown."""
+FILES_MAX: Final = 100
+"""How many files a schema may refer to, directly or indirectly."""
+_OURS: Final = frozenset({"url", "timeout", "max.retries"})
+_UNKNOWN: Final = (40401, 40402, 40403)
+"""The API's codes for an unknown subject, version or schema. No set: an answer may have anything there, also a list."""
+_REFUSED: Final = frozenset({401, 403})
+_NOT_IMPLEMENTED: Final = 501
+_WORDS_MAX: Final = 300
+
+
+SCHEMA_BYTES_MAX: Final = 4 << 20
+"""A registry keeps each schema in a Kafka message, of 1 MB by default, and schemas refer to others."""
+
+
+class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry, as the store's is
+    """The registry does not answer, or not as a registry should; the request may be repeated later."""
+
+
+class UnusableSchema(Exception):  # noqa: N818  # it says what the schema is; all its records become dead letters
+    """A schema with which nothing can be read; the message says why."""
+
+
+def mismatch(why: str) -> BadRecord:
+    """Return the error for a payload that does not match its schema."""
+    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not match its schema: {why}")
+
+
+class RegistryOptions(NamedTuple):
+    """The address of a registry, "URL[,URL]", the time limit for an answer, and further settings of the client.
+
+    ``secret_files`` are settings whose values are read from files. ``schema_bytes_max`` is the most that the registry
+    may send for one schema with everything that it refers to.
+    """
+
+    url: str
+    request_s: float
+    client: Settings
+    secret_files: Mapping[str, str]
+    schema_bytes_max: int = SCHEMA_BYTES_MAX
+
+
+class StoredSchema(NamedTuple):
+    """A schema in the registry: its type ("AVRO", "PROTOBUF", "JSON") and text.
+
+    ``references`` are the texts of the schemas that it refers to, by name, each after those that it refers to itself.
+    """
+
+    kind: str
+    text: str
+    references: Mapping[str, str]
+
+
+class Registry(Protocol):
+    """Fetches schemas by id. A schema never changes, so each is fetched once."""
+
+    def schema(self, schema_id: int) -> StoredSchema | None:
+        """Return the schema of an id with everything that it refers to, None if the registry does not know it.
+
+        Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
+        repeated later, and ``ConfigError`` if the registry denies access.
+        """
+        ...
+
+
+class ConfluentRegistry(Registry):
+    """A registry behind confluent-kafka's client, with a new client for each schema.
+
+    The constructor raises ``ConfigError`` if the client is not installed or rejects its settings.
+    """
+
+    def __init__(self, options: RegistryOptions, schema_format: SchemaFormat) -> None:
+        given = with_secrets(options.client, options.secret_files, "registry.secret_files")
+        for name in given:
+            if name in _OURS:
+                raise ConfigError(f"registry.client: {name} is set by dupwatch itself, from registry.url and request_s")
+        self._url = options.url
+        self._limits = AnswerLimits(options.schema_bytes_max, options.request_s)
+        # Calls are repeated by the caller, which knows for how long.
+        self._settings = {**given, "url": options.url, "timeout": options.request_s, "max.retries": 0}
+        # By default Protobuf schemas are returned as text, which would need a compiler; Avro has one form only.
+        self._form = "serialized" if schema_format == "protobuf" else None
+        try:
+            self._module: Any = import_module("confluent_kafka.schema_registry")
+        except ImportError as error:
+            raise ConfigError(
+                f"values in {schema_format} need packages that are not installed ({error}). Install them with:\n"
+                f"{install_command('schemas')}"
+            ) from error
+        with self._client():
+            pass
+
+    @override
+    def schema(self, schema_id: int) -> StoredSchema | None:
+        try:
+            with self._client() as client:
+                found = client.get_schema(schema_id, fmt=self._form)
+                references: dict[str, str] = {}
+                self._collect(client, found, references, set())
+                return StoredSchema(found.schema_type, _text(found), references)
+        except (Fatal, UnusableSchema):
+            raise
+        except SchemaTooLong as error:
+            raise UnusableSchema(str(error)) from error
+        except self._module.SchemaRegistryError as error:
+            if error.error_code in _UNKNOWN:
+                return None
+            raise self._meaning(error) from error
+        except Exception as error:
+            # The client raises its own errors, those of its HTTP library, and those of parsing.
+            raise RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_words(error)}") from error
+
+    def _meaning(self, error: Any) -> Fatal:  # noqa: ANN401  # the client's own type, known only when it is there
+        if error.http_status_code in _REFUSED:
+            return ConfigError(f"the schema registry {self._url} denies access: {_words(error)}; see [registry]")
+        if error.http_status_code == _NOT_IMPLEMENTED and self._form is not None:
+            return ConfigError(f"the schema registry {self._url} does not return Protobuf schemas in binary form")
+        return RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_words(error)}")
+
+    def _collect(self, client: Any, schema: Any, into: dict[str, str], begun: set[str]) -> None:  # noqa: ANN401
+        for reference in schema.references or ():
+            if reference.name in begun:
+                continue
+            if len(begun) == FILES_MAX:
+                raise UnusableSchema(f"it refers to more than {FILES_MAX} others")
+            begun.add(reference.name)
+            found = client.get_version(reference.subject, reference.version, deleted=True, fmt=self._form).schema
+            self._collect(client, found, into, begun)
+            into[reference.name] = _text(found)
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        try:
+            client = self._module.SchemaRegistryClient(self._settings)
+        except (ValueError, TypeError, OSError) as error:
+            raise ConfigError(f"registry: the client rejects its settings: {_words(error)}") from error
+        with client:
+            # The client has no setting for the size of an answer, and its session is not public.
+            bound(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)
+            yield client
+
+
+def _text(schema: Any) -> str:  # noqa: ANN401  # the client's own type
+    """Return the text of a schema. Raises ``TypeError`` or ``ValueError`` if it is not text."""
+    text = schema.schema_str
+    if not isinstance(text, str):
+        raise TypeError(f"the schema is not a string, but of type {type(text).__name__}")
+    # A lone surrogate, which JSON can name, is not a character.
+    text.encode()
+    return text
+
+
+def _words(error: Exception) -> str:
+    """Return the type and message of an error; some have no message."""
+    return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
+
+
+BRIEFLY_S: Final = 15.0
+_PAUSE_S: Final = 1.0
+
+Result = TypeVar("Result")
+
+
+class Briefly(Patience):
+    """For an interactive command: the registry is retried for a while, then the command ends."""
+
+    def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
+        self._seconds = seconds
+        self._pause_s = pause_s
+
+    @override
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Raise RegistryUnavailable when the time is over."""
+        until_s = time.monotonic() + self._seconds
+        while True:
+            try:
+                return work()
+            except RegistryUnavailable:
+                if time.monotonic() > until_s:
+                    raise
+            time.sleep(self._pause_s)
+
+
+def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:
+    """Return what waits until the registry is back or the run is asked to stop: the batch has not begun."""
+    turns = Turns(hooks)
+
+    def proceed() -> None:
+        turns.turn()
+        if stopping.asked():
+            raise Abandoned("the schema registry is out of reach, and the run is to stop")
+
+    def report(why: str | None) -> None:
+        hooks.report(Outage("source", "registry", why))
+
+    return UntilReachable(proceed, report, RegistryUnavailable, "The schema registry")

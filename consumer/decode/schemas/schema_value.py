@@ -1,0 +1,137 @@
+"""Parses values in Confluent's wire format, with the schemas that a registry has for them.
+
+A value consists of the byte 0, the schema's id in four bytes, big-endian, and the payload, which in Protobuf begins
+with the message's position in its file. A schema is fetched with the first record that needs it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from consumer.decode.article import Parse
+from consumer.decode.schemas.avro import avro_reader
+from consumer.decode.schemas.budgets import ValueBudget
+from consumer.decode.schemas.protobuf import protobuf_reader
+from consumer.decode.schemas.registry import (
+    ConfluentRegistry,
+    Registry,
+    RegistryOptions,
+    SchemaFormat,
+    StoredSchema,
+    UnusableSchema,
+)
+from consumer.lifecycle.retry import Patience
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
+
+SCHEMAS_MAX: Final = 1_000
+"""How many schemas are cached, and how many unknown ids; the oldest go first."""
+UNKNOWN_S: Final = 10.0
+"""How long an id that the registry does not know is not requested again."""
+_MAGIC: Final = 0
+_ID: Final = slice(1, 5)
+_HEAD_BYTES: Final = 5
+
+Result = TypeVar("Result")
+Read = Callable[[bytes, ValueBudget], object]
+Compile = Callable[[StoredSchema], Read]
+
+_READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobuf": protobuf_reader}
+
+
+def schema_parser(
+    schema_format: SchemaFormat, options: RegistryOptions, patience: Patience, limits: DecodeLimits
+) -> Parse:
+    """Return a parser of values of one format. Raises ``ConfigError`` if the registry's client cannot be used."""
+    return SchemaParser(schema_format, ConfluentRegistry(options, schema_format), patience, limits).parse
+
+
+class SchemaParser:
+    """Parses values with the schemas of a registry; for one thread. ``clock`` returns monotonic seconds."""
+
+    def __init__(
+        self,
+        schema_format: SchemaFormat,
+        registry: Registry,
+        patience: Patience,
+        limits: DecodeLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._format = schema_format
+        self._registry = registry
+        self._patience = patience
+        self._limits = limits
+        self._clock = clock
+        self._reads: dict[int, Read | BadRecord] = {}
+        self._unknown_s: dict[int, float] = {}
+
+    def parse(self, data: bytes) -> object:
+        """Parse a value into plain values. Raises ``BadRecord``, and what ``Patience`` and ``Registry`` raise."""
+        schema_id = self._id(data)
+        read = self._read(schema_id)
+        if isinstance(read, BadRecord):
+            raise BadRecord(read.reason, read.detail)
+        payload = data[_HEAD_BYTES:]
+        try:
+            return read(payload, ValueBudget(len(payload), self._limits.depth_max, self._limits.values_max))
+        except UnusableSchema as why:
+            raise _unusable(schema_id, why) from why
+
+    def _id(self, data: bytes) -> int:
+        if len(data) < _HEAD_BYTES or data[0] != _MAGIC:
+            raise BadRecord(
+                Reason.NO_SCHEMA_ID,
+                f"the value does not begin with a 0 and a schema id, so it is not {self._format} with a registry",
+            )
+        schema_id = int.from_bytes(data[_ID], "big", signed=True)
+        if schema_id < 0:
+            # Registries do not take it for an id, and answer with an internal error.
+            raise BadRecord(Reason.UNKNOWN_SCHEMA, f"{schema_id} is not a valid schema id")
+        return schema_id
+
+    def _read(self, schema_id: int) -> Read | BadRecord:
+        known = self._reads.get(schema_id)
+        if known is not None:
+            return known
+        if self._clock() < self._unknown_s.get(schema_id, float("-inf")):
+            return _unknown(schema_id)
+        read = self._patience.call(lambda: self._ask(schema_id))
+        if read is None:
+            _keep(self._unknown_s, schema_id, self._clock() + UNKNOWN_S)
+            return _unknown(schema_id)
+        _keep(self._reads, schema_id, read)
+        return read
+
+    def _ask(self, schema_id: int) -> Read | BadRecord | None:
+        """Return what reads values of a schema, or why they cannot be read; None if the registry does not know it."""
+        try:
+            schema = self._registry.schema(schema_id)
+            return None if schema is None else self._compiled(schema)
+        except UnusableSchema as why:
+            return _unusable(schema_id, why)
+
+    def _compiled(self, schema: StoredSchema) -> Read:
+        if schema.kind != self._format.upper():
+            raise UnusableSchema(f'it is a schema of {schema.kind}, but kafka.value_format is "{self._format}"')
+        return _READERS[self._format](schema)
+
+
+def _unknown(schema_id: int) -> BadRecord:
+    return BadRecord(
+        Reason.UNKNOWN_SCHEMA, f"the registry does not have schema {schema_id}, or not everything that it refers to"
+    )
+
+
+def _unusable(schema_id: int, why: UnusableSchema) -> BadRecord:
+    return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
+
+
+Kept = TypeVar("Kept")
+
+
+def _keep(kept: dict[int, Kept], schema_id: int, what: Kept) -> None:
+    kept.pop(schema_id, None)
+    kept[schema_id] = what
+    if len(kept) > SCHEMAS_MAX:
+        del kept[next(iter(kept))]

@@ -1,0 +1,73 @@
+"""Letters of another script that look like those around them: a word that mixes scripts is brought into one."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from consumer.fingerprint.characters.letter_tables import SCRIPTS, LetterTables
+from consumer.fingerprint.characters.normalise import code_points, normalise, without_surrogates
+
+# Each character of a text as written is the number of its class in `LetterTables.scripts`.
+_LATIN, _CYRILLIC, _GREEK = "\2\3\4"
+_MIXED: Final = re.compile(
+    f"{_LATIN}\1*+[{_CYRILLIC}{_GREEK}]|{_CYRILLIC}\1*+[{_LATIN}{_GREEK}]|{_GREEK}\1*+[{_LATIN}{_CYRILLIC}]"
+)
+_WORD: Final = re.compile("[\1-\4]+")
+
+
+def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: LetterTables) -> list[str]:
+    """Return the normalised texts, in which no word mixes scripts by letters that look alike.
+
+    A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. The script that has most letters
+    unlike those of others is that of the whole word: so honest words stay, and so do Russian words with a Latin letter
+    in them. If two have as many, Latin comes first, then Cyrillic.
+    """
+    return [
+        _in_one_script(text, form, letters) if other else form
+        for text, form, other in zip(texts, normalised, _has_other_scripts(normalised, letters), strict=True)
+    ]
+
+
+def _has_other_scripts(normalised: Sequence[str], letters: LetterTables) -> list[bool]:
+    """Return for each text whether it has a Greek or Cyrillic letter."""
+    joined = "".join(normalised)
+    has = np.zeros(len(normalised), np.bool_)
+    if not joined.isascii():
+        places = np.flatnonzero(letters.scripts[code_points(joined)] > ord(_LATIN))
+        ends = np.cumsum([len(text) for text in normalised])
+        has[np.searchsorted(ends, places, side="right")] = True
+    found: list[bool] = has.tolist()
+    return found
+
+
+def _in_one_script(text: str, normalised: str, letters: LetterTables) -> str:
+    written = without_surrogates(text)
+    scripts = letters.scripts[code_points(written)].tobytes().decode("ascii")
+    if not _MIXED.search(scripts):
+        return normalised
+    parts: list[str] = []
+    end = 0
+    for mixed in _MIXED.finditer(scripts):
+        if mixed.start() < end:
+            continue
+        start = _start_of_word(scripts, mixed.start(), end)
+        word = _WORD.match(scripts, start)
+        stop = word.end() if word else start
+        parts += (written[end:start], _word_in_one_script(written[start:stop], scripts[start:stop], letters))
+        end = stop
+    return normalise("".join((*parts, written[end:])))
+
+
+def _start_of_word(scripts: str, place: int, least: int) -> int:
+    return max(least, scripts.rfind("\0", least, place) + 1)
+
+
+def _word_in_one_script(word: str, scripts: str, letters: LetterTables) -> str:
+    own = [0] * len(SCRIPTS)
+    for character, script in zip(word, scripts, strict=True):
+        if script >= _LATIN and character not in letters.same:
+            own[ord(script) - ord(_LATIN)] += 1
+    # The first of several greatest counts: the order of SCRIPTS decides.
+    return word.translate(letters.look_alikes[own.index(max(own))])

@@ -1,0 +1,168 @@
+"""Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, func, literal, select
+
+from consumer.reviews.flag_row import STATES, Kind
+from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
+
+_PORTION: Final = 1_000
+Decided = Literal["right", "wrong"]
+DECIDED: Final[dict[str, Decided]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
+"""What a state of a pair says of it; nobody has decided about pairs in other states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A flag or a near miss, and whether the two are copies of each other: ``right`` where somebody said so.
+
+    A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
+    """
+
+    kind: Kind
+    similarity: float | None
+    distance: int | None
+    source: str | None
+    original_source: str | None
+    sampled_in: float
+    arrived_ms: int
+    decision: Decided | None
+    at_ms: int | None
+    person: str | None
+
+
+def pairs(connection: Connection) -> Iterator[Pair]:
+    """Yield all pairs in the order in which they came, with the decision that is in force."""
+    source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
+    after = 0
+    while True:
+        # By number: each portion is found by the index of the primary key.
+        some = select(FLAGS).where(FLAGS.c.flag_id > after).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
+        last = (
+            select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
+            .where(REVIEWS.c.undone_ms.is_(None), REVIEWS.c.flag_id.in_(select(some.c.flag_id)))
+            .group_by(REVIEWS.c.flag_id)
+            .subquery("last_reviews")
+        )
+        query = (
+            select(some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name)
+            .select_from(some)
+            .outerjoin(source, source.c.source_id == some.c.source_id)
+            .outerjoin(original, original.c.source_id == some.c.original_source_id)
+            .outerjoin(last, last.c.flag_id == some.c.flag_id)
+            .outerjoin(REVIEWS, REVIEWS.c.review_id == last.c.review_id)
+            .outerjoin(PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+            .order_by(some.c.flag_id)
+        )
+        rows = connection.execute(query).all()
+        for row in rows:
+            after = row.flag_id
+            yield _pair(row)
+        if len(rows) < _PORTION:
+            return
+
+
+def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
+    *_, source, original_source, decision, at_ms, person = row
+    # A flag that was found right can be released elsewhere later.
+    is_own, is_decided = row.state == decision, row.state in DECIDED
+    return Pair(
+        kind=row.kind,
+        similarity=row.similarity,
+        distance=row.distance,
+        source=source,
+        original_source=original_source,
+        sampled_in=row.sampled_in,
+        arrived_ms=row.arrived_ms,
+        decision=DECIDED.get(row.state),
+        at_ms=at_ms if is_own else row.released_ms if is_decided else None,
+        person=person if is_own else None,
+    )
+
+
+ROWS_MAX: Final = 200_000
+"""Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
+
+
+# What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.
+_VERIFIED: Final = FLAGS.c.certainty >= 0
+
+
+class TooManyDifferent(Exception):  # noqa: N818  # named for the pairs: nothing failed
+    """There are more than ``ROWS_MAX`` combinations."""
+
+    def __init__(self) -> None:
+        super().__init__(f"pairs differ in more than {ROWS_MAX} ways")
+
+
+class PairCount(NamedTuple):
+    """So many pairs of a kind with the same similarity, sampling and decision; when the first and the last came."""
+
+    kind: Kind
+    similarity: float
+    decision: Decided | None
+    sampled_in: float
+    pairs: int
+    first_ms: int
+    last_ms: int
+
+
+class SourceReviews(NamedTuple):
+    """A source of later articles, and how many of its pairs are decided and have a similarity."""
+
+    source_id: int | None
+    name: str
+    reviews: int
+
+
+def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
+    """Count all pairs that have a similarity, or those of a source. Raises ``TooManyDifferent``."""
+    # Every flag was sent: with nothing else to tell them apart, an index has all that is asked.
+    flags = _alike(connection, "flag", literal(1.0), (), source_id)
+    near_misses = _alike(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
+    if len(flags) + len(near_misses) > ROWS_MAX:
+        raise TooManyDifferent
+    return [*flags, *near_misses]
+
+
+def without_similarity(connection: Connection) -> int:
+    """Return how many decided pairs have none, since nothing was verified."""
+    unverified = (FLAGS.c.certainty < 0, FLAGS.c.state.in_(DECIDED))
+    return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
+
+
+def reviews_by_source(connection: Connection) -> list[SourceReviews]:
+    """Return the sources that have reviews, those with the most first; "" is no source, or one not read yet."""
+    query = (
+        select(FLAGS.c.source_id, SOURCES.c.name, func.count())
+        .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
+        .where(_VERIFIED, FLAGS.c.state.in_(DECIDED))
+        .group_by(FLAGS.c.source_id, SOURCES.c.name)
+    )
+    found = [SourceReviews(source_id, name or "", reviews) for source_id, name, reviews in connection.execute(query)]
+    return sorted(found, key=lambda each: (-each.reviews, each.name))
+
+
+def _alike(
+    connection: Connection,
+    kind: Kind,
+    sampled_in: ColumnElement[float],
+    apart: tuple[ColumnElement[float], ...],
+    source_id: int | None,
+) -> list[PairCount]:
+    """Count those of a kind; ``apart`` tells them apart beside state and similarity."""
+    where = [FLAGS.c.kind == kind, _VERIFIED]
+    if source_id is not None:
+        where.append(FLAGS.c.source_id == source_id)
+    first, last = func.min(FLAGS.c.arrived_ms), func.max(FLAGS.c.arrived_ms)
+    columns = select(FLAGS.c.certainty, sampled_in, func.count(), first, last).where(*where)
+    grouped = columns.group_by(FLAGS.c.certainty, *apart).limit(ROWS_MAX + 1)
+    # State by state: the indexes have the similarities of one in order, so nothing is sorted.
+    return [
+        PairCount(kind, similarity, DECIDED.get(state), sampled, pairs, first_ms, last_ms)
+        for state in STATES
+        for similarity, sampled, pairs, first_ms, last_ms in connection.execute(grouped.where(FLAGS.c.state == state))
+    ]
