@@ -26,10 +26,10 @@ from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person
-from consumer.service.framing import CutOff
-from consumer.service.problems import BUSY, ProblemError
-from consumer.service.workers import Workers
-from consumer.telemetry.metrics.requests import LimitMet
+from consumer.web.front import CutOff
+from consumer.web.problems import BUSY, ProblemError
+from consumer.web.requests import LimitMet
+from consumer.web.workers import Workers
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")

@@ -27,9 +27,9 @@ from consumer.console.pages.story_pages import story_routes
 from consumer.console.pages.thresholds_page import thresholds_routes
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.roles import OpenRoute, Route
-from consumer.pages.access import Access
 from consumer.reviews.database import identity
-from consumer.service.workers import Workers
+from consumer.web.access import Access
+from consumer.web.workers import Workers
 
 
 def build_console(

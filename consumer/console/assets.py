@@ -8,7 +8,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Final
 
-from consumer.pages import style
+from consumer.web import style
 
 _FOLDER: Final = Path(__file__).parent / "static"
 

@@ -9,10 +9,10 @@ from consumer.console.addresses import Proxies
 from consumer.console.context import Desk
 from consumer.console.faults import N_, PageError
 from consumer.model.errors import ConfigError
-from consumer.pages.access import is_loopback, parse_address
 from consumer.reviews import audit, people, sessions
 from consumer.reviews.database import Connection
 from consumer.reviews.people import NAME_CHARS_MAX, Person
+from consumer.web.access import is_loopback, parse_address
 
 
 class Arrival(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from consumer.telemetry.metrics.requests import LimitName
+from consumer.web.requests import LimitName
 
 
 def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogues know it

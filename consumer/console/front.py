@@ -12,11 +12,9 @@ from typing_extensions import override
 from consumer.console.assets import POLICY
 from consumer.console.faults import N_, PageError
 from consumer.model.hooks import Hooks
-from consumer.pages.access import Access
-from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.pages.host_name import BadHost
-from consumer.service.framing import Ended, Framing, Line, head_bytes, host_of
-from consumer.telemetry.metrics.console_requests import ConsoleRoute, PageBegan, PageEnded, PageMethod
+from consumer.web.access import Access, BadHost
+from consumer.web.front import Ended, Framing, Line, head_bytes, host_of
+from consumer.web.requests import HEAD_BYTES_MAX, ConsoleRoute, PageBegan, PageEnded, PageMethod
 
 SECURITY_HEADERS: Final = {
     "cache-control": "no-store",

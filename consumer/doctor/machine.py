@@ -16,10 +16,10 @@ from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError, SinkError
-from consumer.pages.access import Address, is_loopback, parse_address
-from consumer.pages.server import CONNECTIONS_MAX
-from consumer.tls.validity import validities
 from consumer.top.client import ClientAccess, FetchedPage, PagesClient, Unanswered
+from consumer.web.access import Address, is_loopback, parse_address
+from consumer.web.certificates import validities
+from consumer.web.page_server import CONNECTIONS_MAX
 from consumer.wiring import stores
 from consumer.wiring.components import kafka_options
 from storage.kinds import needs_of_all

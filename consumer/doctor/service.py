@@ -28,9 +28,9 @@ from consumer.doctor.machine import (
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
-from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.tokens.token import Token
 from consumer.tokens.token_file import read_tokens
+from consumer.web.access import Address, is_loopback, parse_address
 from consumer.wiring import components, kafka_parts
 
 _NAMED_MAX: Final = 5

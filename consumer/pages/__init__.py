@@ -1,1 +1,1 @@
-"""The HTTP pages of a consumer: health, metrics, and the latest flags with their evidence."""
+"""The pages of the latest flags of a consumer, with their evidence."""

@@ -12,9 +12,9 @@ import msgspec
 from consumer.model.verdict import Part, SeenBefore
 from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
-from consumer.pages.page import PLAIN, Page, Request, Response
-from consumer.pages.style import POLICY
 from consumer.text.visible import cut
+from consumer.web.page import PLAIN, Page, Request, Response
+from consumer.web.style import POLICY
 
 SCHEMA: Final = "dupwatch.flags/1"
 _HTML: Final = "text/html; charset=utf-8"

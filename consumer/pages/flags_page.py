@@ -14,9 +14,9 @@ from consumer.pages.latest_flags import Flag, Latest, Side
 from consumer.pages.marking import marked
 from consumer.pages.markup import Child, Html, document, element, joined, style
 from consumer.pages.returning import Returned
-from consumer.pages.style import BAR_STEPS, CSS
 from consumer.text.passages import Passage, passages
 from consumer.text.visible import one_line, paragraphs
+from consumer.web.style import BAR_STEPS, CSS
 
 TITLE_CHARS_MAX: Final = 300
 EXCERPT_CHARS_MAX: Final = 420

@@ -1,7 +1,7 @@
 """Who may ask for what: one dependency for each route names the role that it needs.
 
 With a token file a request needs a token (RFC 6750) that has the role. Without one only programs of this machine can
-connect, and they have every role. Host names are checked for all routes at once (``consumer.service.front``).
+connect, and they have every role. Host names are checked for all routes at once (``consumer.web.front``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +12,9 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 
-from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED, ProblemError, retry_later
+from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED
 from consumer.tokens.token import Caller, Refusal, Role
+from consumer.web.problems import ProblemError, retry_later
 
 CallerOf = Callable[[str], Caller | Refusal]
 """Finds out who sends a secret. It is called by the event loop, so it waits for nothing."""

@@ -12,12 +12,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from consumer.model.hooks import Hooks
-from consumer.pages.access import Access
 from consumer.service.access import Entrance
 from consumer.service.front import Front
 from consumer.service.openapi import document
-from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND, ProblemError, defect, response_of
-from consumer.telemetry.metrics.requests import LimitMet
+from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND
+from consumer.web.access import Access
+from consumer.web.problems import ProblemError, defect, response_of
+from consumer.web.requests import LimitMet
 
 _NOT_ALLOWED: Final = 405
 

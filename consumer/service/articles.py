@@ -8,10 +8,11 @@ import msgspec
 from consumer.judge.events import version_name
 from consumer.model.verdict import decode_verdict
 from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry
-from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE, ProblemError
+from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
 from consumer.store_tools.history import arrival_of
 from consumer.store_tools.inspection import Link, chain, latest
 from consumer.text.timestamps import rfc3339
+from consumer.web.problems import ProblemError
 from storage.interface import Store
 from storage.records import Stored, Tombstone, id_hash
 

@@ -17,14 +17,6 @@ from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.verdict import MATCHES_MAX
-from consumer.service.faults import (
-    ARTICLES,
-    check_some_valid,
-    fault_of,
-    no_articles,
-    too_many_articles,
-    unreadable,
-)
 from consumer.service.judging import Judging
 from consumer.service.messages import (
     CheckAnswer,
@@ -34,9 +26,10 @@ from consumer.service.messages import (
     FailedCheck,
     UniqueCheck,
 )
-from consumer.service.problems import ArticleFault, Fault
-from consumer.telemetry.metrics.requests import CheckOutcome, TextsChecked
+from consumer.service.problems import ARTICLES, check_some_valid, fault_of, no_articles, too_many_articles, unreadable
 from consumer.text.timestamps import rfc3339
+from consumer.web.problems import ArticleFault, Fault
+from consumer.web.requests import CheckOutcome, TextsChecked
 from storage.records import Record
 
 BATCH: Final = 256

@@ -9,10 +9,11 @@ from starlette.requests import Request
 
 from consumer.model.errors import StoreMismatch
 from consumer.service.judging import Judging
-from consumer.service.problems import NOT_READY, STARTING, STORE, retry_later
+from consumer.service.problems import NOT_READY, STARTING
 from consumer.service.receiving import Receiving
-from consumer.service.workers import RETRY_S, Workers
 from consumer.telemetry.health import Health
+from consumer.web.problems import STORE, retry_later
+from consumer.web.workers import RETRY_S, Workers
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")

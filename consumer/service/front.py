@@ -10,14 +10,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from consumer.model.hooks import Hooks
-from consumer.pages.access import Access
-from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.pages.host_name import BadHost
-from consumer.service.connections import head_too_large
-from consumer.service.framing import Ended, Framing, Line, head_bytes, host_of
-from consumer.service.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, response_of
-from consumer.telemetry.metrics.requests import LimitMet, Method, RequestBegan, RequestEnded, Route
 from consumer.tokens.token import Caller
+from consumer.web.access import Access, BadHost
+from consumer.web.front import Ended, Framing, Line, head_bytes, host_of
+from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large, response_of
+from consumer.web.requests import HEAD_BYTES_MAX, LimitMet, Method, RequestBegan, RequestEnded, Route
 
 _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 

@@ -13,7 +13,7 @@ from consumer.model.verdict import (
     SeenBefore,
     Verdict,
 )
-from consumer.service.problems import Fault
+from consumer.web.problems import Fault
 
 ARTICLES_MAX = 1_000
 VERSION_CHARS_MAX = 64

@@ -20,8 +20,8 @@ from consumer.service.messages import (
     ReleaseRequest,
     StoreRequest,
 )
-from consumer.service.problems import CONTENT_TYPE, Kind, Problem, type_of
 from consumer.service.stats import StatsAnswer
+from consumer.web.problems import CONTENT_TYPE, Kind, Problem, type_of
 
 _TOKEN: Final = "token"  # noqa: S105  # the name of a scheme
 _REFERENCE: Final = "#/components/schemas/{name}"

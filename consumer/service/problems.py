@@ -1,47 +1,40 @@
-"""The one format of errors: problem details (RFC 9457), ``application/problem+json``.
+"""The problems of the service's routes; what is wrong with articles, and with bodies that should hold some."""
 
-``docs/http_api.md`` lists the types. Clients tell problems apart by ``type`` and ``limit``; sentences may change.
-"""
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
-from collections.abc import Mapping
-from typing import Annotated, Final, NamedTuple
-
-import msgspec
-from starlette.responses import Response
-
-from consumer.telemetry.metrics.requests import LimitName
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
 from consumer.text.redaction import without_credentials
+from consumer.web.problems import (
+    BUSY,
+    DEFECT,
+    HEAD_TOO_LARGE,
+    MALFORMED,
+    STORE,
+    TOO_SLOW,
+    UNKNOWN_HOST,
+    ArticleFault,
+    Fault,
+    Kind,
+    Limit,
+    ProblemError,
+    retry_later,
+    type_of,
+)
+from consumer.web.requests import LimitMet, LimitName
 
-CONTENT_TYPE: Final = "application/problem+json"
-TYPE_PREFIX: Final = "urn:dupwatch:problem:"
-
-
-class Kind(NamedTuple):
-    """A type of problem: the end of its URN, its status and its title."""
-
-    name: str
-    status: int
-    title: str
-
-
-MALFORMED: Final = Kind("malformed", 400, "Not an HTTP request")
 UNAUTHORIZED: Final = Kind("unauthorized", 401, "No valid token")
 FORBIDDEN: Final = Kind("forbidden", 403, "The token does not allow this")
 NOT_FOUND: Final = Kind("not-found", 404, "No such resource")
 UNKNOWN_ARTICLE: Final = Kind("unknown-article", 404, "No such article")
 METHOD: Final = Kind("method-not-allowed", 405, "Method not allowed")
-TOO_SLOW: Final = Kind("too-slow", 408, "The request took too long to arrive")
 NOT_FLAGGED: Final = Kind("not-flagged", 409, "The article is not flagged")
 TOO_LARGE: Final = Kind("too-large", 413, "The request is too large")
 MEDIA_TYPE: Final = Kind("media-type", 415, "Unsupported media type")
-UNKNOWN_HOST: Final = Kind("unknown-host", 421, "Unknown host name")
 INVALID_REQUEST: Final = Kind("invalid-request", 422, "Invalid request")
 INVALID_ARTICLE: Final = Kind("invalid-article", 422, "Invalid article")
-HEAD_TOO_LARGE: Final = Kind("head-too-large", 431, "The head of the request is too large")
-DEFECT: Final = Kind("defect", 500, "A defect of the service")
 STARTING: Final = Kind("starting", 503, "The service is starting")
-BUSY: Final = Kind("busy", 503, "The service is busy")
-STORE: Final = Kind("store", 503, "The store does not answer")
 NOT_READY: Final = Kind("not-ready", 503, "Nothing can be stored now")
 OUTCOME_UNKNOWN: Final = Kind("outcome-unknown", 503, "Whether the request has had its effect is not known")
 UNCHECKED: Final = Kind("unchecked", 503, "Tokens cannot be checked")
@@ -54,97 +47,66 @@ KINDS: Final = (
 """All of them, in the order of their status."""
 OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
 """Those of every route that needs a role."""
-
-
+ARTICLES: Final = "articles"
+"""The one member of a body."""
 _UNKNOWN_RETRY_S: Final = 5
 
 
-class Limit(msgspec.Struct, frozen=True):
-    """A limit that was met: its name and its value."""
-
-    name: LimitName
-    value: float
-
-
-class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why an article cannot be checked: one of the reasons of dead letters, and a sentence."""
-
-    type: str
-    title: str
-    reason: Annotated[str, msgspec.Meta(description="One of the reasons of dead letters, such as missing_body.")]
-    detail: str
-    limit: Limit | None = None
+def fault_of(reason: str, detail: str, limit: str, limits: DecodeLimits) -> Fault:
+    """Return the fault of an article; ``limit`` names the limit that it has met, "" for none."""
+    # It may quote what the client sent.
+    told = without_credentials(detail)
+    return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, reason, told, _limit(limit, limits))
 
 
-class ArticleFault(msgspec.Struct, frozen=True):
-    """The fault of one article of a request, counted from 0."""
-
-    place: int
-    problem: Fault
-
-
-class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A problem as clients get it; ``detail`` says what to do."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    request_id: str
-    limit: Limit | None = None
-    reason: str | None = None
-    articles: tuple[ArticleFault, ...] = ()
-
-
-class ProblemError(Exception):
-    """Ends a request with a problem. ``headers`` are sent with it."""
-
-    def __init__(
-        self,
-        kind: Kind,
-        detail: str,
-        *,
-        limit: Limit | None = None,
-        reason: str | None = None,
-        articles: tuple[ArticleFault, ...] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
-        self.limit = limit
-        self.reason = reason
-        self.articles = articles
-        self.headers = dict(headers or {})
-
-    def problem(self, request_id: str) -> Problem:
-        """Return what the client gets."""
-        return Problem(
-            type=type_of(self.kind),
-            title=self.kind.title,
-            status=self.kind.status,
-            # It may quote what the client sent.
-            detail=without_credentials(self.detail),
-            request_id=request_id,
-            limit=self.limit,
-            reason=self.reason,
-            articles=self.articles,
-        )
+def check_some_valid(faults: Sequence[ArticleFault], articles: int, report: Callable[[object], None]) -> None:
+    """Report the limits that articles have met. Raises ``ProblemError`` where all of a request's are faulty."""
+    are_all = len(faults) == articles
+    # The limit of the first is counted with the problem that names it.
+    for fault in faults[are_all:]:
+        if fault.problem.limit is not None:
+            report(LimitMet(fault.problem.limit.name))
+    if not are_all:
+        return
+    first = faults[0].problem
+    raise ProblemError(
+        INVALID_ARTICLE,
+        f"No article is valid. The first: {first.detail}.",
+        limit=first.limit,
+        reason=first.reason,
+        articles=tuple(faults),
+    )
 
 
-def type_of(kind: Kind) -> str:
-    """Return the URN of a type of problem."""
-    return f"{TYPE_PREFIX}{kind.name}"
+def invalid_id(error: BadRecord, limits: DecodeLimits) -> ProblemError:
+    """Return the problem of an id in a path that no article can have."""
+    return ProblemError(INVALID_REQUEST, f"{error.detail}.", reason=error.reason, limit=_limit(error.limit, limits))
 
 
-def retry_later(kind: Kind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
-    """Return a problem that is gone if the request is repeated after some seconds."""
-    return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
+def unreadable(error: BadRecord, limits: DecodeLimits) -> ProblemError:
+    """Return the problem of a body that cannot be read."""
+    return ProblemError(
+        INVALID_REQUEST,
+        f"The body cannot be read: {error.detail}.",
+        reason=error.reason,
+        limit=_limit(error.limit, limits),
+    )
 
 
-def defect() -> ProblemError:
-    """Return the problem of an error that nobody expected."""
-    return ProblemError(DEFECT, "The service failed; its log says more under this request_id.")
+def no_articles() -> ProblemError:
+    """Return the problem of a body that is something else than a list of articles."""
+    return ProblemError(
+        INVALID_REQUEST, f'Send an object with "{ARTICLES}", a list of at least one article, and nothing else.'
+    )
+
+
+def too_many_articles(articles: int, articles_max: int) -> ProblemError:
+    """Return the problem of a request with more articles than are allowed."""
+    return ProblemError(
+        INVALID_REQUEST,
+        f"The request has {articles} articles. Send at most {articles_max} at a time.",
+        limit=Limit("articles_max", articles_max),
+    )
 
 
 def outcome_unknown(what: str, limit: Limit | None = None) -> ProblemError:
@@ -158,7 +120,5 @@ def outcome_unknown(what: str, limit: Limit | None = None) -> ProblemError:
     )
 
 
-def response_of(error: ProblemError, request_id: str) -> Response:
-    """Return the answer for a problem."""
-    body = msgspec.json.encode(error.problem(request_id))
-    return Response(body, error.kind.status, error.headers, CONTENT_TYPE)
+def _limit(name: str, limits: DecodeLimits) -> Limit | None:
+    return Limit(cast("LimitName", name), getattr(limits, name)) if name else None

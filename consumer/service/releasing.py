@@ -12,8 +12,9 @@ from consumer.service.auditing import Audit, Changed, record
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
 from consumer.service.messages import ReleaseRequest
-from consumer.service.problems import INVALID_REQUEST, NOT_FLAGGED, UNKNOWN_ARTICLE, ProblemError, outcome_unknown
+from consumer.service.problems import INVALID_REQUEST, NOT_FLAGGED, UNKNOWN_ARTICLE, outcome_unknown
 from consumer.store_tools.releases import Attribution, NotFlagged
+from consumer.web.problems import ProblemError
 
 log = logging.getLogger("dupwatch")
 

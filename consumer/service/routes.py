@@ -23,13 +23,14 @@ from consumer.service.openapi import (
     json_body,
     problem_answers,
 )
-from consumer.service.problems import UNKNOWN_ARTICLE, ProblemError
+from consumer.service.problems import UNKNOWN_ARTICLE
 from consumer.service.stats import FreshStats, counted
 from consumer.store_tools.explanation import explained, plain, stored_side
+from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError
 
-ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, problems.BUSY, problems.STORE)
+ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
 _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
-OF_BODIES: Final = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
+OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 ARTICLES: Final = "articles"
 """The group of all routes but those of operators; a generated client has them in a module of this name."""

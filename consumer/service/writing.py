@@ -21,23 +21,24 @@ from consumer.model.submission import Reply, Retraction, Submission
 from consumer.model.verdict import VerdictEvent
 from consumer.service.auditing import Action, Audit, Changed, record
 from consumer.service.desk import Desk
-from consumer.service.faults import check_some_valid, fault_of, invalid_id, no_articles, too_many_articles, unreadable
 from consumer.service.judging import Judging
 from consumer.service.messages import FailedArticle
 from consumer.service.problems import (
-    BUSY,
     INVALID_REQUEST,
-    ArticleFault,
-    Limit,
-    ProblemError,
+    check_some_valid,
+    fault_of,
+    invalid_id,
+    no_articles,
     outcome_unknown,
-    retry_later,
+    too_many_articles,
+    unreadable,
 )
 from consumer.service.retraction_names import retraction_name
-from consumer.service.workers import RETRY_S
 from consumer.sources.requests import Inbox
-from consumer.telemetry.metrics.requests import LimitName
 from consumer.tokens.token import Caller
+from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
+from consumer.web.requests import LimitName
+from consumer.web.workers import RETRY_S
 
 KEY_HEADER: Final = "Idempotency-Key"
 KEY_CHARS_MAX: Final = 128

@@ -35,8 +35,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import StageBegan, StageEnded
-from consumer.telemetry.metrics.requests import RequestEnded
 from consumer.telemetry.trace_context import TraceContext, contexts
+from consumer.web.requests import RequestEnded
 
 log = logging.getLogger("dupwatch")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.pages.access import parse_address
+from consumer.web.access import parse_address
 
 BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""

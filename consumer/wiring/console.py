@@ -29,16 +29,16 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
-from consumer.pages.access import is_loopback, parse_address
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
-from consumer.service.connections import ConnectionLimits, Connections
-from consumer.service.server import Server, allow_connections, listening_socket, url_of
-from consumer.service.workers import Workers
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
-from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
+from consumer.web.access import is_loopback, parse_address
+from consumer.web.certificates import CertificateFiles, ServedCertificate
+from consumer.web.connections import ConnectionLimits, Connections
+from consumer.web.server import Server, allow_connections, listening_socket, url_of
+from consumer.web.workers import Workers
 from consumer.wiring import components, stores
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of

@@ -5,8 +5,8 @@ from typing import Final
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.model.errors import ConfigError
-from consumer.pages.access import read_password
 from consumer.reviews.database import Database, opened_database
+from consumer.web.access import read_password
 
 _SETTING: Final = "console.password_file"
 _FILE: Final = "sqlite:///"

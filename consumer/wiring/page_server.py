@@ -9,13 +9,14 @@ from consumer.config.config import Config
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.following import Following
-from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
 from consumer.pages.latest_flags import LatestFlags
-from consumer.pages.page import Page
-from consumer.pages.server import PageServer
-from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
-from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.web.access import Access, Account, Address, check_exposure, parse_address, read_password
+from consumer.web.certificates import CertificateFiles, ServedCertificate
+from consumer.web.page import Page
+from consumer.web.page_server import PageServer
+from consumer.web.requests import RequestFailed
 from consumer.wiring import components
 from consumer.workers.engines import EngineName
 

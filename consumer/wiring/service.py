@@ -14,26 +14,26 @@ from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
-from consumer.pages.access import Access
 from consumer.service.access import Entrance
 from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
-from consumer.service.connections import ConnectionLimits, Connections
 from consumer.service.desk import Desk
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.releasing import Releases
 from consumer.service.routes import reading_routes
-from consumer.service.server import Server, allow_connections, listening_socket, url_of
-from consumer.service.workers import Workers
 from consumer.service.writing import Writes
 from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
-from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
 from consumer.tokens.known_tokens import KnownTokens
+from consumer.web.access import Access
+from consumer.web.certificates import CertificateFiles, ServedCertificate
+from consumer.web.connections import ConnectionLimits, Connections
+from consumer.web.server import Server, allow_connections, listening_socket, url_of
+from consumer.web.workers import Workers
 from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
 from consumer.wiring.service_loading import Loaded, Loading

@@ -20,7 +20,6 @@ from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
-from consumer.pages.health_pages import health_pages
 from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
@@ -28,9 +27,11 @@ from consumer.pipeline.side_by_side import SideBySide
 from consumer.pipeline.warm_up import ROUND_ARTICLES, MadeUpArticles, warm_up
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Metrics, RequestFailed
+from consumer.telemetry.health_pages import health_pages
+from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
+from consumer.web.requests import RequestFailed
 from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import warming
 from consumer.wiring.kafka_parts import message_decoder

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from consumer.service.server import OTHER_FILES
+from consumer.web.server import OTHER_FILES
 from deploy.local.ports import free_ports
 from tests.cli.command import DUPWATCH, FAST, Command, start, text, write_lines
 from tests.cli.test_demo import line_of, wait_ready

@@ -14,12 +14,12 @@ from consumer.console.pages.stored_articles import Found, articles_named, story_
 from consumer.console.pages.story_pictures import BARS, PairLine, Timeline, source_matrix, timeline
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked
-from consumer.pages.style import BAR_STEPS
 from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.stories import Story, root_versions
+from consumer.web.style import BAR_STEPS
 
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10

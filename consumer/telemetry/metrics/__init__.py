@@ -14,7 +14,6 @@ from consumer.telemetry.metrics.metrics import (
     MetricSet,
     ServiceMetrics,
 )
-from consumer.telemetry.metrics.outages import RequestFailed
 from consumer.telemetry.metrics.run import Build
 
 __all__ = [
@@ -25,6 +24,5 @@ __all__ = [
     "ConsoleMetrics",
     "MetricSet",
     "Metrics",
-    "RequestFailed",
     "ServiceMetrics",
 ]

@@ -5,7 +5,7 @@ from typing import Final
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Measure
-from consumer.tls.served_certificate import CertificateLoaded
+from consumer.web.certificates import CertificateLoaded
 
 CERTIFICATE_EXPIRY: Final = Measure(
     "dupwatch_certificate_expiry_timestamp_seconds",

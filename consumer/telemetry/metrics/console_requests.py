@@ -1,47 +1,13 @@
-"""Metrics of the requests to ``dupwatch console``.
+"""Metrics of the requests to ``dupwatch console``."""
 
-What is reported is defined here because ``consumer.console``, which causes it, is above this package.
-"""
-
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, Group, Label, Measure
-from consumer.telemetry.metrics.requests import CONNECTIONS, IN_FLIGHT, LIMITS_MET, ConnectionsChanged, LimitMet
+from consumer.telemetry.metrics.requests import CONNECTIONS, IN_FLIGHT, LIMITS_MET
+from consumer.web.requests import ConnectionsChanged, ConsoleRoute, LimitMet, PageBegan, PageEnded, PageMethod
 
-ConsoleRoute = Literal[
-    "/",
-    "/flags/{flag_id:int}",
-    "/flags/{flag_id:int}/text/{side}",
-    "/flags/{flag_id:int}/decide",
-    "/flags/{flag_id:int}/note",
-    "/reviews/{review_id:int}/undo",
-    "/stories",
-    "/stories/{story_id:int}",
-    "/stories/{story_id:int}/decide",
-    "/stories/{story_id:int}/undo",
-    "/sources",
-    "/thresholds",
-    "/sign-in",
-    "/sign-out",
-    "/me",
-    "/me/language",
-    "/me/password",
-    "/people",
-    "/people/add",
-    "/people/{person_id:int}/disable",
-    "/people/{person_id:int}/enable",
-    "/people/{person_id:int}/role",
-    "/people/{person_id:int}/password",
-    "/audit",
-    "/audit.csv",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "other",
-]
-PageMethod = Literal["GET", "POST", "other"]
 STATUSES: Final = (
     "200", "303", "400", "403", "404", "405", "408", "409", "413", "415", "421", "429", "431", "499", "500", "503"
 )  # fmt: skip
@@ -63,19 +29,6 @@ PAGE_SECONDS: Final = Measure(
     SECONDS,
 )
 GROUP: Final = Group("Requests (dupwatch console)", (PAGES, PAGE_SECONDS))
-
-
-class PageBegan(NamedTuple):
-    """The head of a request to the console has arrived."""
-
-
-class PageEnded(NamedTuple):
-    """A request to the console was answered, or its client left. ``route`` is the template of its path."""
-
-    route: ConsoleRoute
-    method: PageMethod
-    status: int
-    seconds: float
 
 
 class ConsoleRequestMetrics:

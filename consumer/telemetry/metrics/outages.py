@@ -1,7 +1,7 @@
 """Metrics of outages, and of other errors that a run survives."""
 
 import threading
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pipeline.batches import BatchAbandoned
@@ -9,7 +9,8 @@ from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.holds import NoteUnreadable
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
-from consumer.tls.served_certificate import CertificateKept
+from consumer.web.certificates import CertificateKept
+from consumer.web.requests import RequestFailed
 
 ErrorType = Literal[Part, "batch_abandoned", "request", "offset_note", "certificate"]
 
@@ -35,13 +36,6 @@ ERRORS: Final = Measure(
     (Label("type", get_args(ErrorType)),),
 )
 GROUP: Final = Group("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS))
-
-
-class RequestFailed(NamedTuple):
-    """A request for a page could not be answered, or only in part, and not because of the client.
-
-    It is defined here because ``consumer.pages``, which causes it, is above this package.
-    """
 
 
 class OutageMetrics:

@@ -1,57 +1,22 @@
-"""Metrics of the requests to ``dupwatch serve``.
+"""Metrics of the requests to ``dupwatch serve``."""
 
-What is reported is defined here because ``consumer.service``, which causes it, is above this package.
-"""
-
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, Group, Label, Measure
+from consumer.web.requests import (
+    CheckOutcome,
+    ConnectionsChanged,
+    LimitMet,
+    LimitName,
+    Method,
+    RequestBegan,
+    RequestEnded,
+    Route,
+    TextsChecked,
+)
 
-Route = Literal[
-    "/v1/check",
-    "/v1/articles",
-    "/v1/articles/{id}",
-    "/v1/articles/{id}/explain/{other}",
-    "/v1/articles/{id}/release",
-    "/v1/stats",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "/openapi.json",
-    "other",
-]
-Method = Literal["GET", "POST", "DELETE", "other"]
-LimitName = Literal[
-    "answer_s",
-    "articles_max",
-    "body_bytes_max",
-    "body_chars_max",
-    "connections_max",
-    "depth_max",
-    "fold_growth_max",
-    "folded_chars_max",
-    "head_bytes_max",
-    "id_bytes_max",
-    "inbox_bytes_max",
-    "inbox_records_max",
-    "key_chars_max",
-    "lang_chars_max",
-    "page_chars_max",
-    "receive_s",
-    "received_bytes_max",
-    "record_bytes_max",
-    "requests_max",
-    "send_s",
-    "source_chars_max",
-    "title_chars_max",
-    "unread_bytes_max",
-    "url_chars_max",
-    "values_max",
-    "waiting_max",
-]
-CheckOutcome = Literal["unique", "duplicate", "error"]
 STATUSES: Final = (
     "200", "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "422", "431", "499", "500", "503"
 )  # fmt: skip
@@ -91,45 +56,6 @@ TEXTS_CHECKED: Final = Measure(
 GROUP: Final = Group(
     "Requests (dupwatch serve)", (REQUESTS, REQUEST_SECONDS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
 )
-
-
-class RequestBegan(NamedTuple):
-    """The head of a request has arrived."""
-
-
-class RequestEnded(NamedTuple):
-    """A request was answered, or its client left.
-
-    ``route`` is the template of its path. ``began_ns`` is in nanoseconds since 1970, ``trace_parent`` what the client
-    sent as ``traceparent``.
-    """
-
-    route: Route
-    method: Method
-    status: int
-    began_ns: int
-    seconds: float
-    request_id: str
-    trace_parent: str | None
-
-
-class ConnectionsChanged(NamedTuple):
-    """A connection was opened or closed; so many are open now."""
-
-    open: int
-
-
-class LimitMet(NamedTuple):
-    """A request, an article or a connection met a limit."""
-
-    limit: LimitName
-
-
-class TextsChecked(NamedTuple):
-    """So many texts of a check have this outcome."""
-
-    outcome: CheckOutcome
-    texts: int
 
 
 class RequestMetrics:

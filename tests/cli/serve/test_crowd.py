@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.service.connections import IDLE, SLOW, crowded
-from consumer.service.server import OTHER_FILES, allow_connections
+from consumer.web.server import OTHER_FILES, allow_connections
 from tests.cli.command import DUPWATCH, FAST, environment, text
 from tests.cli.serve.service import Process, serving
 from tests.unit.service.test_limits import read_all

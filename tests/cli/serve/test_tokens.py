@@ -8,7 +8,7 @@ from tests.cli.command import DUPWATCH, FAST, environment, run_process
 from tests.cli.serve.service import serving
 from tests.cli.serve.test_serve import PAGE
 from tests.unit.service.serving import WAIT_S
-from tests.unit.tls.pair import Pair
+from tests.unit.web.pair import Pair
 
 SECTION = PAGE.partition("\n## Tokens\n")[2].partition("\n## ")[0]
 MAKING, ASKING = re.findall(r"^```sh\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)

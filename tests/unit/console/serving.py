@@ -26,11 +26,11 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity, opened_database
 from consumer.reviews.people import Person
-from consumer.service.connections import ConnectionLimits, Connections
-from consumer.service.server import Server, listening_socket, url_of
-from consumer.service.workers import Workers
 from consumer.telemetry.metrics.console_requests import ConsoleRequestMetrics
 from consumer.telemetry.metrics.instruments import Instruments
+from consumer.web.connections import ConnectionLimits, Connections
+from consumer.web.server import Server, listening_socket, url_of
+from consumer.web.workers import Workers
 
 WAIT_S: Final = 60
 PASSWORD: Final = "correct horse battery"

@@ -23,7 +23,7 @@ from consumer.doctor.machine import (
     descriptor_finding,
     descriptors_needed,
 )
-from consumer.tls.validity import validities
+from consumer.web.certificates import validities
 from deploy.local.ports import free_ports
 from tests.unit.top.pages import served
 

@@ -13,8 +13,8 @@ from consumer.pages import flags as flags_pages
 from consumer.pages.flags import FlagPages
 from consumer.pages.flags_page import flags_page, safe_url
 from consumer.pages.latest_flags import Latest, LatestFlags
-from consumer.pages.page import Page, Request, Response
 from consumer.pipeline.batches import BatchCommitted
+from consumer.web.page import Page, Request, Response
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS, make_version

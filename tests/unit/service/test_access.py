@@ -17,13 +17,12 @@ import dupwatch
 from consumer.lifecycle import following
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
-from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.telemetry.metrics.requests import Route
 from consumer.telemetry.spans import RequestSpans
 from consumer.tokens import known_tokens
 from consumer.tokens.editing import revoke_token
 from consumer.tokens.token import Role, current_time, new_secret
 from consumer.tokens.token_file import Signature, Tokens, load
+from consumer.web.requests import HEAD_BYTES_MAX, Route
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer

@@ -14,12 +14,12 @@ import pytest
 import dupwatch
 from consumer.config.sections.service import ServiceSection
 from consumer.model.errors import ConfigError
-from consumer.tls.validity import validities
+from consumer.web.certificates import validities
 from tests.cli.command import wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, trusting, wait_until_ready
 from tests.unit.service.test_limits import SOON_S, is_closed, read_all, read_answer, several
-from tests.unit.tls.pair import Pair
+from tests.unit.web.pair import Pair
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 EXPIRY = "dupwatch_certificate_expiry_timestamp_seconds"

@@ -14,8 +14,8 @@ import pytest
 import dupwatch
 from consumer.decode.json_value import parse_json
 from consumer.model.limits import DecodeLimits
-from consumer.pages.connections import HEAD_BYTES_MAX
 from consumer.service import checking
+from consumer.web.requests import HEAD_BYTES_MAX
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready

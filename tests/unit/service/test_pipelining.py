@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.service.connections import WAITING_BYTES_MAX, Connection, Connections
-from consumer.service.request_parser import RequestParser
+from consumer.web.connections import WAITING_BYTES_MAX, Connection, Connections
+from consumer.web.request_parser import RequestParser
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, trusting, wait_until_ready
 from tests.unit.service.test_https import files
 from tests.unit.service.test_limits import REQUEST, gated, read_all, wait_until_in_flight
-from tests.unit.tls.pair import Pair
+from tests.unit.web.pair import Pair
 
 PROBE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LAST = PROBE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")

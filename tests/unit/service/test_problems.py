@@ -22,19 +22,21 @@ from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.judging import Judging
 from consumer.service.probes import Liveness, open_routes
-from consumer.service.problems import KINDS, type_of
+from consumer.service.problems import KINDS
 from consumer.service.receiving import Receiving
 from consumer.service.releasing import Releases
 from consumer.service.routes import reading_routes
-from consumer.service.server import listening_socket
-from consumer.service.workers import Workers
 from consumer.service.writing import Writes
 from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
-from consumer.telemetry.metrics.requests import STATUSES, LimitName, Route
+from consumer.telemetry.metrics.requests import STATUSES
 from consumer.tokens.token import new_secret
+from consumer.web.problems import TYPE_PREFIX, Kind, type_of
+from consumer.web.requests import LimitName, Route
+from consumer.web.server import listening_socket
+from consumer.web.workers import Workers
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, wait_until_ready
@@ -67,7 +69,7 @@ def test_every_problem_has_a_type_of_its_own_that_is_documented() -> None:
     for kind in KINDS:
         assert re.search(rf"^\| `{kind.name}` \| {kind.status} \|", page, re.MULTILINE), kind
     assert {str(kind.status) for kind in KINDS} <= set(STATUSES)
-    assert problems.TYPE_PREFIX in page
+    assert TYPE_PREFIX in page
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_every_problem_has_a_type_of_its_own_that_is_documented() -> None:
         ("BREW", "/readyz", problems.METHOD),
     ],
 )
-def test_what_the_router_refuses_is_a_problem(client: Client, method: str, path: str, kind: problems.Kind) -> None:
+def test_what_the_router_refuses_is_a_problem(client: Client, method: str, path: str, kind: Kind) -> None:
     """Of the one format, with the id of the request."""
     answer = client.ask(method, path)
     assert (answer.status, answer.headers["content-type"]) == (kind.status, "application/problem+json")

@@ -14,7 +14,7 @@ from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, trusting, wait_until_ready
 from tests.unit.service.test_https import files
 from tests.unit.service.test_limits import read_answer, read_head
-from tests.unit.tls.pair import Pair
+from tests.unit.web.pair import Pair
 
 VERSIONS = 800
 URL = "http://news.example/" + "u" * 8_000

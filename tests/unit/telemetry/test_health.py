@@ -17,16 +17,16 @@ import pytest
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage, Part
-from consumer.pages import server as page_server
-from consumer.pages.access import HOST, Address, parse_address
-from consumer.pages.health_pages import health_pages
-from consumer.pages.page import Page, Request, Response
-from consumer.pages.server import PageServer
 from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.handover import ClientTurned
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
+from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
+from consumer.web import page_server
+from consumer.web.access import HOST, Address, parse_address
+from consumer.web.page import Page, Request, Response
+from consumer.web.page_server import PageServer
 
 LOCAL = Address(HOST, 0)
 

@@ -27,10 +27,11 @@ from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Bounds, Metrics, RequestFailed
+from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.telemetry.metrics.measure import SECONDS
 from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
 from consumer.text.timestamps import rfc3339
+from consumer.web.requests import RequestFailed
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated
 
 NOW_S = 1_800_000_000.0

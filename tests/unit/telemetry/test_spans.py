@@ -20,8 +20,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Position, RawBatch, RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import EnteredStage, StageEnded, timed
-from consumer.telemetry.metrics.requests import RequestEnded
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
+from consumer.web.requests import RequestEnded
 from storage.memory import MemoryStore
 from tests.unit.pipeline.fakes import Ends, line, pipeline
 from tests.unit.telemetry.collector import collecting

@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry
 from consumer.config.loading import load_config
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics import Metrics
-from consumer.tls.validity import validities
+from consumer.web.certificates import validities
 from consumer.wiring.page_server import served
 from tests.cli.command import wait_for
-from tests.unit.tls.pair import Pair
+from tests.unit.web.pair import Pair
 
 TIMEOUT_S = 60
 

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from consumer.pages.host_name import host_named
 from consumer.text.redaction import without_credentials
+from consumer.web.access import host_named
 
 log = logging.getLogger("dupwatch")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.pages.access import Access, Account, Address, check_exposure, is_loopback, read_password
+from consumer.web.access import Access, Account, Address, check_exposure, is_loopback, read_password
 
 
 def basic(credentials: str) -> str:

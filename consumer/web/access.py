@@ -1,12 +1,13 @@
-"""Who may see the pages of a run: depends on the address it listens on, on credentials, and on the host name used."""
+"""Who may see what a server shows: that depends on its address, on credentials and on host names."""
 
 import binascii
 import hashlib
 import hmac
 import ipaddress
+import re
 import socket
 from base64 import b64decode
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,13 +18,20 @@ HOST: Final = "127.0.0.1"
 _PORT_MAX: Final = 65_535
 _SCHEME: Final = "basic"
 _LOCAL_NAME: Final = "localhost"
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 class Address(NamedTuple):
-    """Where pages are served; port 0 is any free port."""
+    """Where a server listens; port 0 is any free port."""
 
     host: str
     port: int
+
+    def url(self, *, is_secure: bool) -> str:
+        """Return the URL of what is served there."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if is_secure else 'http'}://{host}:{self.port}"
 
 
 class Account(NamedTuple):
@@ -31,6 +39,10 @@ class Account(NamedTuple):
 
     user: str
     password: str
+
+
+class BadHost(Exception):  # noqa: N818  # named for the host
+    """A request does not name one host. It is to be answered with 400 (RFC 9112, 3.2)."""
 
 
 class Access:
@@ -72,6 +84,20 @@ class Access:
         if self.asks:
             return True
         return host is not None and (host == _LOCAL_NAME or host in self._names or _is_address(host))
+
+
+def host_named(sent: Sequence[str], target: str) -> str | None:
+    """Return the host in these ``Host`` headers without its port, in small letters; None where they name none.
+
+    The host in a target such as ``http://HOST/path`` counts instead. Raises ``BadHost``.
+    """
+    if len(sent) > 1:
+        raise BadHost("The request has several Host headers. Send one.")
+    # A client that has no host to name sends an empty header, or, in HTTP/1.0, none.
+    text = sent[0].strip(" \t") if sent else ""
+    host = _parsed(text) if text else None
+    url = _URL.match(target)
+    return host if url is None else _parsed(url[1])
 
 
 def parse_address(text: str) -> Address:
@@ -137,3 +163,21 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _parsed(text: str) -> str:
+    """Return the host in ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT``. Raises ``BadHost`` for anything else."""
+    found = _HOST.fullmatch(text)
+    if found is None or int(found[3] or 0) > _PORT_MAX:
+        raise _bad()
+    address, name, _ = found.groups()
+    if address is None:
+        return str(name).casefold()
+    try:
+        return str(ipaddress.IPv6Address(address))
+    except ValueError as error:
+        raise _bad() from error
+
+
+def _bad() -> BadHost:
+    return BadHost("The Host of the request is malformed. Send HOST, HOST:PORT or [IPV6]:PORT.")

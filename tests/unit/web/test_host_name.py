@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.pages.access import HOST, Access, Address
-from consumer.pages.host_name import BadHost, host_named
-from consumer.pages.server import PageServer
+from consumer.web.access import HOST, Access, Address, BadHost, host_named
+from consumer.web.page_server import PageServer
 from tests.unit.console.serving import served as console_served
-from tests.unit.pages.test_serving import NAMED_PAGES
 from tests.unit.service.serving import judging_of, wait_until_ready
 from tests.unit.service.serving import served as service_served
+from tests.unit.web.test_serving import NAMED_PAGES
 
 NAMED = [
     ("127.0.0.1", "127.0.0.1"),

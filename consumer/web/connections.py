@@ -22,26 +22,16 @@ from typing_extensions import override
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.service.framing import request_id
-from consumer.service.problems import HEAD_TOO_LARGE, MALFORMED, TOO_SLOW, Limit, ProblemError, response_of
-from consumer.service.request_parser import RequestParser, several_requests
-from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet, LimitName
+from consumer.web.front import request_id
+from consumer.web.problems import MALFORMED, TOO_SLOW, Limit, ProblemError, head_too_large, response_of
+from consumer.web.request_parser import RequestParser, several_requests
+from consumer.web.requests import HEAD_BYTES_MAX, ConnectionsChanged, LimitMet, LimitName
 
 WAITING_BYTES_MAX: Final = 64 * 1024
 """Bytes of the request that may wait behind the current one of a connection."""
 _ARRIVING: Final = frozenset({h11.IDLE, h11.SEND_BODY})
 """The states of a client in which the current request has not arrived as a whole."""
 _TOO_LARGE: Final = 431
-
-
-def head_too_large() -> ProblemError:
-    """Return the problem of a head beyond the limit."""
-    return ProblemError(
-        HEAD_TOO_LARGE,
-        f"The head of the request has more than {HEAD_BYTES_MAX} bytes. Send shorter headers.",
-        limit=Limit("head_bytes_max", HEAD_BYTES_MAX),
-    )
 
 
 class ConnectionLimits(NamedTuple):

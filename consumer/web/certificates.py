@@ -1,23 +1,42 @@
-"""The certificate that a server shows, loaded again when its files change.
+"""The certificate that a server shows, loaded again when its files change; and until when certificates are valid.
 
 Loading into a context that is in use would race with handshakes, and would leave a certificate without its key behind
 if the new files do not fit each other. So each pair gets a context of its own. The server keeps its first one, whose
 callback hands a connection to that of the newest pair; OpenSSL calls it in every handshake, whether the client names a
 server or not.
+
+Python's ssl shows the dates of authorities only, and a certificate parser is a large dependency for two dates. So this
+module reads the few DER elements before them (ITU-T X.690) of a Certificate (RFC 5280, section 4.1).
 """
 
 import logging
 import os
+import re
 import ssl
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from consumer.model.errors import ConfigError
-from consumer.tls.validity import validities
 
 log = logging.getLogger("dupwatch")
+
+_PEM: Final = re.compile(
+    rb"-----BEGIN (?:TRUSTED )?CERTIFICATE-----.+?-----END (?:TRUSTED )?CERTIFICATE-----", re.DOTALL
+)
+_VERSION: Final = 0xA0
+_UTC_TIME: Final = 0x17
+_LONG_LENGTH: Final = 0x80
+_FIELDS_BEFORE_VALIDITY: Final = 3
+"""Serial number, signature algorithm, issuer; an optional version comes before them."""
+
+
+class Validity(NamedTuple):
+    """The period in which a certificate is valid."""
+
+    begins: datetime
+    ends: datetime
 
 
 class CertificateFiles(NamedTuple):
@@ -95,6 +114,11 @@ class ServedCertificate:
         self._why = why
 
 
+def validities(pem: bytes) -> list[Validity]:
+    """Return the validity of each certificate in a PEM file. Raises ``ValueError`` if one cannot be read."""
+    return [_validity(ssl.PEM_cert_to_DER_cert(found.decode("ascii"))) for found in _PEM.findall(pem)]
+
+
 def _load(files: CertificateFiles) -> _Loaded:
     """Load a certificate and its key. Raises ``ConfigError``."""
     try:
@@ -131,3 +155,35 @@ def _unusable(files: CertificateFiles, error: Exception) -> ConfigError:
     pair = f"{files.certificate} with {files.key}" if files.key else files.certificate
     why = error.strerror or error if isinstance(error, OSError) else error
     return ConfigError(f"{files.section}.tls_certificate: {pair} cannot be used: {why}")
+
+
+def _validity(der: bytes) -> Validity:
+    try:
+        _, certificate, _ = _element(der)
+        _, signed, _ = _element(certificate)
+        tag, _, rest = _element(signed)
+        if tag != _VERSION:
+            rest = signed
+        for _ in range(_FIELDS_BEFORE_VALIDITY):
+            _, _, rest = _element(rest)
+        _, dates, _ = _element(rest)
+        begin_tag, begins, rest = _element(dates)
+        end_tag, ends, _ = _element(rest)
+    except IndexError as error:
+        raise ValueError("the certificate is truncated") from error
+    return Validity(_time(begin_tag, begins), _time(end_tag, ends))
+
+
+def _element(data: bytes) -> tuple[int, bytes, bytes]:
+    """Return the tag and the content of the first element, and the bytes after it."""
+    length, begin = data[1], 2
+    if length >= _LONG_LENGTH:
+        begin += length - _LONG_LENGTH
+        length = int.from_bytes(data[2:begin], "big")
+    return data[0], data[begin : begin + length], data[begin + length :]
+
+
+def _time(tag: int, digits: bytes) -> datetime:
+    """Return a point in time. For the two-digit years of UTCTime strptime is right from 1969 on."""
+    pattern = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
+    return datetime.strptime(digits.decode("ascii"), pattern).replace(tzinfo=UTC)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from consumer.service.problems import BUSY, STORE, Limit, retry_later
+from consumer.web.problems import BUSY, STORE, Limit, retry_later
 
 RETRY_S: Final = 1
 """When a client should try again."""

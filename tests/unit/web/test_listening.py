@@ -2,7 +2,7 @@
 
 import socket
 
-from consumer.service.server import listening_socket
+from consumer.web.server import listening_socket
 
 
 def test_the_body_of_an_answer_does_not_wait_for_the_acknowledgement_of_its_head() -> None:

@@ -15,15 +15,14 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.pages import server as page_server
-from consumer.pages.access import HOST, Access, Account, Address
-from consumer.pages.health_pages import health_pages
-from consumer.pages.page import Page, Response
-from consumer.pages.routing import UNKNOWN_NAME
-from consumer.pages.server import PageServer
 from consumer.telemetry.health import Health
+from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
-from consumer.tls.served_certificate import CertificateFiles, ServedCertificate
+from consumer.web import page_server
+from consumer.web.access import HOST, Access, Account, Address
+from consumer.web.certificates import CertificateFiles, ServedCertificate
+from consumer.web.page import UNKNOWN_NAME, Page, Response
+from consumer.web.page_server import PageServer
 
 LOCAL = Address(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.pages.access import HOST, Address
-from consumer.pages.page import PLAIN, Page, Response
-from consumer.pages.server import PageServer
-from consumer.tls.served_certificate import CertificateFiles, CertificateKept, CertificateLoaded, ServedCertificate
-from tests.unit.tls.pair import Pair
+from consumer.web.access import HOST, Address
+from consumer.web.certificates import CertificateFiles, CertificateKept, CertificateLoaded, ServedCertificate
+from consumer.web.page import PLAIN, Page, Response
+from consumer.web.page_server import PageServer
+from tests.unit.web.pair import Pair
 
 DEADLINE_S = 60
 

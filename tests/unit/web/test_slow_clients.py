@@ -14,16 +14,17 @@ from statistics import median
 import pytest
 
 from consumer.model.hooks import Hooks
-from consumer.pages import server as page_server
-from consumer.pages.access import HOST, Address
-from consumer.pages.connections import HEAD_BYTES_MAX, Connection, ConnectionLimit
-from consumer.pages.health_pages import health_pages
-from consumer.pages.page import Page, Response
-from consumer.pages.server import PageServer
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
+from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
-from tests.unit.pages.test_serving import certificate, shown
+from consumer.web import page_server
+from consumer.web.access import HOST, Address
+from consumer.web.page import Page, Response
+from consumer.web.page_connections import Connection, ConnectionLimit
+from consumer.web.page_server import PageServer
+from consumer.web.requests import HEAD_BYTES_MAX
+from tests.unit.web.test_serving import certificate, shown
 
 LOCAL = Address(HOST, 0)
 SLOW = 200

@@ -16,10 +16,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import LineTooLong
-from typing import Any, Final
+from typing import Any
 
-HEAD_BYTES_MAX: Final = 32 * 1024
-"""The largest request, so that many of them do not fill the memory."""
+from consumer.web.requests import HEAD_BYTES_MAX
 
 
 @dataclass(eq=False, slots=True)

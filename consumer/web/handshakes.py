@@ -13,7 +13,7 @@ from typing import Any, Final
 from typing_extensions import override
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
-from consumer.service.connections import Connection, Connections
+from consumer.web.connections import Connection, Connections
 
 log = logging.getLogger("dupwatch")
 

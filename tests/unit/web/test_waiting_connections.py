@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from consumer.service.connections import Connection, ConnectionLimits, Connections
-from consumer.telemetry.metrics.requests import ConnectionsChanged, LimitMet
+from consumer.web.connections import Connection, ConnectionLimits, Connections
+from consumer.web.requests import ConnectionsChanged, LimitMet
 
 
 class _Connection:

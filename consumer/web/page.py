@@ -1,20 +1,56 @@
-"""Finds the page that a request is for, checks who asks, and answers. Knows nothing about connections."""
+"""The pages of a consumer: functions from a ``Request`` to a ``Response``, and the site that finds them.
+
+The site checks who asks, too. Nothing here knows about connections.
+"""
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
-from consumer.pages.access import Access
-from consumer.pages.host_name import BadHost, host_named
-from consumer.pages.page import PLAIN, Page, Request, Response
+from consumer.web.access import Access, BadHost, host_named
 
 log = logging.getLogger("dupwatch")
 
+Kind = Literal["probe", "metrics", "page"]
+PLAIN: Final = "text/plain; charset=utf-8"
 _QUERY_FIELDS_MAX: Final = 10
+
+
+class Request(NamedTuple):
+    """A request for a page. ``trusted`` is False if credentials are required and were not given."""
+
+    path: str
+    query: Mapping[str, str]
+    headers: Message
+    trusted: bool
+
+
+class Response(NamedTuple):
+    """The answer of a page. ``headers`` override those that every answer has."""
+
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A function that answers, and who may ask: ``is_open`` needs no credentials, ``has_articles`` a known host name.
+
+    Each ``kind`` of page has its own limit on concurrent requests.
+    """
+
+    answer: Callable[[Request], Response]
+    is_open: bool = False
+    has_articles: bool = False
+    kind: Kind = "page"
+
+
 UNAUTHORISED: Final = Response(
     HTTPStatus.UNAUTHORIZED,
     PLAIN,

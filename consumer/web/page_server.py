@@ -17,10 +17,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from consumer.model.errors import ConfigError
-from consumer.pages.access import Access, Address, is_loopback
-from consumer.pages.connections import Connection, ConnectionLimit, Head
-from consumer.pages.page import PLAIN, Kind, Page
-from consumer.pages.routing import Site
+from consumer.web.access import Access, Address, is_loopback
+from consumer.web.page import PLAIN, Kind, Page, Site
+from consumer.web.page_connections import Connection, ConnectionLimit, Head
 
 log = logging.getLogger("dupwatch")
 

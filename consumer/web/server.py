@@ -13,10 +13,10 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 
 from consumer.model.errors import ConfigError
-from consumer.pages.access import HOST, Address, is_loopback, parse_address
-from consumer.pages.connections import HEAD_BYTES_MAX
-from consumer.service.connections import Connections
-from consumer.service.handshakes import SecureConnection
+from consumer.web.access import HOST, Address, is_loopback, parse_address
+from consumer.web.connections import Connections
+from consumer.web.handshakes import SecureConnection
+from consumer.web.requests import HEAD_BYTES_MAX
 
 IDLE_S: Final = 30
 """How long a connection stays open between two requests."""

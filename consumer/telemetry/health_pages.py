@@ -7,9 +7,9 @@ from http import HTTPStatus
 from prometheus_client.exposition import choose_encoder
 
 from consumer.lifecycle.turns import MAIN
-from consumer.pages.page import PLAIN, Page, Request, Response
 from consumer.telemetry.health import HangingThread, Health, main_stack
 from consumer.telemetry.metrics import Metrics
+from consumer.web.page import PLAIN, Page, Request, Response
 
 
 def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:

@@ -1,0 +1,141 @@
+"""What servers report of requests and connections, and the values by which metrics count them.
+
+Metrics, spans and logs need no web framework, so this module imports none.
+"""
+
+from typing import Final, Literal, NamedTuple
+
+HEAD_BYTES_MAX: Final = 32 * 1024
+"""The largest head of a request, so that many of them do not fill the memory."""
+
+Route = Literal[
+    "/v1/check",
+    "/v1/articles",
+    "/v1/articles/{id}",
+    "/v1/articles/{id}/explain/{other}",
+    "/v1/articles/{id}/release",
+    "/v1/stats",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+    "other",
+]
+Method = Literal["GET", "POST", "DELETE", "other"]
+LimitName = Literal[
+    "answer_s",
+    "articles_max",
+    "body_bytes_max",
+    "body_chars_max",
+    "connections_max",
+    "depth_max",
+    "fold_growth_max",
+    "folded_chars_max",
+    "head_bytes_max",
+    "id_bytes_max",
+    "inbox_bytes_max",
+    "inbox_records_max",
+    "key_chars_max",
+    "lang_chars_max",
+    "page_chars_max",
+    "receive_s",
+    "received_bytes_max",
+    "record_bytes_max",
+    "requests_max",
+    "send_s",
+    "source_chars_max",
+    "title_chars_max",
+    "unread_bytes_max",
+    "url_chars_max",
+    "values_max",
+    "waiting_max",
+]
+CheckOutcome = Literal["unique", "duplicate", "error"]
+ConsoleRoute = Literal[
+    "/",
+    "/flags/{flag_id:int}",
+    "/flags/{flag_id:int}/text/{side}",
+    "/flags/{flag_id:int}/decide",
+    "/flags/{flag_id:int}/note",
+    "/reviews/{review_id:int}/undo",
+    "/stories",
+    "/stories/{story_id:int}",
+    "/stories/{story_id:int}/decide",
+    "/stories/{story_id:int}/undo",
+    "/sources",
+    "/thresholds",
+    "/sign-in",
+    "/sign-out",
+    "/me",
+    "/me/language",
+    "/me/password",
+    "/people",
+    "/people/add",
+    "/people/{person_id:int}/disable",
+    "/people/{person_id:int}/enable",
+    "/people/{person_id:int}/role",
+    "/people/{person_id:int}/password",
+    "/audit",
+    "/audit.csv",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "other",
+]
+PageMethod = Literal["GET", "POST", "other"]
+
+
+class RequestBegan(NamedTuple):
+    """The head of a request has arrived."""
+
+
+class RequestEnded(NamedTuple):
+    """A request was answered, or its client left.
+
+    ``route`` is the template of its path. ``began_ns`` is in nanoseconds since 1970, ``trace_parent`` what the client
+    sent as ``traceparent``.
+    """
+
+    route: Route
+    method: Method
+    status: int
+    began_ns: int
+    seconds: float
+    request_id: str
+    trace_parent: str | None
+
+
+class ConnectionsChanged(NamedTuple):
+    """A connection was opened or closed; so many are open now."""
+
+    open: int
+
+
+class LimitMet(NamedTuple):
+    """A request, an article or a connection met a limit."""
+
+    limit: LimitName
+
+
+class TextsChecked(NamedTuple):
+    """So many texts of a check have this outcome."""
+
+    outcome: CheckOutcome
+    texts: int
+
+
+class RequestFailed(NamedTuple):
+    """A request for a page could not be answered, or only in part, and not because of the client."""
+
+
+class PageBegan(NamedTuple):
+    """The head of a request to the console has arrived."""
+
+
+class PageEnded(NamedTuple):
+    """A request to the console was answered, or its client left. ``route`` is the template of its path."""
+
+    route: ConsoleRoute
+    method: PageMethod
+    status: int
+    seconds: float
