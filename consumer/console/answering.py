@@ -15,9 +15,8 @@ from starlette.types import Receive, Scope, Send
 from consumer.console.addresses import Proxies
 from consumer.console.context import Desk
 from consumer.console.entrance import Arrival, Entrance
-from consumer.console.faults import N_, TITLES, PageError, not_found
+from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
 from consumer.console.forms import fields_of, received_form
-from consumer.console.front import defect
 from consumer.console.i18n import chosen
 from consumer.console.roles import OpenRoute, Route, may
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
@@ -27,7 +26,7 @@ from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person
 from consumer.web.front import CutOff
-from consumer.web.problems import BUSY, ProblemError
+from consumer.web.problems import ProblemError, defect
 from consumer.web.requests import LimitMet
 from consumer.web.workers import Workers
 from storage.errors import StoreError
@@ -36,7 +35,6 @@ log = logging.getLogger("dupwatch")
 
 AWAY_RETRY_S: Final = 5
 """When to try again while the database or the store is away."""
-BUSY_RETRY_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,9 @@ class Console:
             places=request.scope.get("path_params", {}),
         )
 
-    def refusal(self, request: Request, error: PageError) -> Response:
-        """Return the page of an error that came before anybody was known."""
-        return self.error_page(self.visit(request), error)
+    def problem_page(self, request: Request, problem: ProblemError) -> Response:
+        """Return the page of a problem that came before anybody was known."""
+        return self.error_page(self.visit(request), page_error(problem))
 
     def error_page(self, visit: Visit, error: PageError) -> Response:
         """Return the page of an error, and count the limit that it names."""
@@ -131,7 +129,7 @@ class Endpoint:
         except PageError as error:
             return self._console.error_page(visit, error)
         except ProblemError as problem:
-            return self._console.error_page(visit, _of_workers(problem, changes=request.method == "POST"))
+            return self._console.error_page(visit, page_error(problem, changes=request.method == "POST"))
         return answer
 
     def _route(self, request: Request) -> Route | OpenRoute:
@@ -168,7 +166,7 @@ class Endpoint:
             answer = self._console.error_page(visit, _away(message))
         except Exception:
             log.exception("A page of the console failed", extra={"request_id": visit.request_id})
-            answer = self._console.error_page(visit, defect())
+            answer = self._console.error_page(visit, page_error(defect()))
         if isinstance(answer, Response):
             visit.session.keep(answer)
         return answer
@@ -235,17 +233,3 @@ def _to_sign_in(route: Route, visit: Visit) -> Response:
 
 def _away(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
-
-
-def _of_workers(problem: ProblemError, *, changes: bool) -> PageError:
-    """Return the page for a request that found no thread, or had no result in time."""
-    limit = problem.limit.name if problem.limit else None
-    if problem.kind is BUSY:
-        message = N_("Too many pages are being made at the moment. Try again in a second.")
-    elif changes:
-        message = N_(
-            "There was no answer in time. What you sent may take effect all the same: look before you repeat it."
-        )
-    else:
-        message = N_("There was no answer in time. Try again in some seconds.")
-    return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, limit=limit, retry_s=BUSY_RETRY_S)

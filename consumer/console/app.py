@@ -11,10 +11,10 @@ from starlette.types import Receive, Scope, Send
 
 from consumer.console.addresses import Proxies
 from consumer.console.answering import Console, Endpoint
+from consumer.console.assets import POLICY
 from consumer.console.context import Desk
 from consumer.console.entrance import Entrance
 from consumer.console.faults import not_found
-from consumer.console.front import Front
 from consumer.console.pages.audit_pages import audit_routes
 from consumer.console.pages.deciding import deciding_routes
 from consumer.console.pages.flag_page import flag_routes
@@ -29,7 +29,21 @@ from consumer.console.probes import Probes, probe_routes
 from consumer.console.roles import OpenRoute, Route
 from consumer.reviews.database import identity
 from consumer.web.access import Access
+from consumer.web.front import Front
+from consumer.web.requests import CONSOLE
 from consumer.web.workers import Workers
+
+SECURITY_HEADERS: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # With no referrer at all browsers would not say where a form comes from either.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Sent with every answer: nothing is loaded, framed or cached, and other sites do not learn what was looked at."""
 
 
 def build_console(
@@ -47,11 +61,12 @@ def build_console(
 
     async def lost(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        await console.refusal(request, not_found())(scope, receive, send)
+        await console.error_page(console.visit(request), not_found())(scope, receive, send)
 
     paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(all_routes()).items()]
     router = Router([*paths, *probe_routes(probes)], redirect_slashes=False, default=lost)
-    return Front(router, Access(names=desk.section.names), desk.hooks, console.refusal)
+    access = Access(names=desk.section.names)
+    return Front(router, CONSOLE, access, desk.hooks, SECURITY_HEADERS, console.problem_page)
 
 
 def all_routes() -> list[Route | OpenRoute]:

@@ -1,9 +1,19 @@
-"""What ends a request early: a page that says what is wrong and what to do."""
+"""The errors that end a request with a page, which says what is wrong and what to do."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
+from consumer.web.problems import (
+    BUSY,
+    DEFECT,
+    HEAD_TOO_LARGE,
+    MALFORMED,
+    STORE,
+    UNKNOWN_HOST,
+    Kind,
+    ProblemError,
+)
 from consumer.web.requests import LimitName
 
 
@@ -55,6 +65,30 @@ TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: N_("Not available at the moment"),
 }
 """What the page of a status is called."""
+
+
+_MESSAGES: Final[Mapping[Kind, str]] = {
+    HEAD_TOO_LARGE: N_("The address or the headers of this request are too long."),
+    MALFORMED: N_("The host that this request names is malformed. Open the console under its address."),
+    UNKNOWN_HOST: N_(
+        "This console does not answer under this host name. Use its IP address or a name in console.names."
+    ),
+    DEFECT: N_("The console failed. Its log says more under the id below; tell it to who runs the console."),
+    BUSY: N_("Too many pages are being made at the moment. Try again in a second."),
+    STORE: N_("There was no answer in time. Try again in some seconds."),
+}
+"""What people are told of the problems that servers share."""
+
+
+def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
+    """Return the error for a problem; ``changes``: the request may have had its effect all the same."""
+    message = _MESSAGES[problem.kind]
+    if changes and problem.kind is STORE:
+        message = N_(
+            "There was no answer in time. What you sent may take effect all the same: look before you repeat it."
+        )
+    limit = problem.limit.name if problem.limit else None
+    return PageError(HTTPStatus(problem.kind.status), message, limit=limit, headers=problem.headers)
 
 
 def not_found() -> PageError:

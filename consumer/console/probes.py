@@ -3,21 +3,18 @@
 The metrics name no source, no article and nobody.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from consumer.service.messages import Readiness
 from consumer.telemetry.health import HangingThread
+from consumer.web.probes import Scrapes, readiness_answer
 
 log = logging.getLogger("dupwatch")
 
@@ -40,8 +37,7 @@ class Probes:
 
 def probe_routes(probes: Probes) -> list[BaseRoute]:
     """Return their routes."""
-    # Several scrapes at once would only wait for each other.
-    scraping = asyncio.Lock()
+    scrapes = Scrapes(probes.registry)
 
     async def healthz(request: Request) -> Response:
         request.state.route = "/healthz"
@@ -59,14 +55,10 @@ def probe_routes(probes: Probes) -> list[BaseRoute]:
 
     async def readyz(request: Request) -> Response:
         request.state.route = "/readyz"
-        reasons = tuple(probes.why_not_ready())
-        answer = msgspec.json.encode(Readiness(not reasons, (*reasons, *probes.limits())))
-        return Response(answer, 503 if reasons else 200, media_type="application/json")
+        return readiness_answer(probes.why_not_ready(), probes.limits())
 
     async def metrics(request: Request) -> Response:
         request.state.route = "/metrics"
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        async with scraping:
-            return Response(await asyncio.to_thread(encode, probes.registry), media_type=content_type)
+        return await scrapes.answer(request)
 
     return [Route(path, answer) for path, answer in zip(PATHS, (healthz, readyz, metrics), strict=True)]

@@ -53,9 +53,9 @@ class Entrance:
             raise _unauthorized("Send a token in the header Authorization, behind the word Bearer.", _CHALLENGE)
         found = self._caller_of(secret)
         if isinstance(found, Refusal):
-            state.refused, state.refused_token = found
+            state.refused, state.token = found
             raise _refusal(found)
-        state.caller = found
+        state.caller, state.token = found, found.name
         if role not in found.roles:
             state.refused = "role"
             raise ProblemError(

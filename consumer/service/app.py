@@ -10,17 +10,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
 from consumer.service.access import Entrance
-from consumer.service.front import Front
 from consumer.service.openapi import document
 from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND
 from consumer.web.access import Access
+from consumer.web.front import Front
 from consumer.web.problems import ProblemError, defect, response_of
-from consumer.web.requests import LimitMet
+from consumer.web.requests import SERVICE, LimitMet
 
 _NOT_ALLOWED: Final = 405
+_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+"""Sent with every answer."""
 
 
 def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, hooks: Hooks) -> Front:
@@ -39,7 +42,13 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
     app.add_exception_handler(HTTPException, problems.of_router)
     app.add_exception_handler(RequestValidationError, problems.of_parameters)
     app.add_exception_handler(Exception, problems.of_defect)
-    return Front(app, access, hooks)
+
+    async def encoded(scope: Scope, receive: Receive, send: Send) -> None:
+        # Paths are routed as they were sent, percent-encoded: an id may contain every character, a slash among them.
+        scope["path"] = scope["raw_path"].decode("ascii")
+        await app(scope, receive, send)
+
+    return Front(encoded, SERVICE, access, hooks, _HEADERS, problems.answered)
 
 
 class _Problems:

@@ -191,10 +191,3 @@ class ArticleAnswer(msgspec.Struct, frozen=True):
     retracted: bool
     history: tuple[HistoryEntry, ...]
     chain: tuple[ChainLink, ...]
-
-
-class Readiness(msgspec.Struct, frozen=True):
-    """Whether requests can be answered, and why not."""
-
-    ready: bool
-    reasons: tuple[str, ...]

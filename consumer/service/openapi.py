@@ -16,11 +16,11 @@ from consumer.service.messages import (
     CheckAnswer,
     CheckRequest,
     FailedArticle,
-    Readiness,
     ReleaseRequest,
     StoreRequest,
 )
 from consumer.service.stats import StatsAnswer
+from consumer.web.probes import Readiness
 from consumer.web.problems import CONTENT_TYPE, Kind, Problem, type_of
 
 _TOKEN: Final = "token"  # noqa: S105  # the name of a scheme

@@ -4,23 +4,21 @@ Metrics name sources and how much comes of each, so they need a token, as those 
 document says nothing that the published one does not.
 """
 
-import asyncio
 import logging
 from typing import Any, Final
 
 import msgspec
 from fastapi import APIRouter, Depends
-from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from consumer.service.access import allowed
 from consumer.service.desk import Desk
-from consumer.service.messages import Readiness
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import MetricSet
+from consumer.web.probes import Scrapes, readiness_answer
 
 log = logging.getLogger("dupwatch")
 
@@ -52,8 +50,7 @@ class Liveness:
 def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter:
     """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
     router = APIRouter()
-    # Scrapes share nothing with the threads that judge, and several at once would only wait for each other.
-    scraping = asyncio.Lock()
+    scrapes = Scrapes(metrics.registry)
     documents: list[bytes] = []
 
     @router.get(
@@ -89,9 +86,7 @@ def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter
     )
     async def readyz() -> Response:
         """Say whether the dictionary is loaded and the store answers."""
-        reasons = tuple(desk.why_not_ready())
-        answer = msgspec.json.encode(Readiness(not reasons, reasons))
-        return Response(answer, 503 if reasons else 200, media_type="application/json")
+        return readiness_answer(desk.why_not_ready())
 
     @router.get(
         "/metrics",
@@ -104,9 +99,7 @@ def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter
     )
     async def scraped(request: Request) -> Response:
         """Return all metrics."""
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        async with scraping:
-            return Response(await asyncio.to_thread(encode, metrics.registry), media_type=content_type)
+        return await scrapes.answer(request)
 
     @router.get("/openapi.json", include_in_schema=False)
     async def openapi(request: Request) -> Response:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.web.access import parse_address
+from consumer.web.access import Address, parse_address
 
 BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""
@@ -108,8 +108,7 @@ def own_url(config: Config) -> str:
             f"http.listen is {config.http.listen}: the log of the consumer has its port; name it: dupwatch top URL"
         )
     host = _EVERYWHERE.get(address.host, address.host)
-    scheme = "https" if config.http.tls_certificate else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+    return Address(host, address.port).url(is_secure=config.http.tls_certificate is not None)
 
 
 def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from consumer.lifecycle.following import Following
 from consumer.model.errors import ConfigError
 
 log = logging.getLogger("dupwatch")
@@ -87,6 +88,10 @@ class ServedCertificate:
         self.context.sni_callback = self._hand_over
         self._report(CertificateLoaded(self._loaded.ends))
 
+    def followed(self) -> Following:
+        """Return what looks at the files in a thread of its own while it is entered."""
+        return Following("certificate", self.look)
+
     def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._loaded.context
 
@@ -112,6 +117,16 @@ class ServedCertificate:
         if why != self._why:
             log.warning("%s. The certificate before is shown, which is valid until %s", why, self._loaded.ends)
         self._why = why
+
+
+def configured_certificate(
+    section: str, certificate: str | None, key: str | None, report: Callable[[object], None]
+) -> ServedCertificate | None:
+    """Return the certificate that a section of the configuration names, None where it names none.
+
+    Raises ``ConfigError`` if the files cannot be used.
+    """
+    return None if certificate is None else ServedCertificate(CertificateFiles(section, certificate, key), report)
 
 
 def validities(pem: bytes) -> list[Validity]:

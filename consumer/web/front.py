@@ -1,63 +1,69 @@
-"""What holds for every request, whatever it asks for: it has an id, an answer, and at its end a line in the log."""
+"""What every request passes first and last: its id, its size, its host name, its metrics, and its line in the log."""
 
 import logging
 import re
 import time
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
-from starlette.types import Message, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
-from consumer.web.access import host_named
+from consumer.web.access import Access, BadHost, host_named
+from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
+from consumer.web.requests import HEAD_BYTES_MAX, HttpInterface, RequestBegan, RequestEnded
 
 log = logging.getLogger("dupwatch")
 
 CLIENT_LEFT: Final = 499
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Routes that are asked for all the time; their lines are of the level debug."""
+LOGGED: Final = ("token", "refused", "person")
+"""Members of a request's state that are logged if they are there: who asks, and why that was refused."""
 _ID_HEADER: Final = "x-request-id"
 _ID_CHARS_MAX: Final = 128
 _SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
 
-
-class Ended(NamedTuple):
-    """A request that was answered, or whose client left. ``began_ns`` is in nanoseconds since 1970."""
-
-    request_id: str
-    status: int
-    began_ns: int
-    seconds: float
-
-
-class Line(NamedTuple):
-    """What the log says of a request. ``route`` is the template of its path: ids are not part of it."""
-
-    method: str
-    route: str
-    more: Mapping[str, str]
+ProblemAnswer = Callable[[Request, ProblemError], Response]
+"""Makes the answer to a request that ends with a problem, and counts the limit that the problem names."""
 
 
 class CutOff(Exception):  # noqa: N818  # named for the answer
     """An answer ends before it is whole, so that its connection is closed. Why was logged where it is known."""
 
 
-class Framing(ABC):
-    """An ASGI application. ``headers`` are sent with every answer."""
+class Front:
+    """An ASGI application around another one, which answers the requests of ``interface``.
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    ``headers`` are sent with every answer. The route of a request is ``route`` of its state, or what the router found.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        interface: HttpInterface,
+        access: Access,
+        hooks: Hooks,
+        headers: Mapping[str, str],
+        problem_answer: ProblemAnswer,
+    ) -> None:
+        self._app = app
+        self._interface = interface
+        self._access = access
+        self._hooks = hooks
         self._headers = headers
+        self._problem_answer = problem_answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         began_ns, began_s = time.time_ns(), time.perf_counter()
-        named = request_id(Headers(scope=scope).get(_ID_HEADER))
-        scope.setdefault("state", {})["request_id"] = named
-        status = CLIENT_LEFT
+        request, status = Request(scope), CLIENT_LEFT
+        named = request.state.request_id = request_id(request.headers.get(_ID_HEADER))
 
         async def observed(message: Message) -> None:
             nonlocal status
@@ -66,9 +72,11 @@ class Framing(ABC):
                 MutableHeaders(scope=message).update({_ID_HEADER: named, **self._headers})
             await send(message)
 
-        self.began()
+        self._hooks.report(RequestBegan())
         try:
-            await self.answer(scope, receive, observed)
+            problem = self._problem(request)
+            answer = self._app if problem is None else self._problem_answer(request, problem)
+            await answer(scope, receive, observed)
         except ClientDisconnect:
             # There is nobody to answer.
             status = CLIENT_LEFT
@@ -78,26 +86,38 @@ class Framing(ABC):
         except Exception:
             log.exception("A request failed", extra={"request_id": named})
             if status == CLIENT_LEFT:
-                await self.failed(scope, receive, observed)
+                await self._problem_answer(request, defect())(scope, receive, observed)
         finally:
-            seconds = time.perf_counter() - began_s
-            _tell(self.ended(scope, Ended(named, status, began_ns, seconds)), named, status, seconds)
+            self._end(request, status, began_ns, time.perf_counter() - began_s)
 
-    @abstractmethod
-    def began(self) -> None:
-        """Report that the head of a request has arrived."""
+    def _problem(self, request: Request) -> ProblemError | None:
+        """Return why a request is refused before it is routed; None if it is not."""
+        if head_bytes(request.scope) > HEAD_BYTES_MAX:
+            return head_too_large()
+        try:
+            host = host_named(request.headers.getlist("host"), request.scope["raw_path"].decode("ascii"))
+        except BadHost as error:
+            return ProblemError(MALFORMED, str(error))
+        # Every browser names one; HTTP/1.0 probes may not.
+        if host is not None and not self._access.knows(host):
+            return ProblemError(
+                UNKNOWN_HOST,
+                "This host name is not served. Use an IP address, localhost or a name in "
+                f"{self._interface.section}.names.",
+            )
+        return None
 
-    @abstractmethod
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
-
-    @abstractmethod
-    async def failed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer where nobody expected what went wrong."""
-
-    @abstractmethod
-    def ended(self, scope: Scope, ended: Ended) -> Line:
-        """Report the end of a request, and return its line."""
+    def _end(self, request: Request, status: int, began_ns: int, seconds: float) -> None:
+        """Report the end of a request, and log it. Ids in its path are in neither."""
+        state = request.scope["state"]
+        path = state.get("route") or getattr(request.scope.get("route"), "path", None)
+        route, method = self._interface.route_label(path), self._interface.method_label(request.method)
+        named, trace_parent = state["request_id"], request.headers.get("traceparent")
+        self._hooks.report(RequestEnded(route, method, status, began_ns, seconds, named, trace_parent))
+        level = logging.DEBUG if route in QUIET else logging.INFO
+        fields = {"request_id": named, "milliseconds": round(seconds * 1_000, 1)}
+        fields |= {name: state[name] for name in LOGGED if state.get(name)}
+        log.log(level, "%s %s %d", method, route, status, extra=fields)
 
 
 def request_id(sent: str | None) -> str:
@@ -110,14 +130,3 @@ def request_id(sent: str | None) -> str:
 def head_bytes(scope: Scope) -> int:
     """Return the bytes of a head. h11 refuses one that is too large only as long as it has not arrived as a whole."""
     return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])
-
-
-def host_of(scope: Scope) -> str | None:
-    """Return the host that a request names, None where it names none. Raises ``BadHost``."""
-    return host_named(Headers(scope=scope).getlist("host"), scope["raw_path"].decode("ascii"))
-
-
-def _tell(line: Line, named: str, status: int, seconds: float) -> None:
-    level = logging.DEBUG if line.route in QUIET else logging.INFO
-    fields = {"request_id": named, "milliseconds": round(seconds * 1_000, 1), **line.more}
-    log.log(level, "%s %s %d", line.method, line.route, status, extra=fields)

@@ -90,9 +90,7 @@ class PageServer:
     @property
     def url(self) -> str:
         """The URL of the pages."""
-        host, port = self.address
-        scheme = "http" if self._server.tls is None else "https"
-        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+        return self.address.url(is_secure=self._server.tls is not None)
 
     def close(self) -> None:
         """Stop listening. Current requests end by themselves, or with the process. Closing again does nothing."""

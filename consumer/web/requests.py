@@ -1,27 +1,16 @@
-"""What servers report of requests and connections, and the values by which metrics count them.
+"""The requests that servers answer, and what servers report of them and of connections.
 
 Metrics, spans and logs need no web framework, so this module imports none.
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 HEAD_BYTES_MAX: Final = 32 * 1024
 """The largest head of a request, so that many of them do not fill the memory."""
+OTHER: Final = "other"
+"""Counts requests with a path or a method that a server does not have."""
 
-Route = Literal[
-    "/v1/check",
-    "/v1/articles",
-    "/v1/articles/{id}",
-    "/v1/articles/{id}/explain/{other}",
-    "/v1/articles/{id}/release",
-    "/v1/stats",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "/openapi.json",
-    "other",
-]
-Method = Literal["GET", "POST", "DELETE", "other"]
 LimitName = Literal[
     "answer_s",
     "articles_max",
@@ -51,38 +40,87 @@ LimitName = Literal[
     "waiting_max",
 ]
 CheckOutcome = Literal["unique", "duplicate", "error"]
-ConsoleRoute = Literal[
-    "/",
-    "/flags/{flag_id:int}",
-    "/flags/{flag_id:int}/text/{side}",
-    "/flags/{flag_id:int}/decide",
-    "/flags/{flag_id:int}/note",
-    "/reviews/{review_id:int}/undo",
-    "/stories",
-    "/stories/{story_id:int}",
-    "/stories/{story_id:int}/decide",
-    "/stories/{story_id:int}/undo",
-    "/sources",
-    "/thresholds",
-    "/sign-in",
-    "/sign-out",
-    "/me",
-    "/me/language",
-    "/me/password",
-    "/people",
-    "/people/add",
-    "/people/{person_id:int}/disable",
-    "/people/{person_id:int}/enable",
-    "/people/{person_id:int}/role",
-    "/people/{person_id:int}/password",
-    "/audit",
-    "/audit.csv",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "other",
-]
-PageMethod = Literal["GET", "POST", "other"]
+
+
+class HttpInterface(NamedTuple):
+    """The templates of the paths that a server answers, and for each method the name by which it is counted.
+
+    ``section`` of the configuration has the settings of the server.
+    """
+
+    section: str
+    paths: tuple[str, ...]
+    methods: Mapping[str, str]
+
+    @property
+    def route_labels(self) -> tuple[str, ...]:
+        """The values of the label ``route``."""
+        return (*self.paths, OTHER)
+
+    @property
+    def method_labels(self) -> tuple[str, ...]:
+        """The values of the label ``method``."""
+        return (*dict.fromkeys(self.methods.values()), OTHER)
+
+    def route_label(self, path: str | None) -> str:
+        """Return the label of a request for this path, None where no route has it."""
+        return path if path in self.paths else OTHER
+
+    def method_label(self, method: str) -> str:
+        """Return the label of a request with this method."""
+        return self.methods.get(method, OTHER)
+
+
+SERVICE: Final = HttpInterface(
+    "service",
+    (
+        "/v1/check",
+        "/v1/articles",
+        "/v1/articles/{id}",
+        "/v1/articles/{id}/explain/{other}",
+        "/v1/articles/{id}/release",
+        "/v1/stats",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+    ),
+    {"GET": "GET", "POST": "POST", "DELETE": "DELETE"},
+)
+CONSOLE: Final = HttpInterface(
+    "console",
+    (
+        "/",
+        "/flags/{flag_id:int}",
+        "/flags/{flag_id:int}/text/{side}",
+        "/flags/{flag_id:int}/decide",
+        "/flags/{flag_id:int}/note",
+        "/reviews/{review_id:int}/undo",
+        "/stories",
+        "/stories/{story_id:int}",
+        "/stories/{story_id:int}/decide",
+        "/stories/{story_id:int}/undo",
+        "/sources",
+        "/thresholds",
+        "/sign-in",
+        "/sign-out",
+        "/me",
+        "/me/language",
+        "/me/password",
+        "/people",
+        "/people/add",
+        "/people/{person_id:int}/disable",
+        "/people/{person_id:int}/enable",
+        "/people/{person_id:int}/role",
+        "/people/{person_id:int}/password",
+        "/audit",
+        "/audit.csv",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    ),
+    {"GET": "GET", "HEAD": "GET", "POST": "POST"},
+)
 
 
 class RequestBegan(NamedTuple):
@@ -92,12 +130,12 @@ class RequestBegan(NamedTuple):
 class RequestEnded(NamedTuple):
     """A request was answered, or its client left.
 
-    ``route`` is the template of its path. ``began_ns`` is in nanoseconds since 1970, ``trace_parent`` what the client
-    sent as ``traceparent``.
+    ``route`` and ``method`` are labels of the server's interface. ``began_ns`` is in nanoseconds since 1970,
+    ``trace_parent`` what the client sent as ``traceparent``.
     """
 
-    route: Route
-    method: Method
+    route: str
+    method: str
     status: int
     began_ns: int
     seconds: float
@@ -126,16 +164,3 @@ class TextsChecked(NamedTuple):
 
 class RequestFailed(NamedTuple):
     """A request for a page could not be answered, or only in part, and not because of the client."""
-
-
-class PageBegan(NamedTuple):
-    """The head of a request to the console has arrived."""
-
-
-class PageEnded(NamedTuple):
-    """A request to the console was answered, or its client left. ``route`` is the template of its path."""
-
-    route: ConsoleRoute
-    method: PageMethod
-    status: int
-    seconds: float

@@ -3,7 +3,7 @@
 import resource
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Final, cast
@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from consumer.model.errors import ConfigError
 from consumer.web.access import HOST, Address, is_loopback, parse_address
-from consumer.web.connections import Connections
+from consumer.web.connections import ConnectionLimits, Connections
 from consumer.web.handshakes import SecureConnection
 from consumer.web.requests import HEAD_BYTES_MAX
 
@@ -53,9 +53,7 @@ def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.
 
 def url_of(listening: socket.socket, *, is_secure: bool) -> str:
     """Return the URL of what is served on a socket."""
-    host, port = listening.getsockname()[:2]
-    scheme = "https" if is_secure else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{Address(host, port).host}:{port}"
+    return Address(*listening.getsockname()[:2]).url(is_secure=is_secure)
 
 
 def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
@@ -75,10 +73,18 @@ def allow_connections(connections_max: int, setting: str = "service.connections_
 class Server(uvicorn.Server):
     """A server that leaves signals to the command; over TLS if it has a context.
 
-    ``drain_s`` is the time that requests have to end.
+    ``drain_s`` is the time that requests have to end. Limits of connections that are met go to ``report``.
     """
 
-    def __init__(self, app: ASGIApp, connections: Connections, drain_s: float, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: ConnectionLimits,
+        report: Callable[[object], None],
+        drain_s: float,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        connections = Connections(limits, report)
         # uvicorn calls it as it calls the class of a protocol.
         protocol = cast("type", connections.protocol if tls is None else partial(SecureConnection, connections, tls))
         super().__init__(

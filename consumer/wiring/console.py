@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -21,7 +21,6 @@ from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.judge.settings import JudgeSettings
-from consumer.lifecycle.following import Following
 from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import UntilReachable
 from consumer.lifecycle.starting import Starting
@@ -35,8 +34,8 @@ from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.web.access import is_loopback, parse_address
-from consumer.web.certificates import CertificateFiles, ServedCertificate
-from consumer.web.connections import ConnectionLimits, Connections
+from consumer.web.certificates import configured_certificate
+from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, allow_connections, listening_socket, url_of
 from consumer.web.workers import Workers
 from consumer.wiring import components, stores
@@ -95,7 +94,7 @@ class ConsoleServer:
         self._metrics, self._health = ConsoleMetrics(), Health(HANGS_S, grouped=False)
         for listener in (self._metrics, self._health):
             listener.listen(hooks)
-        self._certificate = _certificate(section, hooks.report)
+        self._certificate = configured_certificate("console", section.tls_certificate, section.tls_key, hooks.report)
         tls = None if self._certificate is None else self._certificate.context
         allow_connections(section.connections_max, "console.connections_max")
         self._listening = listening_socket(section.listen, needs_token=True, setting="console.listen")
@@ -106,8 +105,7 @@ class ConsoleServer:
         probes = Probes(self._why_not_ready, self._metrics.registry, self._health.hanging_threads, self._limited)
         app = build_console(desk, self._workers, probes, is_tls=tls is not None, fixed_person=fixed_person)
         limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
-        connections = Connections(limits, hooks.report)
-        self._server = Server(app, connections, section.drain_s, tls)
+        self._server = Server(app, limits, hooks.report, section.drain_s, tls)
         self._is_secure = tls is not None
         self._articles = articles
 
@@ -121,7 +119,7 @@ class ConsoleServer:
         try:
             with ExitStack() as running:
                 if self._certificate is not None:
-                    running.enter_context(Following("certificate", self._certificate.look))
+                    running.enter_context(self._certificate.followed())
                 for each in self._backgrounds(running):
                     running.enter_context(each)
                 self._server.run([self._listening])
@@ -289,12 +287,6 @@ def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitSt
     reads = LazyStore(config, hooks.report, STORE_S)
     resources.callback(reads.close)
     return reads, writes
-
-
-def _certificate(section: ConsoleSection, report: Callable[[object], None]) -> ServedCertificate | None:
-    if section.tls_certificate is None:
-        return None
-    return ServedCertificate(CertificateFiles("console", section.tls_certificate, section.tls_key), report)
 
 
 def _warn(section: ConsoleSection, database: Database) -> None:

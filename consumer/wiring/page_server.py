@@ -8,12 +8,11 @@ from typing import NamedTuple
 from consumer.config.config import Config
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
-from consumer.lifecycle.following import Following
 from consumer.pages.flags import FlagPages
 from consumer.pages.latest_flags import LatestFlags
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.web.access import Access, Account, Address, check_exposure, parse_address, read_password
-from consumer.web.certificates import CertificateFiles, ServedCertificate
+from consumer.web.certificates import ServedCertificate, configured_certificate
 from consumer.web.page import Page
 from consumer.web.page_server import PageServer
 from consumer.web.requests import RequestFailed
@@ -44,7 +43,7 @@ def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
     return FlagPages(latest).pages() if config.http.flags else {}
 
 
-class Front(NamedTuple):
+class Exposure(NamedTuple):
     """Where pages are served, who may see them, and the certificate if they are served over HTTPS."""
 
     address: Address
@@ -52,7 +51,7 @@ class Front(NamedTuple):
     certificate: ServedCertificate | None
 
 
-def front_of(config: Config, report: Callable[[object], None]) -> Front | None:
+def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | None:
     """Return how pages are served; None where there are none. ``report`` hears of the certificate.
 
     Raises ConfigError where other machines could read them unasked, and where a named file cannot be used.
@@ -62,10 +61,7 @@ def front_of(config: Config, report: Callable[[object], None]) -> Front | None:
         return None
     address, access = parse_address(section.listen), Access(_account(config), section.names)
     check_exposure(address, access, is_open=section.open)
-    if section.tls_certificate is None:
-        return Front(address, access, None)
-    files = CertificateFiles("http", section.tls_certificate, section.tls_key)
-    return Front(address, access, ServedCertificate(files, report))
+    return Exposure(address, access, configured_certificate("http", section.tls_certificate, section.tls_key, report))
 
 
 def served(
@@ -75,14 +71,14 @@ def served(
 
     ``report`` hears of every request that could not be answered, and of the certificate.
     """
-    front = front_of(config, report)
-    if front is None:
+    exposure = exposure_of(config, report)
+    if exposure is None:
         return None
-    tls = None
-    if front.certificate is not None:
-        tls = front.certificate.context
-        resources.enter_context(Following("certificate", front.certificate.look))
-    server = PageServer(front.address, pages, lambda: report(RequestFailed()), front.access, tls)
+    address, access, certificate = exposure
+    if certificate is not None:
+        resources.enter_context(certificate.followed())
+    tls = None if certificate is None else certificate.context
+    server = PageServer(address, pages, lambda: report(RequestFailed()), access, tls)
     resources.callback(server.close)
     return server.url
 

@@ -30,8 +30,8 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.tokens.known_tokens import KnownTokens
 from consumer.web.access import Access
-from consumer.web.certificates import CertificateFiles, ServedCertificate
-from consumer.web.connections import ConnectionLimits, Connections
+from consumer.web.certificates import configured_certificate
+from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, allow_connections, listening_socket, url_of
 from consumer.web.workers import Workers
 from consumer.wiring import components
@@ -55,10 +55,7 @@ class _ServiceAccess:
 
     def __init__(self, section: ServiceSection, report: Callable[[object], None]) -> None:
         self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), report)
-        self._certificate = None
-        if section.tls_certificate is not None:
-            files = CertificateFiles("service", section.tls_certificate, section.tls_key)
-            self._certificate = ServedCertificate(files, report)
+        self._certificate = configured_certificate("service", section.tls_certificate, section.tls_key, report)
         self.entrance = Entrance(None if self._tokens is None else self._tokens.caller)
 
     @property
@@ -73,7 +70,7 @@ class _ServiceAccess:
             if self._tokens is not None:
                 following.enter_context(Following("tokens", self._tokens.look))
             if self._certificate is not None:
-                following.enter_context(Following("certificate", self._certificate.look))
+                following.enter_context(self._certificate.followed())
             yield
 
 
@@ -112,8 +109,7 @@ class Service:
         )
         app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
         limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
-        connections = Connections(limits, hooks.report)
-        self._server = Server(app, connections, section.drain_s, self._access.tls)
+        self._server = Server(app, limits, hooks.report, section.drain_s, self._access.tls)
 
     @property
     def url(self) -> str:

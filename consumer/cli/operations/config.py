@@ -11,7 +11,7 @@ from consumer.config.printing import flatten
 from consumer.kafka.client_settings import is_kafka
 from consumer.text.redaction import HIDDEN
 from consumer.wiring.components import STREAM, judge_settings, lexicon_of, value_decoder
-from consumer.wiring.page_server import front_of
+from consumer.wiring.page_server import exposure_of
 from consumer.wiring.stores import configured_secret
 from consumer.wiring.topics_checks import check_topic_ends, try_clients
 
@@ -46,7 +46,7 @@ def check(
     configured_secret(chosen)
     if is_kafka(chosen.source.url):
         check_topic_ends(chosen)
-        front_of(chosen, lambda _: None)
+        exposure_of(chosen, lambda _: None)
         if not elsewhere:
             value_decoder(chosen)
     try_clients(chosen, create=not elsewhere)

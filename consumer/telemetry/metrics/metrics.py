@@ -15,7 +15,6 @@ from consumer.telemetry.metrics import (
     certificates,
     clocks,
     console,
-    console_requests,
     drift,
     inbox,
     judging,
@@ -48,7 +47,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     access.GROUP,
     inbox.GROUP,
     console.GROUP,
-    console_requests.GROUP,
+    requests.CONSOLE_GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
@@ -140,7 +139,8 @@ class ServiceMetrics(MetricSet):
                 drift.DriftMetrics(instruments),
                 batches.BatchMetrics(instruments, now, bounds.read),
                 inbox.InboxMetrics(instruments),
-                requests.RequestMetrics(instruments),
+                requests.RequestMetrics(instruments, requests.SERVICE_REQUESTS),
+                requests.CheckMetrics(instruments),
                 access.AccessMetrics(instruments),
                 clocks.ClockMetrics(instruments),
                 certificates.CertificateMetrics(instruments),
@@ -158,7 +158,7 @@ class ConsoleMetrics(MetricSet):
         super().__init__(
             lambda instruments: (
                 console.QueueMetrics(instruments),
-                console_requests.ConsoleRequestMetrics(instruments),
+                requests.RequestMetrics(instruments, requests.CONSOLE_REQUESTS),
                 topics.TopicMetrics(instruments),
                 clocks.ClockMetrics(instruments),
                 certificates.CertificateMetrics(instruments),

@@ -1,42 +1,62 @@
-"""Metrics of the requests to ``dupwatch serve``."""
+"""Metrics of the requests to ``dupwatch serve`` and to ``dupwatch console``."""
 
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, Group, Label, Measure
 from consumer.web.requests import (
+    CONSOLE,
+    SERVICE,
     CheckOutcome,
     ConnectionsChanged,
+    HttpInterface,
     LimitMet,
     LimitName,
-    Method,
     RequestBegan,
     RequestEnded,
-    Route,
     TextsChecked,
 )
+
+
+class RequestMeasures(NamedTuple):
+    """How the requests to one server are counted, and how long they took."""
+
+    requests: Measure
+    seconds: Measure
+
+    @classmethod
+    def of(cls, interface: HttpInterface, prefix: str, whose: str, statuses: tuple[str, ...]) -> "RequestMeasures":
+        """Describe them; ``prefix`` begins the names, and ``whose`` follows "requests" in the help."""
+        route = Label("route", interface.route_labels)
+        return cls(
+            Measure(
+                f"{prefix}_requests_total",
+                "counter",
+                f"Requests{whose} that were answered; with the status 499 those whose client had left.",
+                "requests",
+                (route, Label("method", interface.method_labels), Label("status", statuses)),
+            ),
+            Measure(
+                f"{prefix}_request_seconds",
+                "histogram",
+                f"Duration of a request{whose}, from its head to the end of the answer.",
+                "seconds",
+                (route,),
+                SECONDS,
+            ),
+        )
+
 
 STATUSES: Final = (
     "200", "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "422", "431", "499", "500", "503"
 )  # fmt: skip
 """499: the client closed the connection before it had its answer."""
-
-REQUESTS: Final = Measure(
-    "dupwatch_requests_total",
-    "counter",
-    "Requests that were answered; with the status 499 those whose client had left.",
-    "requests",
-    (Label("route", get_args(Route)), Label("method", get_args(Method)), Label("status", STATUSES)),
-)
-REQUEST_SECONDS: Final = Measure(
-    "dupwatch_request_seconds",
-    "histogram",
-    "Duration of a request, from its head to the end of the answer.",
-    "seconds",
-    (Label("route", get_args(Route)),),
-    SECONDS,
-)
+CONSOLE_STATUSES: Final = (
+    "200", "303", "400", "403", "404", "405", "408", "409", "413", "415", "421", "429", "431", "499", "500", "503"
+)  # fmt: skip
+SERVICE_REQUESTS: Final = RequestMeasures.of(SERVICE, "dupwatch", "", STATUSES)
+CONSOLE_REQUESTS: Final = RequestMeasures.of(CONSOLE, "dupwatch_console", " to the console", CONSOLE_STATUSES)
 IN_FLIGHT: Final = Measure("dupwatch_requests_in_flight", "gauge", "Requests that are not answered yet.", "requests")
 CONNECTIONS: Final = Measure("dupwatch_connections", "gauge", "Open connections of clients.", "connections")
 LIMITS_MET: Final = Measure(
@@ -54,20 +74,21 @@ TEXTS_CHECKED: Final = Measure(
     (Label("outcome", get_args(CheckOutcome)),),
 )
 GROUP: Final = Group(
-    "Requests (dupwatch serve)", (REQUESTS, REQUEST_SECONDS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
+    "Requests (dupwatch serve)", (*SERVICE_REQUESTS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
 )
+CONSOLE_GROUP: Final = Group("Requests (dupwatch console)", CONSOLE_REQUESTS)
 
 
 class RequestMetrics:
-    """Counts requests, and what is answered."""
+    """Counts the requests to one server, its connections, and the limits that they meet."""
 
-    def __init__(self, instruments: Instruments) -> None:
-        self._requests = instruments.counter(REQUESTS)
-        self._seconds = instruments.distributions(REQUEST_SECONDS, get_args(Route))
+    def __init__(self, instruments: Instruments, measures: RequestMeasures) -> None:
+        self._requests = instruments.counter(measures.requests)
+        (route,) = measures.seconds.labels
+        self._seconds = instruments.distributions(measures.seconds, route.values)
         self._in_flight = instruments.gauge(IN_FLIGHT)
         self._connections = instruments.gauge(CONNECTIONS)
         self._limits_met = instruments.counter(LIMITS_MET)
-        self._texts_checked = instruments.counter(TEXTS_CHECKED)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
@@ -75,9 +96,19 @@ class RequestMetrics:
         hooks.on(RequestEnded, self._ended)
         hooks.on(ConnectionsChanged, lambda changed: self._connections.set(changed.open))
         hooks.on(LimitMet, lambda met: self._limits_met.labels(met.limit).inc())
-        hooks.on(TextsChecked, lambda checked: self._texts_checked.labels(checked.outcome).inc(checked.texts))
 
     def _ended(self, ended: RequestEnded) -> None:
         self._in_flight.dec()
         self._requests.labels(ended.route, ended.method, str(ended.status)).inc()
         self._seconds[ended.route].add((ended.seconds,))
+
+
+class CheckMetrics:
+    """Counts the texts of checks."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._texts = instruments.counter(TEXTS_CHECKED)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(TextsChecked, lambda checked: self._texts.labels(checked.outcome).inc(checked.texts))

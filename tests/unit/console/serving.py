@@ -26,9 +26,9 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity, opened_database
 from consumer.reviews.people import Person
-from consumer.telemetry.metrics.console_requests import ConsoleRequestMetrics
 from consumer.telemetry.metrics.instruments import Instruments
-from consumer.web.connections import ConnectionLimits, Connections
+from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, RequestMetrics
+from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, listening_socket, url_of
 from consumer.web.workers import Workers
 
@@ -237,15 +237,14 @@ def served(
     section = ConsoleSection(**({"listen": "127.0.0.1:0"} | settings))
     opened = database if isinstance(database, Database) else database_in(database)
     heard, clock, registry = hooks or Hooks(), Clock(), CollectorRegistry()
-    ConsoleRequestMetrics(Instruments(registry)).listen(heard)
+    RequestMetrics(Instruments(registry), CONSOLE_REQUESTS).listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
     desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging, evaluation)
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)
     limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
-    connections = Connections(limits, heard.report)
-    server = Server(app, connections, section.drain_s, None)
+    server = Server(app, limits, heard.report, section.drain_s, None)
     thread = threading.Thread(target=server.run, args=([listening],), name="console")
     thread.start()
     try:

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from consumer.console import app as app_module
-from consumer.console.app import all_routes
+from consumer.console.app import SECURITY_HEADERS, all_routes
 from consumer.console.assets import CSS, POLICY, SCRIPT
 from consumer.console.forms import FIELDS_MAX, FORM_BYTES_MAX
-from consumer.console.front import SECURITY_HEADERS
 from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Answer as Answered
 from consumer.console.visit import Visit

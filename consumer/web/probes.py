@@ -1,0 +1,40 @@
+"""Answers for orchestrators and Prometheus, from memory: they need no thread that pages or judging could hold."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.requests import Request
+from starlette.responses import Response
+
+JSON: Final = "application/json"
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    """Whether requests can be answered, and why not."""
+
+    ready: bool
+    reasons: tuple[str, ...]
+
+
+class Scrapes:
+    """Answers with metrics, one scrape at a time: several at once would only wait for each other."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._encoding = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        """Return all metrics in the format that the client prefers."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        async with self._encoding:
+            return Response(await asyncio.to_thread(encode, self._registry), media_type=content_type)
+
+
+def readiness_answer(reasons: Sequence[str], limits: Sequence[str] = ()) -> Response:
+    """Return the answer to ``/readyz``: not ready with any ``reasons``; ``limits`` are named and change nothing."""
+    body = msgspec.json.encode(Readiness(not reasons, (*reasons, *limits)))
+    return Response(body, 503 if reasons else 200, media_type=JSON)
