@@ -17,7 +17,7 @@ from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.verdict import MATCHES_MAX
-from consumer.service.judging import Judging
+from consumer.service.desk import Judging
 from consumer.service.messages import (
     CheckAnswer,
     CheckMatch,

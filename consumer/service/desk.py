@@ -2,19 +2,29 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from starlette.requests import Request
 
+from consumer.decode.article import FieldMap
+from consumer.fingerprint import Engine, Lexicon
+from consumer.judge.judge import QueryResult
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import VersionBuilder
+from consumer.model.article import BodyForm
 from consumer.model.errors import StoreMismatch
-from consumer.service.judging import Judging
+from consumer.model.limits import DecodeLimits
 from consumer.service.problems import NOT_READY, STARTING
 from consumer.service.receiving import Receiving
+from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import Health
 from consumer.web.problems import STORE, retry_later
 from consumer.web.workers import RETRY_S, Workers
 from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Version
 
 log = logging.getLogger("dupwatch")
 
@@ -22,6 +32,28 @@ STORE_RETRY_S = 5
 """When a client should try again while the store is away."""
 
 _Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970.
+
+    ``release`` undoes the flag of an article, in the version that is named or the latest, and returns the event once
+    the sink has it. It raises ``ConfigError`` where it cannot, and ``SinkError``.
+    """
+
+    store: Store
+    settings: JudgeSettings
+    lexicon: Lexicon
+    fields: FieldMap
+    limits: DecodeLimits
+    body_form: BodyForm
+    engine: Engine
+    builder: VersionBuilder
+    query: Callable[[Sequence[Version]], list[QueryResult]]
+    release: Callable[[str, str | None, Attribution], bytes]
+    clock: Callable[[], int]
+    is_remote: bool
 
 
 class Desk:

@@ -1,6 +1,6 @@
 """The routes: what each takes, who may ask, and what answers."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query
@@ -12,31 +12,44 @@ from consumer.service import problems
 from consumer.service.access import allowed
 from consumer.service.articles import article_answer, article_id_in
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk
-from consumer.service.judging import Judging
+from consumer.service.desk import Desk, Judging
 from consumer.service.messages import VERSION_CHARS_MAX
 from consumer.service.openapi import (
     CHECK_EXAMPLE,
     CHECKED_EXAMPLE,
+    RELEASE_EXAMPLE,
+    STORE_EXAMPLE,
     explanation_answer,
     json_answer,
     json_body,
     problem_answers,
+    stored_answer,
 )
 from consumer.service.problems import UNKNOWN_ARTICLE
 from consumer.service.stats import FreshStats, counted
+from consumer.service.writing import KEY_CHARS_MAX, KEY_HEADER, Writes
 from consumer.store_tools.explanation import explained, plain, stored_side
 from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError
 
-ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
-_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
-OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
-_OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
-ARTICLES: Final = "articles"
+_ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
+_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
+_OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
+_OF_CHECKS: Final = (*_OF_BODIES, problems.INVALID_ARTICLE, *_ALWAYS)
+_ARTICLES: Final = "articles"
 """The group of all routes but those of operators; a generated client has them in a module of this name."""
 _STORE: Final = "the store"
 """Clients need not know where it is."""
 _READER: Final = [Depends(allowed("reader"))]
+_OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *_ALWAYS)
+_WRITER: Final = [Depends(allowed("writer"))]
+_REVIEWER: Final = [Depends(allowed("reviewer"))]
+_KEY: Final[dict[str, Any]] = {
+    "name": KEY_HEADER,
+    "in": "header",
+    "required": True,
+    "description": "A key of your own for this retraction; the same one where you repeat it.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX},
+}
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
 Version = Annotated[
@@ -53,7 +66,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     @router.post(
         "/check",
         operation_id="check",
-        tags=[ARTICLES],
+        tags=[_ARTICLES],
         summary="What articles would repeat",
         responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECKED_EXAMPLE)
         | problem_answers(*_OF_CHECKS),
@@ -62,24 +75,24 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     async def check(request: Request) -> Response:
         """Say what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
         async with desk.receiving.received(request) as body:
-            return json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
+            return _json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
 
     @router.get(
         "/articles/{id}",
         operation_id="get_article",
-        tags=[ARTICLES],
+        tags=[_ARTICLES],
         summary="An article",
         responses=json_answer("ArticleAnswer", "All that is stored of it.") | problem_answers(*_OF_ARTICLES),
     )
     async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
         article_id = article_id_in(id)
-        return json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
+        return _json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
 
     @router.get(
         "/articles/{id}/explain/{other}",
         operation_id="explain",
-        tags=[ARTICLES],
+        tags=[_ARTICLES],
         summary="Why two articles are near-duplicates, or why not",
         responses=explanation_answer() | problem_answers(*_OF_ARTICLES),
     )
@@ -92,18 +105,72 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     ) -> Response:
         """Compare two stored articles, and show every condition with its figures and how the texts differ."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
-        return json_response(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
+        return _json_response(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
 
     @router.get(
         "/stats",
         operation_id="get_stats",
-        tags=[ARTICLES],
+        tags=[_ARTICLES],
         summary="What the store holds",
-        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
+        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*_ALWAYS),
     )
     async def store_stats(request: Request) -> Response:
         """Return what the store holds. It is counted every ten seconds at most, a large store less often."""
-        return json_response(await stats.answer(lambda: desk.ask(request, counted)))
+        return _json_response(await stats.answer(lambda: desk.ask(request, counted)))
+
+    return router
+
+
+def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
+    """Return the routes that store, retract and release."""
+    router = APIRouter(prefix="/v1")
+
+    @router.post(
+        "/articles",
+        operation_id="store_articles",
+        tags=[_ARTICLES],
+        dependencies=_WRITER,
+        summary="Judge and store articles",
+        responses=stored_answer() | problem_answers(*_OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
+        openapi_extra=json_body("StoreRequest", STORE_EXAMPLE),
+    )
+    async def add(request: Request) -> Response:
+        """Judge articles in their order and store them; answer once the sink has the verdicts.
+
+        Sent again, an article gets the same verdict, byte for byte, unless a person has released it.
+        """
+        async with desk.receiving.received(request) as body:
+            stored = await writes.put(request, body)
+        return _json_response(await writes.answer(request, stored))
+
+    @router.delete(
+        "/articles/{id}",
+        operation_id="retract_article",
+        tags=[_ARTICLES],
+        dependencies=_WRITER,
+        summary="Retract an article",
+        responses=json_answer("Verdict", "The event of the retraction.") | problem_answers(*_OF_WRITES),
+        openapi_extra={"parameters": [_KEY]},
+    )
+    async def retract(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
+        """Retract an article: later articles are not compared with it. With the same key again, nothing happens."""
+        return _json_response(await writes.retract(request, article_id_in(id)))
+
+    @router.post(
+        "/articles/{id}/release",
+        operation_id="release_article",
+        tags=[_ARTICLES],
+        dependencies=_REVIEWER,
+        summary="Undo a flag",
+        responses=json_answer("Verdict", "The event of the release.")
+        | problem_answers(*_OF_BODIES, problems.UNKNOWN_ARTICLE, problems.NOT_FLAGGED, *_OF_WRITES),
+        openapi_extra=json_body("ReleaseRequest", RELEASE_EXAMPLE),
+    )
+    async def release(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
+        """Keep a flagged article after all. Released again, it gets the same answer."""
+        article_id = article_id_in(id)
+        async with desk.receiving.received(request) as body:
+            return _json_response(await writes.release(request, article_id, body))
 
     return router
 
@@ -116,6 +183,6 @@ def _explanation(judging: Judging, a: tuple[str, str | None], b: tuple[str, str 
     return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))
 
 
-def json_response(data: bytes) -> Response:
+def _json_response(data: bytes) -> Response:
     """Return an answer that is JSON."""
     return Response(data, media_type="application/json")

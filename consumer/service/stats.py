@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from consumer.service.judging import Judging
+from consumer.service.desk import Judging
 from consumer.store_tools.window_size import window_size
 from consumer.text.timestamps import rfc3339
 

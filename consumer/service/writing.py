@@ -1,10 +1,11 @@
-"""Articles to store and to retract: what a request puts into the inbox, and what it is answered.
+"""Articles to store, to retract and to release: what a request has done to them, and what it is answered.
 
 An answer says what store and sink have. Where there is none in time, the request may have its effect all the same; sent
 again it has no other, and gets the same verdicts.
 """
 
 import asyncio
+import logging
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, cast
@@ -15,16 +16,18 @@ from starlette.requests import Request
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import check_id
 from consumer.decode.json_value import check_values, parse_json
-from consumer.model.errors import BadRecord, InboxFull, Unanswered
+from consumer.judge.versions import retraction_reference
+from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, SinkError, Unanswered
 from consumer.model.limits import DecodeLimits
 from consumer.model.submission import Reply, Retraction, Submission
-from consumer.model.verdict import VerdictEvent
+from consumer.model.verdict import VerdictEvent, decode_verdict
 from consumer.service.auditing import Action, Audit, Changed, record
-from consumer.service.desk import Desk
-from consumer.service.judging import Judging
-from consumer.service.messages import FailedArticle
+from consumer.service.desk import Desk, Judging
+from consumer.service.messages import FailedArticle, ReleaseRequest
 from consumer.service.problems import (
     INVALID_REQUEST,
+    NOT_FLAGGED,
+    UNKNOWN_ARTICLE,
     check_some_valid,
     fault_of,
     invalid_id,
@@ -33,15 +36,22 @@ from consumer.service.problems import (
     too_many_articles,
     unreadable,
 )
-from consumer.service.retraction_names import retraction_name
 from consumer.sources.requests import Inbox
+from consumer.store_tools.releases import Attribution, NotFlagged
 from consumer.tokens.token import Caller
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.requests import LimitName
 from consumer.web.workers import RETRY_S
+from storage.interface import Store
+from storage.records import Tombstone, id_hash
+
+log = logging.getLogger("dupwatch")
 
 KEY_HEADER: Final = "Idempotency-Key"
 KEY_CHARS_MAX: Final = 128
+_WITHOUT_OWNER: Final = b"key:%b"
+_OF_OWNER: Final = b"owned-key\0%b\0%b"
+"""Neither an owner nor a key has a NUL, and the owner of a token is never empty."""
 
 
 class Gathered(NamedTuple):
@@ -56,10 +66,11 @@ class _Articles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _BODY_DECODER: Final = msgspec.json.Decoder(_Articles)
+_RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
 class Writes:
-    """Has articles judged, and answers with what was decided. Used by one event loop."""
+    """Has articles judged or released, and answers with what was decided. Used by one event loop."""
 
     def __init__(
         self,
@@ -100,6 +111,15 @@ class Writes:
         assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
         await record(self._audit, request, [_changed("articles.retract", event)])
         return event.encoded
+
+    async def release(self, request: Request, article_id: str, body: bytes) -> bytes:
+        """Undo the flag of an article as the body says; return the event. Raises ``ProblemError``."""
+        asked = _asked(body)
+        self._desk.check_ready()
+        event = await self._desk.ask(request, lambda judging: _released(judging, article_id, asked))
+        outcome = decode_verdict(event).outcome
+        await record(self._audit, request, [Changed("articles.release", article_id, outcome)])
+        return event
 
     def _put_articles(self, judging: Judging, body: bytes) -> Gathered:
         articles = _split_articles(body, judging.limits, self._articles_max)
@@ -194,3 +214,42 @@ def _key(keys: Sequence[str]) -> str:
 
 def _changed(action: Action, event: VerdictEvent) -> Changed:
     return Changed(action, event.verdict.id, event.verdict.outcome)
+
+
+def retraction_name(store: Store, article_id: str, key: str, caller: Caller | None) -> bytes:
+    """Return the name under which the key of a caller retracts an article: the same name is the same retraction.
+
+    A key belongs to its owner: others may use the same one. All callers without a token are one owner. Until keys had
+    owners, a tombstone was named by the key alone. Nobody knows whose such a tombstone is, so it goes on answering
+    whoever sends its key, until its window has ended. Raises the store's errors.
+    """
+    earlier = _WITHOUT_OWNER % key.encode()
+    if _is_tombstone(store, article_id, earlier):
+        return earlier
+    owner = "" if caller is None else caller.owner
+    return _OF_OWNER % (owner.encode(), key.encode())
+
+
+def _is_tombstone(store: Store, article_id: str, name: bytes) -> bool:
+    reference = retraction_reference(article_id, name)
+    history = store.history(id_hash(article_id))
+    return any(isinstance(entry, Tombstone) and entry.reference == reference for entry in history)
+
+
+def _asked(body: bytes) -> ReleaseRequest:
+    try:
+        return _RELEASE_DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
+
+
+def _released(judging: Judging, article_id: str, asked: ReleaseRequest) -> bytes:
+    try:
+        return judging.release(article_id, asked.version, Attribution(asked.by, asked.reason))
+    except NotFlagged as error:
+        raise ProblemError(NOT_FLAGGED, f"{error}.") from error
+    except ConfigError as error:
+        raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
+    except (SinkError, Abandoned) as error:
+        log.error("%r was released, but the sink does not have the event: %s", article_id, error)  # noqa: TRY400  # no defect
+        raise outcome_unknown("The sink does not have the event.") from error

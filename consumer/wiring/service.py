@@ -21,10 +21,8 @@ from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.receiving import Receiving
-from consumer.service.releasing import Releases
-from consumer.service.routes import reading_routes
+from consumer.service.routes import reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
@@ -101,11 +99,11 @@ class Service:
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, self._health)
         checks = Checks(section.articles_max, hooks.report)
-        writes, releases = Writes(self._desk, inbox, section, audit, hooks.report), Releases(self._desk, audit)
+        writes = Writes(self._desk, inbox, section, audit, hooks.report)
         routers = (
             open_routes(self._desk, Liveness(self._health), self._metrics),
             reading_routes(self._desk, checks),
-            writing_routes(self._desk, writes, releases),
+            writing_routes(self._desk, writes),
         )
         app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
         limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)

@@ -21,7 +21,7 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.pipeline.loop import Pipeline
-from consumer.service.judging import Judging
+from consumer.service.desk import Judging
 from consumer.sinks.answering import AnsweringSink
 from consumer.sources.requests import Inbox
 from consumer.store_tools.releases import Attribution

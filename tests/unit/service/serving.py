@@ -26,7 +26,7 @@ from consumer.model.ports import ReleasingSink
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.service.auditing import Audit, NoAudit
-from consumer.service.judging import Judging
+from consumer.service.desk import Judging
 from consumer.sinks.answering import AnsweringSink
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.requests import Inbox, InboxLimits

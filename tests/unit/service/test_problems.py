@@ -19,15 +19,12 @@ from consumer.model.limits import ReadLimits
 from consumer.service import problems
 from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk
-from consumer.service.judging import Judging
+from consumer.service.desk import Desk, Judging
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.problems import KINDS
 from consumer.service.receiving import Receiving
-from consumer.service.releasing import Releases
-from consumer.service.routes import reading_routes
+from consumer.service.routes import reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.service.writing_routes import writing_routes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
@@ -57,7 +54,7 @@ def routes() -> list[APIRoute]:
     routers = (
         open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),
-        writing_routes(desk, writes, Releases(desk, audit)),
+        writing_routes(desk, writes),
     )
     return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 

@@ -6,7 +6,7 @@ import pytest
 
 import dupwatch
 from consumer.service import writing
-from consumer.service.retraction_names import retraction_name
+from consumer.service.writing import retraction_name
 from consumer.tokens.token import Caller, Role, current_time
 from storage.interface import Store
 from tests.unit.service.kept_sink import KeptSink
