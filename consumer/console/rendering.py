@@ -17,8 +17,7 @@ from markupsafe import Markup, escape
 
 from consumer.console import assets
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
-from consumer.pages.flags_page import safe_url
-from consumer.text.visible import one_line, paragraphs
+from consumer.text.visible import one_line, paragraphs, safe_url
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300

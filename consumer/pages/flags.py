@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from consumer.model.verdict import Part, SeenBefore
-from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
+from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
-from consumer.text.visible import cut
+from consumer.text.visible import cut, safe_url
 from consumer.web.page import PLAIN, Page, Request, Response
 from consumer.web.style import POLICY
 

@@ -10,17 +10,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from consumer.model.verdict import Match, Part, SeenBefore, Verdict
-from consumer.pages.latest_flags import Flag, Latest, Side
-from consumer.pages.marking import marked
-from consumer.pages.markup import Child, Html, document, element, joined, style
-from consumer.pages.returning import Returned
+from consumer.pages.latest_flags import Flag, Latest, Returned, Side
+from consumer.pages.markup import Child, Html, document, element, joined, marked, style
 from consumer.text.passages import Passage, passages
-from consumer.text.visible import one_line, paragraphs
+from consumer.text.visible import one_line, paragraphs, safe_url
 from consumer.web.style import BAR_STEPS, CSS
 
 TITLE_CHARS_MAX: Final = 300
 EXCERPT_CHARS_MAX: Final = 420
-URL_CHARS_MAX: Final = 2_000
 REFRESH_S: Final = 10
 _NAME_CHARS_MAX: Final = 120
 _HOST_CHARS_MAX: Final = 60
@@ -62,16 +59,6 @@ def flag_page(flag: Flag) -> bytes:
 def similarity_text(similarity: float | None) -> str:
     """Return a similarity as thresholds are written, with two decimals; a dash where there is none."""
     return "–" if similarity is None else f"{similarity:.2f}"
-
-
-def safe_url(url: str) -> str | None:
-    """Return the URL if it is safe to link to: http or https, with a host, and without invisible characters."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        return None
-    return url if sound and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
 
 
 def _page(title: str, count: str, links: Sequence[Child], body: Sequence[Child], *, refreshes: bool) -> bytes:

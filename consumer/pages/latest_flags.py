@@ -1,4 +1,4 @@
-"""The latest flags of a run, with both articles as the store has them.
+"""The latest flags of a run, with both articles as the store has them, and the texts that came back most often.
 
 A run only notes its verdicts. The store is read when somebody asks, by a separate thread, at most five times a second:
 a request waits a moment for it, the run never does. Every store may be used by several threads.
@@ -7,14 +7,15 @@ a request waits a moment for it, the run never does. Every store may be used by 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from heapq import nlargest
 from itertools import chain
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from consumer.judge.events import original_of, reference_in
 from consumer.model.hooks import Hooks
-from consumer.model.verdict import Verdict
-from consumer.pages.returning import Returned, ReturningTexts
+from consumer.model.verdict import SeenBefore, Verdict
 from consumer.pipeline.batches import BatchCommitted
 from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
@@ -33,6 +34,9 @@ _PAUSE_S: Final = 0.2
 _BODIES_AT_ONCE: Final = 8
 """Bodies may be large: at most this many are held whole at once."""
 _CLOSE_S: Final = 2.0
+RETURNING_SHOWN: Final = 5
+_RETURNING_MAX: Final = 1_000
+"""Of more texts, those that came most often are kept."""
 
 
 class Side(NamedTuple):
@@ -62,6 +66,15 @@ class Flag(NamedTuple):
     parts: tuple[Side | None, ...] = ()
 
 
+class Returned(NamedTuple):
+    """A text that came back: the latest article with it, when it came first and last, and at least how often."""
+
+    id: str
+    first: str
+    last: str
+    times: int
+
+
 class Latest(NamedTuple):
     """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles.
 
@@ -78,6 +91,34 @@ class Latest(NamedTuple):
 class _Text(NamedTuple):
     text: str | None
     chars: int
+
+
+class ReturningTexts:
+    """Holds the texts that came back, in bounded memory; not thread-safe.
+
+    Texts are told apart by when they came first and by their fingerprint: an event has no digest of its text.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str | None], Returned] = {}
+
+    def note(self, verdicts: Iterable[Verdict]) -> None:
+        """Note those of the verdicts that say that their text was seen before."""
+        for verdict in verdicts:
+            seen = verdict.seen_before
+            if isinstance(seen, SeenBefore):
+                # With this article the text came once more.
+                returned = Returned(verdict.id, seen.first, verdict.arrived_at, seen.times + 1)
+                key = seen.first, verdict.fingerprint
+                known = self._texts.get(key)
+                if known is None or returned.times >= known.times:
+                    self._texts[key] = returned
+        if len(self._texts) > 2 * _RETURNING_MAX:
+            self._texts = dict(nlargest(_RETURNING_MAX, self._texts.items(), key=lambda item: item[1].times))
+
+    def most(self) -> tuple[Returned, ...]:
+        """Return those that came most often, the most frequent first."""
+        return tuple(nlargest(RETURNING_SHOWN, self._texts.values(), key=attrgetter("times")))
 
 
 class LatestFlags:

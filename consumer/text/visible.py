@@ -2,9 +2,12 @@
 
 import unicodedata
 from typing import Final
+from urllib.parse import urlsplit
 
 MARK: Final = "\ufffd"
 """Replaces a character that is not shown."""
+URL_CHARS_MAX: Final = 2_000
+"""A longer URL is not linked to."""
 # Emoji and the scripts of India and Persia need the two joiners; soft hyphens break lines.
 _NEEDED_IN_TEXT: Final = frozenset("\n\t\u00ad\u200c\u200d\u200e\u200f")
 
@@ -41,6 +44,16 @@ def escaped(text: str, chars_max: int, spared: str = "") -> str:
 def cut(text: str, chars_max: int) -> str:
     """Return the first ``chars_max`` characters of a text; the last of them is an ellipsis if the text is longer."""
     return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
+
+
+def safe_url(url: str) -> str | None:
+    """Return the URL if it is safe to link to: http or https, with a host, and without invisible characters."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return None
+    return url if sound and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
 
 
 def _is_seen(char: str) -> bool:

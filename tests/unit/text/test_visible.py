@@ -1,9 +1,10 @@
 """What is left of a text that wants to steer whatever shows it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.text.visible import cut, escaped, one_line, paragraphs
+from consumer.text.visible import cut, escaped, one_line, paragraphs, safe_url
 
 
 @given(st.text(alphabet=st.characters(), max_size=50))
@@ -33,3 +34,20 @@ def test_what_is_too_long_is_cut() -> None:
     """With a mark at the cut, and never longer than allowed."""
     assert cut("abcde", 5) == "abcde"
     assert cut("abcdef", 5) == one_line("abcdef", 5) == escaped("abcdef", 5) == paragraphs("abcdef", 5) == "abcd…"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "//x.example/", "/x", "http:///x", "https:x", "ftp://x.example/", "",
+     " https://x.example", "https://x.example/\u202e", "https://x.example/\n", "https://[x",
+     "https://x.example/" + "a" * 2000, "java\tscript:alert(1)", "vbscript:x"],
+)  # fmt: skip
+def test_addresses_that_are_not_followed(url: str) -> None:
+    """Only http and https with a host are links."""
+    assert safe_url(url) is None
+
+
+@pytest.mark.parametrize("url", ["https://x.example/?a=1&b=2#c", "HTTP://X.example", "https://例.example/路"])
+def test_addresses_that_are_followed(url: str) -> None:
+    """They are shown unchanged, in any case or script."""
+    assert safe_url(url) == url
