@@ -116,6 +116,7 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         "consumer.console",
         "consumer.reviews",
         "consumer.service",
+        "consumer.web",
         "consumer.wiring.console",
         "consumer.wiring.service",
     )

@@ -146,6 +146,29 @@ def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None
     )
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dupwatch",
+        "call('--help')",
+        f"call('run', '--source', {str(SAMPLE)!r}, '--sink', 'verdicts.jsonl', '--set', 'http.listen=')",
+        "import consumer.cli.topics_run, consumer.web.page_server",
+    ],
+    ids=["public module", "help", "run over a file", "run over topics"],
+)
+def test_consumers_import_no_web_framework(statement: str, tmp_path: Path) -> None:
+    """Nobody who uses dupwatch without its servers depends on their packages, nor pays for their import."""
+    call = "from consumer.cli.main import app; call = lambda *words: app(words, standalone_mode=False)"
+    shown = "import sys; print('imported:', *{name.partition('.')[0] for name in sys.modules})"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{call}; {statement}; {shown}"],
+        capture_output=True, timeout=TIMEOUT_S, check=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    imported = set(ended.stdout.splitlines()[-1].split())
+    assert {"imported:", "consumer"} <= imported
+    assert not imported & {"fastapi", "h11", "starlette", "uvicorn"}
+
+
 def test_no_network(tmp_path: Path) -> None:
     """A run works without any network, even without a loopback interface."""
     unshared = ["unshare", "-Urn"]

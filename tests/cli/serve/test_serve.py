@@ -118,7 +118,9 @@ def test_without_its_packages_it_says_what_to_install(dupwatch: Command, monkeyp
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return really(name, *arguments)
 
-    for name in [name for name in sys.modules if name.startswith(("consumer.service", "consumer.wiring.service"))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("consumer.service", "consumer.web", "consumer.wiring.service"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)
     ended = dupwatch("serve", "--store", "memory:")
