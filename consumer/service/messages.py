@@ -191,3 +191,37 @@ class ArticleAnswer(msgspec.Struct, frozen=True):
     retracted: bool
     history: tuple[HistoryEntry, ...]
     chain: tuple[ChainLink, ...]
+
+
+class StoreCounts(msgspec.Struct, frozen=True):
+    """What ``dupwatch store stats`` counts; ``size_bytes`` is null where it is unknown."""
+
+    versions: int
+    pending: int
+    tombstones: int
+    postings: int
+    rows: int
+    crowded_rows: int
+    widest_row: int
+    seen_texts: int
+    size_bytes: int | None
+
+
+class WindowEstimate(msgspec.Struct, frozen=True):
+    """The kept articles of the window, estimated from a sample; with ``error`` null ``articles`` is an upper bound.
+
+    ``error`` is relative, and in both directions.
+    """
+
+    articles: int
+    error: float | None
+
+
+class StatsAnswer(msgspec.Struct, frozen=True):
+    """What the store holds, as counted at ``counted_at``. ``counts`` is null on HBase, where all would be read."""
+
+    counted_at: str
+    plan: str
+    scheme: str
+    window: WindowEstimate
+    counts: StoreCounts | None

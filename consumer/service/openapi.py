@@ -17,9 +17,9 @@ from consumer.service.messages import (
     CheckRequest,
     FailedArticle,
     ReleaseRequest,
+    StatsAnswer,
     StoreRequest,
 )
-from consumer.service.stats import StatsAnswer
 from consumer.web.probes import Readiness
 from consumer.web.problems import CONTENT_TYPE, Kind, Problem, type_of
 
@@ -128,7 +128,7 @@ def json_answer(type_name: str, description: str, example: object = None) -> dic
     return {200: {"description": description, "content": {"application/json": content}}}
 
 
-def explanation_answer() -> dict[int | str, dict[str, Any]]:
+def explained_answer() -> dict[int | str, dict[str, Any]]:
     """Return what describes an explanation, whose members follow the conditions of the judge."""
     return json_answer(_EXPLANATION, "Every condition.")
 

@@ -2,34 +2,29 @@
 
 from typing import Annotated, Any, Final
 
-import msgspec
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from consumer.model.errors import ConfigError
 from consumer.service import problems
 from consumer.service.access import allowed
-from consumer.service.articles import article_answer, article_id_in
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk, Judging
+from consumer.service.desk import Desk
 from consumer.service.messages import VERSION_CHARS_MAX
 from consumer.service.openapi import (
     CHECK_EXAMPLE,
     CHECKED_EXAMPLE,
     RELEASE_EXAMPLE,
     STORE_EXAMPLE,
-    explanation_answer,
+    explained_answer,
     json_answer,
     json_body,
     problem_answers,
     stored_answer,
 )
-from consumer.service.problems import UNKNOWN_ARTICLE
-from consumer.service.stats import FreshStats, counted
+from consumer.service.reading import FreshStats, article_answer, article_id_in, counted, explanation_answer
 from consumer.service.writing import KEY_CHARS_MAX, KEY_HEADER, Writes
-from consumer.store_tools.explanation import explained, plain, stored_side
-from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError
+from consumer.web.problems import BUSY, STORE, TOO_SLOW
 
 _ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
 _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
@@ -37,8 +32,6 @@ _OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems
 _OF_CHECKS: Final = (*_OF_BODIES, problems.INVALID_ARTICLE, *_ALWAYS)
 _ARTICLES: Final = "articles"
 """The group of all routes but those of operators; a generated client has them in a module of this name."""
-_STORE: Final = "the store"
-"""Clients need not know where it is."""
 _READER: Final = [Depends(allowed("reader"))]
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *_ALWAYS)
 _WRITER: Final = [Depends(allowed("writer"))]
@@ -94,7 +87,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
         operation_id="explain",
         tags=[_ARTICLES],
         summary="Why two articles are near-duplicates, or why not",
-        responses=explanation_answer() | problem_answers(*_OF_ARTICLES),
+        responses=explained_answer() | problem_answers(*_OF_ARTICLES),
     )
     async def explain(
         request: Request,
@@ -105,7 +98,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     ) -> Response:
         """Compare two stored articles, and show every condition with its figures and how the texts differ."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
-        return _json_response(await desk.ask(request, lambda judging: _explanation(judging, a, b)))
+        return _json_response(await desk.ask(request, lambda judging: explanation_answer(judging, a, b)))
 
     @router.get(
         "/stats",
@@ -173,14 +166,6 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
             return _json_response(await writes.release(request, article_id, body))
 
     return router
-
-
-def _explanation(judging: Judging, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
-    try:
-        side_a, side_b = (stored_side(judging.store, _STORE, *named) for named in (a, b))
-    except ConfigError as error:
-        raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
-    return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))
 
 
 def _json_response(data: bytes) -> Response:

@@ -1,4 +1,4 @@
-"""Metrics of who is let in by tokens, and of the audit log."""
+"""Metrics of who is let in by tokens, of the audit log, and of the certificate that a server shows."""
 
 from typing import Final, get_args
 
@@ -8,6 +8,7 @@ from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
 from consumer.tokens.known_tokens import SecretRefused, TokensRead, TokensUnreadable
 from consumer.tokens.token import RefusalReason
+from consumer.web.certificates import CertificateLoaded
 
 SECRETS_REFUSED: Final = Measure(
     "dupwatch_secrets_refused_total",
@@ -31,6 +32,13 @@ CHANGES_UNRECORDED: Final = Measure(
 GROUP: Final = Group(
     "Tokens and the audit log", (SECRETS_REFUSED, TOKENS, TOKEN_FILE_FAILURES, CHANGES_RECORDED, CHANGES_UNRECORDED)
 )
+CERTIFICATE_EXPIRY: Final = Measure(
+    "dupwatch_certificate_expiry_timestamp_seconds",
+    "gauge",
+    "When the certificate that is shown expires, or the first one of its chain; 0 without HTTPS.",
+    "seconds since 1970",
+)
+CERTIFICATE_GROUP: Final = Group("Certificates", (CERTIFICATE_EXPIRY,))
 
 
 class AccessMetrics:
@@ -51,3 +59,17 @@ class AccessMetrics:
         hooks.on(TokensUnreadable, lambda _: self._failures.inc())
         hooks.on(ChangesRecorded, lambda recorded: self._recorded.inc(recorded.lines))
         hooks.on(ChangesUnrecorded, lambda unrecorded: self._unrecorded.inc(unrecorded.lines))
+
+
+class CertificateMetrics:
+    """Shows until when the certificate is valid, as any thread reports it.
+
+    One that cannot be loaded is counted among the errors.
+    """
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._expiry = instruments.gauge(CERTIFICATE_EXPIRY)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Follow what is reported from now on."""
+        hooks.on(CertificateLoaded, lambda loaded: self._expiry.set(loaded.ends.timestamp()))

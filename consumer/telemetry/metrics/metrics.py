@@ -12,7 +12,6 @@ from consumer.model.limits import ReadLimits
 from consumer.telemetry.metrics import (
     access,
     batches,
-    certificates,
     clocks,
     console,
     drift,
@@ -42,7 +41,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     outages.GROUP,
     run.GROUP,
     clocks.GROUP,
-    certificates.GROUP,
+    access.CERTIFICATE_GROUP,
     requests.GROUP,
     access.GROUP,
     inbox.GROUP,
@@ -124,7 +123,7 @@ class Metrics(MetricSet):
                 outages.OutageMetrics(instruments),
                 run.RunMetrics(instruments, clock, bounds.workers),
                 clocks.ClockMetrics(instruments),
-                certificates.CertificateMetrics(instruments),
+                access.CertificateMetrics(instruments),
             )
         )
 
@@ -143,7 +142,7 @@ class ServiceMetrics(MetricSet):
                 requests.CheckMetrics(instruments),
                 access.AccessMetrics(instruments),
                 clocks.ClockMetrics(instruments),
-                certificates.CertificateMetrics(instruments),
+                access.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
@@ -161,7 +160,7 @@ class ConsoleMetrics(MetricSet):
                 requests.RequestMetrics(instruments, requests.CONSOLE_REQUESTS),
                 topics.TopicMetrics(instruments),
                 clocks.ClockMetrics(instruments),
-                certificates.CertificateMetrics(instruments),
+                access.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),

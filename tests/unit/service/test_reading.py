@@ -8,7 +8,7 @@ import pytest
 
 import dupwatch
 from consumer.judge.versions import ArrivedAt, tombstone
-from consumer.service import stats as stats_module
+from consumer.service import reading
 from consumer.store_tools.explanation import explained, plain, stored_side
 from storage.interface import Store
 from storage.records import Tombstone, id_hash
@@ -148,8 +148,8 @@ def test_stats_are_counted_once_for_all_who_ask(
     first = client.get("/v1/stats").json
     window.judge(dupwatch.Article("a", text(1)))
     assert client.get("/v1/stats").json == first
-    monkeypatch.setattr(stats_module, "FRESH_S", 0.0)
-    monkeypatch.setattr(stats_module, "_SHARE", 0)
+    monkeypatch.setattr(reading, "FRESH_S", 0.0)
+    monkeypatch.setattr(reading, "_SHARE", 0)
     with served(judging_of(window)) as other:
         wait_until_ready(other)
         assert [other.get("/v1/stats").json["counts"]["versions"] for _ in range(2)] == [1, 1]
