@@ -22,16 +22,16 @@ from consumer.web.requests import HEAD_BYTES_MAX
 
 
 @dataclass(eq=False, slots=True)
-class Connection:
+class PageConnection:
     """One connection, and the limit under which it counts."""
 
     socket: socket.socket
     client: str
-    limit: "ConnectionLimit | None" = None
+    limit: "PageLimit | None" = None
     was_cut: bool = False
 
-    def move_to(self, limit: "ConnectionLimit", *, cuts: bool) -> bool:
-        """Leave the current limit for another, and return whether it was admitted: see ``ConnectionLimit.admit``."""
+    def move_to(self, limit: "PageLimit", *, cuts: bool) -> bool:
+        """Leave the current limit for another, and return whether it was admitted: see ``PageLimit.admit``."""
         self.leave()
         if self.was_cut or not limit.admit(self, cuts=cuts):
             return False
@@ -51,7 +51,7 @@ class Connection:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
-class ConnectionLimit:
+class PageLimit:
     """Admits at most ``most`` connections at once, each for at most ``seconds``; ``cut`` is called for each cut one.
 
     No connection is cut for another within its first ``grace_s``.
@@ -73,12 +73,12 @@ class ConnectionLimit:
         self._clock = clock
         self._changed = threading.Condition()
         # In order of entry, since dictionaries keep it.
-        self._inside: dict[Connection, float] = {}
+        self._inside: dict[PageConnection, float] = {}
 
     def __len__(self) -> int:
         return len(self._inside)
 
-    def admit(self, connection: Connection, *, cuts: bool) -> bool:
+    def admit(self, connection: PageConnection, *, cuts: bool) -> bool:
         """Admit a connection. At the limit another one is cut for it, or it is refused (not ``cuts``).
 
         Waits until the grace of the connection to be cut is over, or another one leaves.
@@ -100,7 +100,7 @@ class ConnectionLimit:
             self._end(victim)
         return True
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: PageConnection) -> None:
         """Note that it left; one that was cut has left already."""
         with self._changed:
             self._inside.pop(connection, None)
@@ -116,12 +116,12 @@ class ConnectionLimit:
         for connection in late:
             self._end(connection)
 
-    def _most_crowding(self) -> Connection:
+    def _most_crowding(self) -> PageConnection:
         counts = Counter(connection.client for connection in self._inside)
         highest = max(counts.values())
         return next(connection for connection in self._inside if counts[connection.client] == highest)
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: PageConnection) -> None:
         connection.cut()
         self._cut()
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 from consumer.model.errors import ConfigError
 from consumer.web.access import Access, Address, is_loopback
 from consumer.web.page import PLAIN, Kind, Page, Site
-from consumer.web.page_connections import Connection, ConnectionLimit, Head
+from consumer.web.page_connections import Head, PageConnection, PageLimit
 
 log = logging.getLogger("dupwatch")
 
@@ -120,9 +120,9 @@ class _Server(socketserver.ThreadingTCPServer):
         self.address_family = found[0][0]
         self.site = site
         self.tls = tls
-        self.arriving = ConnectionLimit(ARRIVING_MAX, REQUEST_S, self._count_cut, grace_s=GRACE_S)
-        self.answering = {kind: ConnectionLimit(most, ANSWER_S, self._count_cut) for kind, most in REQUESTS_MAX.items()}
-        self._connections: dict[socket.socket, Connection] = {}
+        self.arriving = PageLimit(ARRIVING_MAX, REQUEST_S, self._count_cut, grace_s=GRACE_S)
+        self.answering = {kind: PageLimit(most, ANSWER_S, self._count_cut) for kind, most in REQUESTS_MAX.items()}
+        self._connections: dict[socket.socket, PageConnection] = {}
         self._cut = 0
         self._log_cut_s = 0.0
         super().__init__(address, _Handler)  # type: ignore[arg-type]  # ``finish_request`` makes it
@@ -136,7 +136,7 @@ class _Server(socketserver.ThreadingTCPServer):
             self._cut, self._log_cut_s = 0, time.monotonic() + _LOG_CUT_S
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as the base class has it
-        connection = self._connections[request] = Connection(request, str(client_address[0]))
+        connection = self._connections[request] = PageConnection(request, str(client_address[0]))
         connection.move_to(self.arriving, cuts=True)
         try:
             super().process_request(request, client_address)
@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     # ``arriving`` cuts connections without a request earlier than this.
     timeout = ANSWER_S
 
-    def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: Connection) -> None:  # noqa: ANN401
+    def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: PageConnection) -> None:  # noqa: ANN401
         self._place = place
         super().__init__(request, client_address, server)
 

@@ -21,7 +21,7 @@ from consumer.telemetry.metrics import Metrics
 from consumer.web import page_server
 from consumer.web.access import HOST, Address
 from consumer.web.page import Page, Response
-from consumer.web.page_connections import Connection, ConnectionLimit
+from consumer.web.page_connections import PageConnection, PageLimit
 from consumer.web.page_server import PageServer
 from consumer.web.requests import HEAD_BYTES_MAX
 from tests.unit.web.test_serving import certificate, shown
@@ -171,17 +171,17 @@ def test_a_request_has_a_length(pages: dict[str, Page]) -> None:
         assert client.recv(100).startswith(b"HTTP/1.0 431 ")
 
 
-def connection(client: str) -> Connection:
+def connection(client: str) -> PageConnection:
     """One of this client."""
     ours, theirs = socket.socketpair()
     theirs.close()
-    return Connection(ours, client)
+    return PageConnection(ours, client)
 
 
 def test_who_crowds_makes_room() -> None:
     """Only the oldest connection of the client with the most is cut."""
     cut: list[int] = []
-    limit = ConnectionLimit(4, 10, lambda: cut.append(1))
+    limit = PageLimit(4, 10, lambda: cut.append(1))
     prober, *many = [connection("prober"), *(connection("crowd") for _ in range(3))]
     for client in (prober, *many):
         assert client.move_to(limit, cuts=True)
@@ -191,7 +191,7 @@ def test_who_crowds_makes_room() -> None:
     assert (len(limit), cut) == (4, [1])
     other = connection("other")
     assert not other.move_to(limit, cuts=False)
-    assert not many[0].move_to(ConnectionLimit(1, 10, lambda: None), cuts=True)
+    assert not many[0].move_to(PageLimit(1, 10, lambda: None), cuts=True)
     newcomer.leave()
     newcomer.leave()
     assert len(limit) == 3
@@ -201,7 +201,7 @@ def test_who_crowds_makes_room() -> None:
 
 def test_nobody_is_cut_within_the_grace() -> None:
     """A new connection waits until another leaves, or until the grace of the oldest is over."""
-    patient = ConnectionLimit(2, 600, lambda: None, grace_s=600)
+    patient = PageLimit(2, 600, lambda: None, grace_s=600)
     first, second, third = (connection("crowd") for _ in range(3))
     for client in (first, second):
         client.move_to(patient, cuts=True)
@@ -212,7 +212,7 @@ def test_nobody_is_cut_within_the_grace() -> None:
     assert 0.05 <= time.monotonic() - began_s < 60
     assert not first.was_cut
     leaving.join()
-    limit = ConnectionLimit(1, 10, lambda: None, grace_s=0.2)
+    limit = PageLimit(1, 10, lambda: None, grace_s=0.2)
     began_s = time.monotonic()
     fourth, fifth = (connection("crowd") for _ in range(2))
     fourth.move_to(limit, cuts=True)
@@ -226,7 +226,7 @@ def test_nobody_is_cut_within_the_grace() -> None:
 def test_time_in_a_room_ends() -> None:
     """Connections that have been inside for too long are cut."""
     now_s = [100.0]
-    limit = ConnectionLimit(4, 5, lambda: None, clock=lambda: now_s[0])
+    limit = PageLimit(4, 5, lambda: None, clock=lambda: now_s[0])
     first, second = connection("a"), connection("a")
     first.move_to(limit, cuts=True)
     now_s[0] += 3
