@@ -12,7 +12,7 @@ from consumer.web.page_server import PageServer
 from tests.unit.console.serving import served as console_served
 from tests.unit.service.serving import judging_of, wait_until_ready
 from tests.unit.service.serving import served as service_served
-from tests.unit.web.test_serving import NAMED_PAGES
+from tests.unit.web.test_page_server import NAMED_PAGES
 
 NAMED = [
     ("127.0.0.1", "127.0.0.1"),

@@ -24,7 +24,7 @@ from consumer.web.page import Page, Response
 from consumer.web.page_connections import PageConnection, PageLimit
 from consumer.web.page_server import PageServer
 from consumer.web.requests import HEAD_BYTES_MAX
-from tests.unit.web.test_serving import certificate, shown
+from tests.unit.web.test_page_server import certificate, shown
 
 LOCAL = Address(HOST, 0)
 SLOW = 200
