@@ -6,6 +6,7 @@ from typing import Any
 from consumer.judge.events import retracted_event
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
+from consumer.model.verdict import VerdictEvent
 from storage.records import Record, Tombstone, Version, reference_of
 
 TIME_MS = 1_700_000_000_000
@@ -92,7 +93,7 @@ def raw_line(number: int, data: bytes = b"{}") -> RawRecord:
 
 def answers(*events: bytes) -> list[Answer]:
     """Answers to the lines of a file, whose events are these bytes whatever they say."""
-    return [Answer(raw_line(number), event, RETRACTED.verdict) for number, event in enumerate(events, 1)]
+    return [Answer(raw_line(number), VerdictEvent(event, RETRACTED.verdict)) for number, event in enumerate(events, 1)]
 
 
 def raw_message(

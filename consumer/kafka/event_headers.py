@@ -36,7 +36,7 @@ def event_headers(answer: Answer) -> Headers:
 
     A retraction has no scheme. A record from a file has no origin and no trace.
     """
-    verdict = answer.verdict
+    verdict = answer.event.verdict
     return [*_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
 
 
@@ -49,7 +49,7 @@ def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
     """Return what makes a CloudEvent's attributes and these headers; ``source`` is a URI reference of the feed."""
 
     def dress(answer: Answer) -> Headers:
-        return cloud_event_attributes(answer.verdict, source) + event_headers(answer)
+        return cloud_event_attributes(answer.event.verdict, source) + event_headers(answer)
 
     return dress
 
@@ -58,7 +58,7 @@ def cloud_near_miss_headers(source: str) -> Callable[[Answer], Headers]:
     """Return what makes a CloudEvent's attributes and the headers of near misses."""
 
     def dress(answer: Answer) -> Headers:
-        verdict = answer.verdict
+        verdict = answer.event.verdict
         return _attributes(verdict, source, _NEAR_MISS_TYPE, _id_of("near-miss", verdict)) + near_miss_headers(answer)
 
     return dress
@@ -114,7 +114,7 @@ def _id_of(what: str, verdict: Verdict) -> str:
 
 
 def _described(answer: Answer, schema: str) -> Headers:
-    scheme = answer.verdict.scheme
+    scheme = answer.event.verdict.scheme
     return [_text(SCHEMA, schema)] + ([] if scheme is None else [_text(SCHEME, scheme)])
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.record import RawBatch, RawRecord
-from consumer.model.verdict import Verdict
+from consumer.model.verdict import VerdictEvent
 
 
 class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,15 +27,10 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The verdict on a record; ``event`` is its encoding, byte for byte as the store holds it.
-
-    ``near_miss`` is the event of a near miss, which only topics take.
-    """
+    """A record and the event of its verdict."""
 
     record: RawRecord
-    event: bytes
-    verdict: Verdict
-    near_miss: bytes | None = None
+    event: VerdictEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class VerdictEvent(msgspec.Struct, frozen=True):
     A verdict is encoded once, where it is built, and the bytes that a store returns are decoded once, where they are
     read; every later stage uses both. Bytes from a store stay as they are, members of a later version included.
 
-    ``near_miss`` is the event of the near miss that goes with it, where one was drawn.
+    ``near_miss`` is the event of the near miss that goes with it, where one was drawn; only topics take it.
     """
 
     encoded: bytes

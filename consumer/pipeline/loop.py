@@ -127,10 +127,7 @@ class Pipeline:
         self.hooks.report(StageEnded("look_up", cost.look_up_s))
         self.hooks.report(StageEnded("settle", cost.settle_s))
         verdicts = [event.verdict for event in events]
-        answers = [
-            Answer(record, event.encoded, event.verdict, event.near_miss)
-            for (record, _), event in zip(prepared.articles, events, strict=True)
-        ]
+        answers = [Answer(record, event) for (record, _), event in zip(prepared.articles, events, strict=True)]
         letters = [rejection.letter for rejection in prepared.rejections]
         with timed(self.hooks, "emit"):
             self.sink.emit(answers)

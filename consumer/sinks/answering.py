@@ -11,7 +11,6 @@ from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink
 from consumer.model.record import RawRecord
 from consumer.model.submission import Refusal, Reply, SubmittedRecord, submitted
-from consumer.model.verdict import VerdictEvent
 
 RELEASE_S: Final = 5.0
 """How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
@@ -60,7 +59,7 @@ class AnsweringSink(ReleasingSink):
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
-            self.replies.add(answer.record, VerdictEvent(answer.event, answer.verdict))
+            self.replies.add(answer.record, answer.event)
 
     @override
     def release(self, answer: Answer) -> None:

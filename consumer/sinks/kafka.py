@@ -24,24 +24,24 @@ class Messages:
 
     def answered(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages that one answer makes."""
-        topics, outcome, key = self.topics, answer.verdict.outcome, answer.verdict.id.encode()
+        topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
             headers = self.headers_of(answer)
             if outcome == "duplicate":
-                yield Outgoing(topics.duplicates_topic, key, answer.event, headers)
+                yield Outgoing(topics.duplicates_topic, key, answer.event.encoded, headers)
             if topics.verdicts:
-                yield Outgoing(topics.verdicts_topic, key, answer.event, headers)
+                yield Outgoing(topics.verdicts_topic, key, answer.event.encoded, headers)
         if topics.unique:
             yield from _clean(answer, topics.unique_topic)
-        if topics.near_misses and answer.near_miss is not None:
-            yield Outgoing(topics.near_misses_topic, key, answer.near_miss, self.near_miss_headers_of(answer))
+        if topics.near_misses and answer.event.near_miss is not None:
+            yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, self.near_miss_headers_of(answer))
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""
-        key, headers = answer.verdict.id.encode(), self.headers_of(answer)
-        yield Outgoing(self.topics.duplicates_topic, key, answer.event, headers)
+        key, headers = answer.event.verdict.id.encode(), self.headers_of(answer)
+        yield Outgoing(self.topics.duplicates_topic, key, answer.event.encoded, headers)
         if self.topics.verdicts:
-            yield Outgoing(self.topics.verdicts_topic, key, answer.event, headers)
+            yield Outgoing(self.topics.verdicts_topic, key, answer.event.encoded, headers)
         if self.topics.unique and answer.record.message is not None:
             yield from _clean(answer, self.topics.unique_topic)
 
@@ -78,9 +78,9 @@ def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
     Where the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would remove another
     article that has the same key.
     """
-    record, key = answer.record, answer.verdict.id.encode()
+    record, key = answer.record, answer.event.verdict.id.encode()
     message = record.message
-    if answer.verdict.outcome == "unique":
+    if answer.event.verdict.outcome == "unique":
         if message is None:
             yield Outgoing(topic, key, record.data, [])
         else:

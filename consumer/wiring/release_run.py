@@ -22,7 +22,7 @@ from consumer.model.errors import BadRecord, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
 from consumer.model.record import Position, RawRecord
-from consumer.model.verdict import decode_verdict
+from consumer.model.verdict import VerdictEvent
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sources.range_source import RangeSource
@@ -81,7 +81,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     sink = KafkaSink(outbox, messages_of(config, topics, config.sink.url))
     try:
         with waiting_for_brokers(brokers):
-            sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))
+            sink.release(Answer(record or NO_RECORD, VerdictEvent.read(event)))
             sink.flush()
     finally:
         sink.close()

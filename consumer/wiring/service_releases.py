@@ -7,7 +7,7 @@ from consumer.config.config import Config
 from consumer.model.errors import SourceError
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
-from consumer.model.verdict import decode_verdict
+from consumer.model.verdict import VerdictEvent
 from consumer.sinks.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import Attribution, is_last, releasable, release
@@ -46,7 +46,7 @@ class Releasing:
             raise SourceError(f"{article_id!r} cannot be sent to the clean feed yet: {back.why}")
         event = release(self.store, reference, attribution, self.clock)
         record = back if isinstance(back, RawRecord) and is_last(self.store, reference) else None
-        self.sink.release(Answer(record or NO_RECORD, event, decode_verdict(event)))
+        self.sink.release(Answer(record or NO_RECORD, VerdictEvent.read(event)))
         if isinstance(back, NoWayBack):
             log.warning("%r was released, but is not sent to the clean feed: %s", article_id, back.why)
         elif back is not None and (record is None or not is_last(self.store, reference)):

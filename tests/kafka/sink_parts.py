@@ -17,7 +17,7 @@ from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Message, Position, RawRecord
-from consumer.model.verdict import Outcome, Verdict, encode
+from consumer.model.verdict import Outcome, Verdict, VerdictEvent, encode
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink, Messages
 from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
@@ -61,7 +61,8 @@ def answer(
         arrived_at="2026-01-02T03:04:05.678Z",
         decided_at="2026-01-02T03:04:06.789Z",
     )
-    return Answer(raw(key=article_id.encode()) if record is None else record, encode(verdict), verdict, near_miss)
+    event = VerdictEvent(encode(verdict), verdict, near_miss)
+    return Answer(raw(key=article_id.encode()) if record is None else record, event)
 
 
 def duplicates(*ids: str) -> list[Answer]:
@@ -114,7 +115,7 @@ def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
 
 def dress(answer: Answer) -> list[tuple[str, bytes | None]]:
     """The outcome, and nothing else."""
-    return [("outcome", answer.verdict.outcome.encode())]
+    return [("outcome", answer.event.verdict.outcome.encode())]
 
 
 def fresh_topics(

@@ -33,11 +33,11 @@ def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> No
     given.sink.flush()
     verdicts = read(kafka_address, given.topics.verdicts_topic)
     assert [(message.key, message.value) for message in verdicts] == [
-        (answer.verdict.id.encode(), answer.event) for answer in answers
+        (answer.event.verdict.id.encode(), answer.event.encoded) for answer in answers
     ]
     assert verdicts[2].headers == [("outcome", b"retracted")]
     (flag,) = read(kafka_address, given.topics.duplicates_topic)
-    assert (flag.key, flag.value, flag.headers) == (b"b", answers[1].event, [("outcome", b"duplicate")])
+    assert (flag.key, flag.value, flag.headers) == (b"b", answers[1].event.encoded, [("outcome", b"duplicate")])
 
 
 def test_a_near_miss_goes_to_its_topic_under_the_id_of_its_article(kafka_address: str, given: Given) -> None:

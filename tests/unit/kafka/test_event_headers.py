@@ -12,7 +12,7 @@ from consumer.kafka.event_headers import (
 )
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
-from consumer.model.verdict import Verdict, encode
+from consumer.model.verdict import Verdict, VerdictEvent
 
 FLAG = Verdict(
     id="a/1",
@@ -35,7 +35,7 @@ def answer(verdict: Verdict = FLAG, *, from_topic: bool = True) -> Answer:
     """An answer to a record of a topic, or of a file."""
     message = Message("articles", 3, 42, b"a/1", TRACE, 1)
     record = RawRecord(0, 42, b"", 0, None, None, Position(), message if from_topic else None)
-    return Answer(record, encode(verdict), verdict)
+    return Answer(record, VerdictEvent.of(verdict))
 
 
 def test_an_event_says_what_it_is_and_where_its_record_stood() -> None:

@@ -68,7 +68,7 @@ class KeepingSink:
     @property
     def events(self) -> list[bytes]:
         """The verdicts as they are stored."""
-        return [answer.event for answer in self.answers]
+        return [answer.event.encoded for answer in self.answers]
 
     @property
     def outcomes(self) -> list[tuple[str, str]]:

@@ -75,7 +75,7 @@ def test_every_answer_names_the_record_it_is_of() -> None:
     """A sink sees the record of each verdict, also after one that was rejected."""
     ends = Ends([line("a"), b"{", line("b"), line("c", None)])
     pipeline(ends, MemoryStore()).run()
-    assert [(answer.record.line, answer.verdict.outcome) for answer in ends.sink.answers] == [
+    assert [(answer.record.line, answer.event.verdict.outcome) for answer in ends.sink.answers] == [
         (1, "unique"),
         (3, "duplicate"),
         (4, "retracted"),

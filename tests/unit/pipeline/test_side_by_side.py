@@ -206,7 +206,7 @@ def test_a_run_judges_the_partitions_of_a_batch_side_by_side(three: SideBySide) 
     running = pipeline(ends, judge.store)
     running.source, running.detector, running.side_by_side = Delivers([of_topic(batch, 3)]), judge, three
     running.run()
-    assert [answer.verdict.id for answer in ends.sink.answers] == ids
+    assert [answer.event.verdict.id for answer in ends.sink.answers] == ids
     assert sorted(len(ids) for _, ids in judge.batches) == [1, 15, 16, 16]
     assert len({thread for thread, _ in judge.batches if thread.startswith("judge_")}) == 3
     assert [articles for _, articles in judge.batches if articles == ["article 44"]]

@@ -41,12 +41,12 @@ class KeptSink(ReleasingSink):
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None:
-        self._emitted += [answer.event for answer in answers]
+        self._emitted += [answer.event.encoded for answer in answers]
         self.batches.append(len(answers))
 
     @override
     def release(self, answer: Answer) -> None:
-        self._emitted.append(answer.event)
+        self._emitted.append(answer.event.encoded)
 
     @override
     def flush(self) -> None:

@@ -256,8 +256,9 @@ def test_a_crash_between_emit_and_commit_leaves_no_trace(tmp_path: Path, crash_a
 def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     """With emit = duplicates the unique and the retracted are judged and not written, to a file nor to a stream."""
     judged = answers(b"1", b"2", b"3")
-    flag = msgspec.structs.replace(judged[1].verdict, outcome="duplicate")
-    judged[1] = replace(judged[1], verdict=flag)
+    event = judged[1].event
+    flag = msgspec.structs.replace(event.verdict, outcome="duplicate")
+    judged[1] = replace(judged[1], event=msgspec.structs.replace(event, verdict=flag))
     sink = FileSink(tmp_path / "out.jsonl", None, FileWriting(durable=False), emit="duplicates")
     sink.emit(judged)
     sink.close()
