@@ -1,56 +1,31 @@
-"""The judge's protocol: ``judge()`` decides whether each version of a batch repeats one that arrived earlier.
+"""The judge of a run: judges each batch in an attempt of its own, and keeps what that has learned.
 
-The order of the steps makes it safe among any number of processes, crashes and replays:
-
-    records        store each version and its arrival; what is stored never changes
-    known copies   find copies of an original that this process remembers: they get no postings
-    postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
-    look up, read  find what is near, and what has been decided about it
-    decide         in memory, in order of arrival
-    settle         write the verdicts by compare-and-set: duplicates and claims first, the kept ones last; where one
-                   fails, read again what is stored, and decide the rest again
-    remove         while the kept ones are written, delete the postings of duplicates: only kept versions are matched
-                   against
-    note           remember the texts beyond the window, where that is wanted; what is remembered was read before
-
-``docs/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
-interleaving of small cases.
+``consumer.judge.attempt`` has the protocol.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import Final
 
-import msgspec
 from typing_extensions import override
 
-from consumer.fingerprint import TextKind
+from consumer.judge.attempt import Attempt, Learned
 from consumer.judge.common_hashes import CommonHashes
-from consumer.judge.decision import Duplicate, Neighbour, State, decide
-from consumer.judge.ended_texts import ended_before
 from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_copies import KnownCopies
-from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
-from consumer.judge.near_miss_events import near_miss_events
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownOriginals
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.part_search import PartSearch
 from consumer.judge.plan_choice import larger_plan
-from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
+from consumer.judge.search import LOOK_UP_BYTES_MAX, LookUpSize, Search
 from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.situation import Decided, Situation, decisions_of
 from consumer.judge.tally import Cost, Tally
-from consumer.judge.verdict_cells import VerdictCells, verdict_of
+from consumer.judge.verdict_cells import VerdictCells
 from consumer.judge.versions import ArrivedAt, tombstone
 from consumer.model.verdict import VerdictEvent
-from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, Version
-
-SETTLE_ROUNDS_MAX: Final = 1_000
-"""How often a batch is decided again after a lost compare-and-set before it fails."""
+from storage.records import Tombstone, Version
 
 
 @dataclass(slots=True)
@@ -58,15 +33,12 @@ class Detector(Judge):
     """The judge of a run.
 
     A store may undo a batch, or have it judged again from the start (``Store.together``). So each attempt counts and
-    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found, ``kept``
-    the versions that it has kept. For the same reason several threads may judge at the same time, in a store that
-    several threads may use.
+    learns apart, and that is kept once the batch is written. For the same reason several threads may judge at the same
+    time, in a store that several threads may use.
 
     ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
     in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. With
-    ``common`` parts of articles are looked for, with ``near_misses`` pairs just under the threshold. ``search``,
-    ``cells``, ``seen_texts`` and ``part_search`` read and write the store; a fill uses them too
-    (``consumer.migration.adopting``).
+    ``common`` parts of articles are looked for, with ``near_misses`` pairs just under the threshold.
     """
 
     store: Store
@@ -78,33 +50,46 @@ class Detector(Judge):
     seen_ms: int = 0
     common: CommonHashes | None = None
     near_misses: NearMisses | None = None
+    look_up_size: LookUpSize = field(init=False, repr=False, default_factory=LookUpSize)
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
-    cells: VerdictCells = field(init=False, repr=False)
-    search: Search = field(init=False, repr=False)
-    copies: KnownCopies = field(init=False, repr=False)
-    seen_texts: SeenTexts = field(init=False, repr=False)
-    part_search: PartSearch = field(init=False, repr=False)
-    repeats: list[Duplicate] = field(init=False, repr=False, default_factory=list)
-    kept: list[Record] = field(init=False, repr=False, default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Build the parts that share the store and the tally."""
-        self.cells = VerdictCells(self.store, self.tally)
-        self.search = Search(
-            self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max, near_misses=self.near_misses
+    def attempt(self) -> Attempt:
+        """Return one attempt to judge a batch: what it counts and learns is kept apart."""
+        store, settings, learned = self.store, self.settings, Learned()
+        tally = learned.tally
+        cells = VerdictCells(store, tally)
+        search = Search(store, settings, tally, cells, self.look_up_bytes_max, self.look_up_size, self.near_misses)
+        return Attempt(
+            store,
+            settings,
+            self.clock,
+            learned,
+            cells,
+            search,
+            KnownCopies(self.known, search, cells, tally, settings.verifications_max),
+            SeenTexts(store, self.seen_ms, settings.window_ms, tally),
+            PartSearch(store, cells, settings.window_ms, self.common, tally),
         )
-        self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
-        self.seen_texts = SeenTexts(self.store, self.seen_ms, self.settings.window_ms, self.tally)
-        self.part_search = PartSearch(self.store, self.cells, self.settings.window_ms, self.common, self.tally)
+
+    def keep(self, learned: Learned) -> None:
+        """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
+        with self.lock:
+            self.tally.add(learned.tally)
+            for duplicate in learned.repeats:
+                copies = self.known.remember(duplicate.of.record)
+                self.tally.floods += copies == FLOOD_COPIES_MIN
+                self.tally.flood_copies += copies >= FLOOD_COPIES_MIN
+        if self.common is not None:
+            self.common.note(learned.kept)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         times = Tally()
 
-        def work() -> tuple[Detector, list[VerdictEvent]]:
+        def work() -> tuple[Learned, list[VerdictEvent]]:
             attempt = self.attempt()
             try:
-                return attempt, attempt.judge_once(batch)
+                return attempt.learned, attempt.judge(batch)
             finally:
                 # The time of every attempt was spent.
                 times.look_up_s += attempt.tally.look_up_s
@@ -112,41 +97,12 @@ class Detector(Judge):
 
         try:
             with times.settling():
-                attempt, events = self.store.together(work)
+                learned, events = self.store.together(work)
         finally:
             with self.lock:
                 self.tally.add(times)
-        self.keep(attempt)
+        self.keep(learned)
         return events
-
-    def attempt(self) -> "Detector":
-        """Return a judge for one attempt to judge a batch: what it counts and learns is kept apart."""
-        attempt = copy(self)
-        attempt.tally, attempt.repeats, attempt.kept = Tally(), [], []
-        attempt.cells = replace(self.cells, tally=attempt.tally)
-        attempt.search = replace(self.search, tally=attempt.tally, cells=attempt.cells)
-        attempt.copies = replace(self.copies, tally=attempt.tally, cells=attempt.cells, search=attempt.search)
-        attempt.seen_texts = replace(self.seen_texts, tally=attempt.tally)
-        attempt.part_search = replace(self.part_search, tally=attempt.tally, cells=attempt.cells)
-        return attempt
-
-    def keep(self, attempt: "Detector") -> None:
-        """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
-        with self.lock:
-            self.tally.add(attempt.tally)
-            self.copies.remember(attempt.repeats)
-        if self.common is not None:
-            self.common.note(attempt.kept)
-
-    def judge_once(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Judge a batch, within ``together`` of the store."""
-        tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        versions = [arrived for arrived in batch if isinstance(arrived, Version)]
-        stored = self.store.create(self.part_search.posted(versions))
-        answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
-        answers |= self._judge_versions(stored)
-        self.tally.retractions += len(tombstones)
-        return [answers[arrived.reference] for arrived in batch]
 
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
         """Return what each of these versions would be flagged for if it arrived alone. Stores nothing.
@@ -156,30 +112,10 @@ class Detector(Judge):
         """
         attempt = self.attempt()
         try:
-            return attempt.query_once(versions)
+            return attempt.query(versions)
         finally:
             with self.lock:
                 self.tally.add(attempt.tally)
-
-    def query_once(self, versions: Sequence[Version]) -> list[QueryResult]:
-        """Query; what it costs is counted here."""
-        records = [version.record for version in versions]
-        with self.tally.looking_up():
-            found = self.search.look_up_unstored(records)
-        said = self.seen_texts.said_of_unstored(records)
-        matches = {record.reference: self._matches(record, found) for record in records}
-        parts = self.part_search.find_unposted(records, found.references())
-        return [
-            QueryResult(
-                matches[record.reference],
-                record.reference in found.truncated,
-                any(found.state(other) is State.PENDING for other in found.neighbours[record.reference]),
-                said.get(record.reference),
-                parts.get(record.reference, ()),
-                ended_before(found.ended.get(record.reference, ())),
-            )
-            for record in records
-        ]
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
@@ -210,123 +146,3 @@ class Detector(Judge):
     @override
     def larger_plan(self) -> str | None:
         return larger_plan(self.settings.plan, self.settings.max_distance)
-
-    def _matches(self, record: Record, found: Neighbourhood) -> list[Neighbour]:
-        """Return the kept versions that a version which is not stored would be flagged for, best first."""
-        neighbours = found.neighbours[record.reference]
-        near = [other for other in neighbours if found.state(other) is State.KEPT]
-        states = {record.reference: State.PENDING} | {other.record.reference: State.KEPT for other in near}
-        never = frozenset({record.reference} if self._never_flagged(record) else ())
-        decisions = decide([record], {record.reference: near}, states, never)
-        return [match for duplicate in decisions.duplicates for match in duplicate.matches]
-
-    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
-        pending = [version for version in stored if version.verdict is None]
-        verdicts = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
-        self.tally.versions += len(stored)
-        self.tally.replays += len(verdicts)
-        self.tally.without_keywords += sum(version.record.kind == TextKind.EMPTY for version in stored)
-        # After a crash a replayed duplicate may still have postings.
-        stale = [version.record for version in stored if _is_duplicate(verdicts.get(version.record.reference))]
-        recalled = self.seen_texts.recall([version.record for version in stored])
-        near = Neighbourhood({}, {}, frozenset())
-        if pending:
-            situation = self._situation(pending)._replace(recalled=recalled)
-            near = situation.near
-            verdicts |= self._decide_and_settle(situation, stale)
-        else:
-            self.store.remove(stale)
-        self.seen_texts.note(recalled)
-        duplicates = sum(_is_duplicate(verdicts[version.record.reference]) for version in stored)
-        self.tally.duplicates += duplicates
-        self.tally.kept += len(stored) - duplicates
-        said = [event.verdict for event in verdicts.values()]
-        self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in said)
-        self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
-        self.tally.ended_before += sum(verdict.ended_before is not msgspec.UNSET for verdict in said)
-        if self.near_misses is not None:
-            said_too = near_miss_events(self.near_misses, self.search, stored, verdicts, near)
-            self.tally.near_misses += len(said_too)
-            verdicts |= said_too
-        return verdicts
-
-    def _situation(self, pending: Sequence[Stored]) -> Situation:
-        """Find copies of known originals; write the postings of the rest, and find what is near them."""
-        with self.tally.looking_up():
-            copies = self.copies.find([version for version in pending if not self._never_flagged(version.record)])
-        repeated = {copy.record.reference for copy in copies}
-        rest = [version for version in pending if version.record.reference not in repeated]
-        near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
-        parts = self.part_search.find([version.record for version in rest], near.references())
-        return Situation(pending, copies, near, parts=parts)
-
-    def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
-        """Write the postings of these versions, and find what is near."""
-        records = [version.record for version in versions]
-        self.store.add(records)
-        with self.tally.looking_up():
-            created = {version.record.reference: version for version in versions}
-            return self.search.look_up(records, created=created)
-
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        """Decide and write until nothing fails; return the verdicts of the pending versions as stored.
-
-        Postings of duplicates are deleted, and so are those of the ``stale`` records.
-        """
-        stored = found.stored()
-        never = frozenset(reference for reference, version in stored.items() if self._never_flagged(version.record))
-        for _ in range(SETTLE_ROUNDS_MAX):
-            decided = decisions_of(found, stored, never)
-            said = self.seen_texts.said(found.recalled, [claim.record for claim in decided.claims])
-            said_besides = found._replace(seen_before=said).without_repeats(decided)
-            written = self._settle_in_order(decided, said_besides, stale)
-            if written is not None:
-                self.repeats += (*found.copies, *decided.duplicates)
-                self.kept += decided.kept
-                verdicts = {
-                    version.record.reference: written.get(version.record.reference)
-                    or verdict_of(stored[version.record.reference])
-                    for version in found.pending
-                }
-                self._remove_rest(found, decided, verdicts)
-                return verdicts
-            read = self.cells.read(sorted(stored))
-            for version in found.pending:
-                if version.record.reference not in read:
-                    raise swept(version.record)
-            stored |= read
-        count = len(found.pending)
-        raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
-
-    def _settle_in_order(
-        self, decided: Decided, found: Situation, stale: Sequence[Record]
-    ) -> dict[bytes, VerdictEvent] | None:
-        """Write duplicates and claims, and then the kept ones; return None where another process settled any first.
-
-        The postings of the duplicates are deleted while the kept ones are written.
-        """
-        duplicates = (*decided.copies, *decided.duplicates, *decided.claims)
-        first = self.cells.settle([(each.record, found.duplicate_event(each, self.clock())) for each in duplicates])
-        self.tally.known_copies += sum(copy.record.reference in first.written for copy in decided.copies)
-        if first.lost:
-            return None
-        now = self.clock()
-        kept = [(record, found.kept_event(record, now)) for record in decided.kept]
-        # A known copy has no postings, and deleting what is not there is not free in every store.
-        last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in decided.duplicates)])
-        return None if last.lost else first.written | last.written
-
-    def _remove_rest(self, found: Situation, decided: Decided, verdicts: Mapping[bytes, VerdictEvent]) -> None:
-        """Delete the postings of those that another process, or an earlier round, settled as duplicates."""
-        done = {each.record.reference for each in (*found.copies, *decided.duplicates)}
-        records = [version.record for version in found.pending if version.record.reference not in done]
-        rest = [record for record in records if _is_duplicate(verdicts[record.reference])]
-        if rest:
-            self.store.remove(rest)
-
-    def _never_flagged(self, record: Record) -> bool:
-        return self.settings.never_flags(record.source)
-
-
-def _is_duplicate(event: VerdictEvent | None) -> bool:
-    return event is not None and event.verdict.outcome != "unique"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from consumer.judge.decision import Duplicate, State, decide, state_of
-from consumer.judge.known_originals import FLOOD_COPIES_MIN, KnownOriginals
+from consumer.judge.known_originals import KnownOriginals
 from consumer.judge.search import Search
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
@@ -13,7 +13,7 @@ from storage.records import Record, Stored
 
 @dataclass(frozen=True, slots=True)
 class KnownCopies:
-    """Finds copies of known originals, and learns from every verdict which originals are repeated.
+    """Finds copies of known originals.
 
     At most ``verifications_max`` originals are compared with a version.
     """
@@ -61,10 +61,3 @@ class KnownCopies:
         recalled = [self.known.candidates(record, self.verifications_max, settings) for record in records]
         left = self.search.worth_reading(records, recalled)
         return {record.reference: of_record.references for record, of_record in zip(records, left, strict=True)}
-
-    def remember(self, duplicates: Sequence[Duplicate]) -> None:
-        """Remember the originals of these duplicates, and count the floods of copies among them."""
-        for duplicate in duplicates:
-            copies = self.known.remember(duplicate.of.record)
-            self.tally.floods += copies == FLOOD_COPIES_MIN
-            self.tally.flood_copies += copies >= FLOOD_COPIES_MIN

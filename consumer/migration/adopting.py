@@ -13,6 +13,7 @@ import msgspec
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind
+from consumer.judge.attempt import Attempt
 from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
@@ -83,10 +84,10 @@ class AdoptingJudge(Judge):
         known = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
         judged = self._judged_in_force(versions)
 
-        def work(attempt: "_Attempt") -> list[VerdictEvent]:
-            events = attempt.adopt(versions, judged)
+        def work(adoption: "_Adoption") -> list[VerdictEvent]:
+            events = adoption.adopt(versions, judged)
             rest = [known.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
-            answers = attempt.detector.judge_once(rest)
+            answers = adoption.attempt.judge(rest)
             events |= {arrived.reference: event for arrived, event in zip(rest, answers, strict=True)}
             return [events[arrived.reference] for arrived in batch]
 
@@ -116,18 +117,18 @@ class AdoptingJudge(Judge):
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
         judged = self._judged_in_force(versions)
-        return self._together(lambda attempt: attempt.adopt(versions, judged))
+        return self._together(lambda adoption: adoption.adopt(versions, judged))
 
-    def _together(self, work: Callable[["_Attempt"], _Answer]) -> _Answer:
+    def _together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
         """Do all that is done for a batch at once, and keep what it has counted and learned."""
 
-        def attempted() -> tuple[_Attempt, _Answer]:
-            attempt = _Attempt(self.detector.attempt())
-            return attempt, work(attempt)
+        def attempted() -> tuple[_Adoption, _Answer]:
+            adoption = _Adoption(self.detector.attempt())
+            return adoption, work(adoption)
 
-        attempt, answer = self.detector.store.together(attempted)
-        self.detector.keep(attempt.detector)
-        self.adopted.add(attempt.adopted)
+        adoption, answer = self.detector.store.together(attempted)
+        self.detector.keep(adoption.attempt.learned)
+        self.adopted.add(adoption.adopted)
         return answer
 
     def _judged_in_force(self, versions: Sequence[Version]) -> "_InForce":
@@ -138,7 +139,7 @@ class AdoptingJudge(Judge):
         judged = {
             stored.record.reference: stored for stored in found if stored is not None and stored.verdict is not None
         }
-        if not self.detector.seen_texts.keep_ms:
+        if not self.detector.seen_ms:
             return _InForce(judged, {})
         digests = (
             (judged[version.reference].record.text_digest, version.record.text_digest)
@@ -171,10 +172,10 @@ class _InForce(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One attempt to adopt and judge a batch; ``detector`` and ``adopted`` count for this attempt alone."""
+class _Adoption:
+    """One attempt to adopt and judge a batch; ``adopted`` counts for this attempt alone."""
 
-    detector: Detector
+    attempt: Attempt
     adopted: Adopted = field(default_factory=Adopted)
 
     def adopt(self, versions: Sequence[Version], in_force: _InForce) -> dict[bytes, VerdictEvent]:
@@ -190,21 +191,21 @@ class _Attempt:
         uncompared = {
             version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
         }
-        adopting = self.detector.part_search.posted(adopting)
-        stored = self.detector.store.create(left_out(adopting, uncompared, self.detector.search))
+        adopting = self.attempt.part_search.posted(adopting)
+        stored = self.attempt.store.create(left_out(adopting, uncompared, self.attempt.search))
         pending = [version.record for version in stored if version.verdict is None]
         events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
         events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
-        tally = self.detector.tally
+        tally = self.attempt.tally
         tally.versions += len(adopting)
         tally.replays += len(adopting) - len(pending)
         kept = sum(_is_kept(event) for event in events.values())
-        self.detector.kept += [record for record in pending if _is_kept(events[record.reference])]
+        self.attempt.learned.kept += [record for record in pending if _is_kept(events[record.reference])]
         tally.kept += kept
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)
-        seen_texts = self.detector.seen_texts
-        merge_seen(self.detector.store, [*in_force.seen.items()])
+        seen_texts = self.attempt.seen_texts
+        merge_seen(self.attempt.store, [*in_force.seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
         # They have no keys to be looked up by, and equal ones are kept.
         repeats = {version.reference for version in adopting if version.record.keys}
@@ -214,8 +215,8 @@ class _Attempt:
     def _settle(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> dict[bytes, VerdictEvent]:
         """Give each record its verdict; return the verdicts that are stored now."""
         # Postings before verdicts: after a crash, a version that has a verdict is not looked at again.
-        self.detector.store.add([record for record in records if _is_kept(events[record.reference])])
-        cells = self.detector.cells
+        self.attempt.store.add([record for record in records if _is_kept(events[record.reference])])
+        cells = self.attempt.cells
         settled = cells.settle([(record, events[record.reference]) for record in records])
         return settled.written | cells.verdicts(settled.lost)
 
@@ -226,7 +227,7 @@ class _Attempt:
         self.adopted.duplicates += len(records) - len(kept)
         if not records:
             return
-        near = self.detector.search.look_up(records, created={})
+        near = self.attempt.search.look_up(records, created={})
         repeats = {
             record.reference: any(
                 neighbour.record.arrival < record.arrival for neighbour in near.neighbours[record.reference]
@@ -239,7 +240,7 @@ class _Attempt:
         ]
         originals = [original_of(events[reference].verdict) for reference in alone]
         # An original from before the fill cannot be found, whatever the settings.
-        stored = self.detector.cells.read(sorted(set(originals)))
+        stored = self.attempt.cells.read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in stored for reference in originals)
 
 

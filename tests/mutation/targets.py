@@ -22,6 +22,7 @@ class Target(NamedTuple):
 _JUDGE: Final = Target(
     (
         *(
+            "consumer/judge/attempt.py",
             "consumer/judge/candidates.py",
             "consumer/judge/comparison.py",
             "consumer/judge/decision.py",

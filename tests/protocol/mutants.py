@@ -2,7 +2,10 @@
 
 from bisect import insort
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from types import MappingProxyType
 
+from consumer.judge.attempt import Attempt
 from consumer.judge.decision import Duplicate, State, decide
 from consumer.judge.detector import Detector
 from consumer.judge.search import Neighbourhood
@@ -15,7 +18,21 @@ from storage.records import Record, Stored, Version
 from tests.protocol.contents import stands_still
 
 
-class LooksUpFirst(Detector):
+def judge_by(kind: type[Attempt]) -> type[Detector]:
+    """Return the judge whose attempts are of this kind."""
+
+    class Broken(Detector):
+        """The production judge, apart from its attempts."""
+
+        def attempt(self) -> Attempt:
+            """Return one with the same parts."""
+            attempt = super().attempt()
+            return kind(*(getattr(attempt, field.name) for field in fields(attempt)))
+
+    return Broken
+
+
+class _LooksUpFirst(Attempt):
     """Looks up before it has written its postings."""
 
     def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
@@ -25,7 +42,10 @@ class LooksUpFirst(Detector):
         return near
 
 
-class ClaimsNothing(Detector):
+LooksUpFirst = judge_by(_LooksUpFirst)
+
+
+class _ClaimsNothing(Attempt):
     """Keeps a version without claiming the later near ones."""
 
     def _settle_in_order(
@@ -34,7 +54,10 @@ class ClaimsNothing(Detector):
         return super()._settle_in_order(decided._replace(claims=()), found, stale)
 
 
-class KeepsBeforeItClaims(Detector):
+ClaimsNothing = judge_by(_ClaimsNothing)
+
+
+class _KeepsBeforeItClaims(Attempt):
     """Writes the kept ones before the claims."""
 
     def _settle_in_order(
@@ -45,6 +68,9 @@ class KeepsBeforeItClaims(Detector):
             return None
         claimed = super()._settle_in_order(Decided((), (), decided.claims, ()), found, ())
         return None if claimed is None else kept | claimed
+
+
+KeepsBeforeItClaims = judge_by(_KeepsBeforeItClaims)
 
 
 class ForgetfulCells(VerdictCells):
@@ -59,9 +85,10 @@ class ForgetfulCells(VerdictCells):
 class ForgetsItsLosses(Detector):
     """Continues with its decisions after a lost compare-and-set, though it answers with what is stored."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.cells = ForgetfulCells(self.store, self.tally)
+    def attempt(self) -> Attempt:
+        """Return one that does not hear of lost compare-and-sets."""
+        attempt = super().attempt()
+        return replace(attempt, cells=ForgetfulCells(self.store, attempt.tally))
 
 
 class RememberingCells(VerdictCells):
@@ -74,13 +101,16 @@ class RememberingCells(VerdictCells):
         return {reference: self.given[reference] for reference in references}
 
 
-class NeverReadsAgain(Detector):
+class _NeverReadsAgain(Attempt):
     """Decides again after a lost compare-and-set, from what it had read before."""
 
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        self.cells = RememberingCells(self.store, self.tally)
-        self.cells.given = found.stored()
-        return super()._decide_and_settle(found, stale)
+        cells = RememberingCells(self.store, self.tally)
+        cells.given = found.stored()
+        return Attempt._decide_and_settle(replace(self, cells=cells), found, stale)
+
+
+NeverReadsAgain = judge_by(_NeverReadsAgain)
 
 
 class CellsThatReadWhatWasLost(RememberingCells):
@@ -101,16 +131,19 @@ class CellsThatReadWhatWasLost(RememberingCells):
         return {reference: self.given[reference] for reference in references}
 
 
-class ReadsAgainOnlyWhatItLost(Detector):
+class _ReadsAgainOnlyWhatItLost(Attempt):
     """Reads only the lost cells after a lost compare-and-set, and trusts what it had read of all others."""
 
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        self.cells = CellsThatReadWhatWasLost(self.store, self.tally)
-        self.cells.given = found.stored()
-        return super()._decide_and_settle(found, stale)
+        cells = CellsThatReadWhatWasLost(self.store, self.tally)
+        cells.given = found.stored()
+        return Attempt._decide_and_settle(replace(self, cells=cells), found, stale)
 
 
-class GivesUpOnPendingOnes(Detector):
+ReadsAgainOnlyWhatItLost = judge_by(_ReadsAgainOnlyWhatItLost)
+
+
+class _GivesUpOnPendingOnes(Attempt):
     """Ignores earlier versions that are pending in another process."""
 
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
@@ -129,14 +162,17 @@ class GivesUpOnPendingOnes(Detector):
         return super()._decide_and_settle(found._replace(near=near._replace(neighbours=neighbours)), stale)
 
 
-class TrustsItsMemory(Detector):
+GivesUpOnPendingOnes = judge_by(_GivesUpOnPendingOnes)
+
+
+class _TrustsItsMemory(Attempt):
     """Assumes that every remembered original is kept, without reading its verdict."""
 
     def _situation(self, pending: Sequence[Stored]) -> Situation:
         copies: list[Duplicate] = []
         for version in pending:
             own = version.record.reference
-            originals = self.cells.read(self.known.recall(version.record, self.settings.verifications_max))
+            originals = self.cells.read(self.copies.known.recall(version.record, self.settings.verifications_max))
             near = self.search.compare(version, list(originals.values()), [])
             states = dict.fromkeys(originals, State.KEPT) | {own: State.PENDING}
             copies += decide([version.record], {own: near}, states).duplicates
@@ -145,7 +181,10 @@ class TrustsItsMemory(Detector):
         return Situation(pending, copies, self._post_and_look_up(rest))
 
 
-class RemovesWhatWasReplaced(Detector):
+TrustsItsMemory = judge_by(_TrustsItsMemory)
+
+
+class _RemovesWhatWasReplaced(Attempt):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
@@ -162,20 +201,28 @@ class RemovesWhatWasReplaced(Detector):
         return verdicts
 
 
+RemovesWhatWasReplaced = judge_by(_RemovesWhatWasReplaced)
+
+
 class FlagsEverySource(Detector):
     """Ignores that some sources are never flagged."""
 
-    def _never_flagged(self, record: Record) -> bool:
-        return False
+    def attempt(self) -> Attempt:
+        """Return one that flags them."""
+        sources = {name: replace(rule, flag="duplicates") for name, rule in self.settings.sources.items()}
+        return replace(super().attempt(), settings=replace(self.settings, sources=MappingProxyType(sources)))
 
 
-class RemovesTooMuch(Detector):
+class _RemovesTooMuch(Attempt):
     """Removes the postings of everything that it has judged."""
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         verdicts = super()._judge_versions(stored)
         self.store.remove([version.record for version in stored])
         return verdicts
+
+
+RemovesTooMuch = judge_by(_RemovesTooMuch)
 
 
 class OverwritesArrivals(MemoryStore):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from consumer.judge import detector
+from consumer.judge import attempt
 from consumer.judge.detector import Detector
 from storage.interface import Store
 from tests.protocol import mutants
@@ -44,7 +44,7 @@ BROKEN_STORES = [
 @pytest.fixture(autouse=True)
 def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a judge that never finishes fail after a few rounds."""
-    monkeypatch.setattr(detector, "SETTLE_ROUNDS_MAX", 8)
+    monkeypatch.setattr(attempt, "SETTLE_ROUNDS_MAX", 8)
 
 
 @pytest.mark.parametrize(("broken", "name", "promise"), BROKEN_JUDGES)

@@ -162,7 +162,7 @@ def fill(store: Store, versions: Sequence[Version]) -> None:
 
 def looked_up(store: Store, versions: Sequence[Version], settings: JudgeSettings) -> list[set[int]]:
     """Return what the judge's own look-up finds near each version, by number in the feed."""
-    search = Detector(store, settings, lambda: TIME_MS).search
+    search = Detector(store, settings, lambda: TIME_MS).attempt().search
     near = search.look_up([version.record for version in versions], created={})
     assert not near.truncated
     return [numbers(other.record for other in near.neighbours[version.record.reference]) for version in versions]

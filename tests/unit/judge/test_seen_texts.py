@@ -1,7 +1,6 @@
 """Texts that come back after their window has ended."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -10,6 +9,7 @@ from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.judge.detector import Detector
+from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import DAY_MS
 from consumer.model.verdict import SeenBefore, Verdict
 from consumer.text.timestamps import rfc3339
@@ -269,4 +269,5 @@ def test_an_attempt_keeps_the_settings() -> None:
     """What a batch counts is kept apart, what it remembers is not."""
     judge = detector(MemoryStore())
     attempt = judge.attempt()
-    assert attempt.seen_texts == replace(judge.seen_texts, tally=attempt.tally)
+    assert attempt.seen_texts == SeenTexts(judge.store, judge.seen_ms, SETTINGS.window_ms, attempt.tally)
+    assert attempt.tally is not judge.tally
