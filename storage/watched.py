@@ -1,15 +1,43 @@
-"""What stores report while they work, and a wrapper that reports how each call ended."""
+"""What stores report while they work, and the wrapper of a store that reports its calls, and lets them be prevented."""
 
 import time
-from collections.abc import Callable
-from typing import Final, Literal, NamedTuple, TypeGuard, get_args
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeGuard, TypeVar, get_args
 
 from typing_extensions import override
 
 from storage.errors import StartAgain, StoreFull, StoreRefused, StoreUnavailable
-from storage.interface import Store
-from storage.wrapped import Operation, Result, StoreCall, WrappedStore
+from storage.interface import Answer, Stats, Store
+from storage.planned import Planned
+from storage.postings import KeyedCode, Row
+from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 
+Result = TypeVar("Result")
+
+Operation = Literal[
+    "agree",
+    "retract",
+    "create",
+    "read",
+    "sketches",
+    "bodies",
+    "add",
+    "look_up",
+    "seek",
+    "remove",
+    "settle",
+    "seen",
+    "change_seen",
+    "sweep",
+    "forget_seen",
+]
+"""The calls that a run makes."""
+StoreCall = Literal[
+    Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
+]
+"""All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 TimedOperation = Literal[Operation, "commit"]
 """``commit`` is all that a batch waits for besides its calls: its turn to write, and the commit with its flush."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
@@ -47,19 +75,41 @@ StoreReport = Callable[[StoreCalled | StoreConnected | StoreRepeated], None]
 """Takes what happens in a store; called from the threads that use it, and from its own."""
 
 
-class WatchedStore(WrappedStore):
-    """Times the calls that a run makes and reports them.
+class WatchedStore(Store):
+    """Passes each call to another store; so do the calls within ``together``: they are calls of the outermost store.
 
-    Calls about nothing are not reported, since they ask nothing of a store, nor are those that will be made again.
+    ``proceed`` is called before each call; what it raises is raised instead of making the call. ``report`` takes how
+    the calls of a run ended, and how long they took. Calls about nothing are not reported, since they ask nothing of a
+    store, nor are those that will be made again.
     """
 
-    def __init__(self, store: Store, report: StoreReport) -> None:
-        super().__init__(store)
-        self._report = report
+    def __init__(
+        self, store: Store, report: StoreReport | None = None, proceed: Callable[[], None] | None = None
+    ) -> None:
+        self.inner = store
+        self.report = report
+        self.proceed = proceed
 
-    @override
+    @classmethod
+    def interruptible(cls, store: Store, proceed: Callable[[], None]) -> "WatchedStore":
+        """Return a store whose calls can be prevented between any two of them; one that is watched is wrapped once.
+
+        A batch may need many calls. Between any two of them its thread reports progress, and may stop: what was written
+        so far is found again when the batch is judged again (docs/protocol.md).
+        """
+        if type(store) is cls and store.proceed is None:
+            return cls(store.inner, store.report, proceed)
+        return cls(store, proceed=proceed)
+
     def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        if not _is_operation(name) or not items:
+        """Make this call, about this number of items, and return its result.
+
+        Called for every call but ``together`` and ``close``.
+        """
+        if self.proceed is not None:
+            self.proceed()
+        report = self.report
+        if report is None or not items or not _is_operation(name):
             return call()
         began_s = time.perf_counter()
         try:
@@ -67,10 +117,115 @@ class WatchedStore(WrappedStore):
         except StartAgain:
             raise
         except BaseException as error:
-            self._report(StoreCalled(name, ending_of(error), time.perf_counter() - began_s))
+            report(StoreCalled(name, ending_of(error), time.perf_counter() - began_s))
             raise
-        self._report(StoreCalled(name, "ok", time.perf_counter() - began_s))
+        report(StoreCalled(name, "ok", time.perf_counter() - began_s))
         return result
+
+    @override
+    def create(self, versions: Sequence[Version]) -> list[Stored]:
+        return self._around("create", len(versions), partial(self.inner.create, versions))
+
+    @override
+    def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
+        return self._around("retract", len(tombstones), partial(self.inner.retract, tombstones))
+
+    @override
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        return self._around("read", len(references), partial(self.inner.read, references))
+
+    @override
+    def sketches(self, references: Sequence[bytes]) -> list[bytes]:
+        return self._around("sketches", len(references), partial(self.inner.sketches, references))
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        return self._around("history", 1, partial(self.inner.history, id_hash))
+
+    @override
+    def bodies(self, references: Sequence[bytes]) -> list[str | None]:
+        return self._around("bodies", len(references), partial(self.inner.bodies, references))
+
+    @override
+    def add(self, records: Sequence[Record]) -> None:
+        self._around("add", len(records), partial(self.inner.add, records))
+
+    @override
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+        return self._around("look_up", len(keys), partial(self.inner.look_up, keys, bytes_max))
+
+    @override
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        return self._around("seek", len(codes), partial(self.inner.seek, codes, postings_max))
+
+    @override
+    def remove(self, records: Sequence[Record]) -> None:
+        self._around("remove", len(records), partial(self.inner.remove, records))
+
+    @override
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+        items = len(verdicts) + len(removing)
+        return self._around("settle", items, partial(self.inner.settle, verdicts, removing))
+
+    @override
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        return self._around("release", len(releases), partial(self.inner.release, releases))
+
+    @override
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        return self._around("seen", len(digests), partial(self.inner.seen, digests))
+
+    @override
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        return self._around("change_seen", len(changes), partial(self.inner.change_seen, changes))
+
+    @override
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        return self._around("forget_seen", texts_max, partial(self.inner.forget_seen, before_ms, texts_max))
+
+    @override
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        return self._around("scan_seen", 1, self.inner.scan_seen)
+
+    @override
+    def agree(self, settings: bytes) -> bytes:
+        return self._around("agree", len(settings), partial(self.inner.agree, settings))
+
+    @override
+    def settings(self) -> bytes | None:
+        return self._around("settings", 1, self.inner.settings)
+
+    @override
+    def planned(self) -> Planned | None:
+        return self._around("planned", 1, self.inner.planned)
+
+    @override
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        return self.inner.together(work)
+
+    @override
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        return self._around("sweep", versions_max, partial(self.inner.sweep, before_ms, versions_max))
+
+    @override
+    def newest_ms(self, before_ms: int) -> int | None:
+        return self._around("newest_ms", 1, partial(self.inner.newest_ms, before_ms))
+
+    @override
+    def scan(self) -> Iterator[Stored | Tombstone]:
+        return self._around("scan", 1, self.inner.scan)
+
+    @override
+    def check(self) -> None:
+        self._around("check", 1, self.inner.check)
+
+    @override
+    def stats(self) -> Stats:
+        return self._around("stats", 1, self.inner.stats)
+
+    @override
+    def close(self) -> None:
+        self.inner.close()
 
 
 def _is_operation(name: StoreCall) -> TypeGuard[Operation]:

@@ -28,7 +28,7 @@ from consumer.wiring.components import engine, judge_settings
 from consumer.wiring.stores import opened_store, unstored_binding
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Answer, Store
-from storage.wrapped import Result, StoreCall, WrappedStore
+from storage.watched import Result, StoreCall, WatchedStore
 
 PART: Final = "write_lock"
 BATCH: Final = 256
@@ -48,7 +48,7 @@ class Share(NamedTuple):
     held_s: list[float]
 
 
-class Waits(WrappedStore):
+class Waits(WatchedStore):
     """Measures how long each batch waits until it may write, and how long after that it is written."""
 
     def __init__(self, store: Store) -> None:

@@ -22,7 +22,6 @@ from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink, Source
 from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
@@ -31,6 +30,7 @@ from consumer.wiring.components import version_builder
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
+from storage.watched import WatchedStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def interruptible_detector(
     It knows what many articles have in common from ``common`` if others know that already.
     """
     return Detector(
-        InterruptibleStore(store, interruption.while_judging),
+        WatchedStore.interruptible(store, interruption.while_judging),
         settings,
         now_ms,
         look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,

@@ -20,8 +20,7 @@ from storage.hbase.pool import Pool
 from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.tables import OutOfUse, out_of_use
 from storage.hbase.waits import Tell, Waits
-from storage.watched import StoreConnected, StoreRepeated, StoreReport
-from storage.wrapped import Operation
+from storage.watched import Operation, StoreConnected, StoreRepeated, StoreReport
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")

@@ -25,8 +25,7 @@ from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, Posting
 from storage.records import Record, Release, Stored, Tombstone, Version
 from storage.refusals import read_only
 from storage.seen import Seen, SeenChange
-from storage.watched import StoreReport
-from storage.wrapped import Operation
+from storage.watched import Operation, StoreReport
 
 _Article = TypeVar("_Article", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0

@@ -17,9 +17,9 @@ from typing import Any, Final
 from consumer.cli import main
 from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
 from consumer.fingerprint.compiled import CompiledFingerprinter
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.wiring import kafka_parts
 from storage.lmdb import LmdbStore
+from storage.watched import WatchedStore
 
 CALL_S: Final = 0.05
 HANGS: Final = "HANGS"
@@ -48,8 +48,8 @@ def _slow_store() -> None:
             file.write(b"\n")
         time.sleep(CALL_S)
 
-    def open_slow(*arguments: Any) -> InterruptibleStore:  # noqa: ANN401  # as there
-        return InterruptibleStore(opened(*arguments), wait)
+    def open_slow(*arguments: Any) -> WatchedStore:  # noqa: ANN401  # as there
+        return WatchedStore.interruptible(opened(*arguments), wait)
 
     LmdbStore.open = open_slow  # type: ignore[assignment,method-assign]
 

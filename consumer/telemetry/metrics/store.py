@@ -6,8 +6,15 @@ from typing import Final, get_args
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SHORT_SECONDS, Group, Label, Measure
-from storage.watched import ConnectionChange, Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation
-from storage.wrapped import Operation
+from storage.watched import (
+    ConnectionChange,
+    Ending,
+    Operation,
+    StoreCalled,
+    StoreConnected,
+    StoreRepeated,
+    TimedOperation,
+)
 
 _TIMED: Final[tuple[TimedOperation, ...]] = get_args(TimedOperation)
 _ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)

@@ -17,13 +17,13 @@ from consumer.judge.known_originals import FLOOD_COPIES_MIN
 from consumer.judge.tally import Tally
 from consumer.model.errors import Abandoned
 from consumer.model.histogram import Histogram
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.environment import Transaction
 from storage.memory import MemoryStore
 from storage.records import Record, Tombstone, Version
+from storage.watched import WatchedStore
 from tests.builders import RETRACTED, TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group, new_text, version_of
 
@@ -195,7 +195,7 @@ def test_a_batch_that_is_interrupted_between_any_two_calls_leaves_nothing(tmp_pa
                 raise Abandoned("asked to end")
             left.pop()
 
-        detector = detector_of(InterruptibleStore(store, proceed))
+        detector = detector_of(WatchedStore.interruptible(store, proceed))
         left += [None] * 1_000
         for batch in BEFORE:
             detector.judge(batch)

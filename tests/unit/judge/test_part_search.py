@@ -26,7 +26,7 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import LANE_PARTS, Row, all_keys, lane_of, part_keys, postings_of
 from storage.records import Tombstone, Version
-from storage.wrapped import Result, StoreCall, WrappedStore
+from storage.watched import Result, StoreCall, WatchedStore
 from tests.builders import TIME_MS, make_tombstone
 
 WORDS: Final = (
@@ -330,7 +330,7 @@ def test_without_parts_nothing_is_read_or_written() -> None:
     """No anchor, no sample, no call more, and events keep their bytes."""
     calls: list[tuple[str, int]] = []
 
-    class Noting(WrappedStore):
+    class Noting(WatchedStore):
         @override
         def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
             calls.append((name, items))

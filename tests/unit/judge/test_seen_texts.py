@@ -18,7 +18,7 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Version
 from storage.seen import Seen, SeenChange, merged
-from storage.wrapped import Result, StoreCall, WrappedStore
+from storage.watched import Result, StoreCall, WatchedStore
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS
 
@@ -78,7 +78,7 @@ def test_nothing_is_asked_or_said_without_it() -> None:
     """The default costs no call of the store, and events keep their bytes."""
     called: list[str] = []
 
-    class Noting(WrappedStore):
+    class Noting(WatchedStore):
         @override
         def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
             called.append(name)
@@ -190,7 +190,7 @@ class Killed(Exception):  # noqa: N818  # what became of the process
 def crashing(store: Store, calls: int) -> Store:
     """Return a store that ends the process at its call of this number."""
 
-    class Crashing(WrappedStore):
+    class Crashing(WatchedStore):
         left = calls
 
         @override

@@ -24,12 +24,12 @@ from consumer.model.ports import Rejection
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline import loop, stages
 from consumer.pipeline.batches import BatchCommitted
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.postings import POSTING, Row
 from storage.records import Record
+from storage.watched import WatchedStore
 from tests.unit.pipeline.fakes import KEEP_MS, SETTINGS, TEXT, Ahead, Ends, Never, line, pipeline
 
 
@@ -388,7 +388,7 @@ class AtWork(Interruption):
 def test_threads_rest_only_while_they_wait(ahead: int) -> None:
     """Decoding, fingerprinting, judging and sweeping are work, in any thread; each record is a turn."""
     ends, at_work = Ends([line("a"), line("b")], [line("c")]), AtWork()
-    store = InterruptibleStore(MemoryStore(), at_work.while_judging)
+    store = WatchedStore.interruptible(MemoryStore(), at_work.while_judging)
     running = pipeline(ends, store)
     running.fingerprinting = Ahead(ahead)
     running.interruption = at_work
@@ -423,7 +423,7 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
                 stopping.asked_by, stopping.asked_at_s = 15, -math.inf
             drain.while_judging()
 
-        running = pipeline(ends, InterruptibleStore(store, turn))
+        running = pipeline(ends, WatchedStore.interruptible(store, turn))
         running.stopping = stopping
         running.run()
         if ends.journal.committed:

@@ -10,7 +10,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.pipeline.warm_up import MadeUpArticles, WarmedUp, warm_up
 from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row
-from storage.wrapped import Result, StoreCall, WrappedStore
+from storage.watched import Result, StoreCall, WatchedStore
 
 
 class Rounds:
@@ -71,7 +71,7 @@ def test_one_round_is_enough_where_there_is_little_to_find() -> None:
     assert warm_up(rounds.look_up, 100, rounds.clock) == WarmedUp(1, 5, 5)
 
 
-class FullRows(WrappedStore):
+class FullRows(WatchedStore):
     """A store whose rows all have this many postings, of no article; notes the calls."""
 
     def __init__(self, postings: int, layout: PostingLayout) -> None:

@@ -2,9 +2,9 @@
 
 import threading
 
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from storage.errors import StoreUnavailable
 from storage.interface import Store
+from storage.watched import WatchedStore
 from tests.unit.service.serving import WAIT_S
 
 
@@ -20,7 +20,7 @@ class Gate:
 
     def around(self, store: Store) -> Store:
         """Return a store whose calls pass here first."""
-        return InterruptibleStore(store, self._pass)
+        return WatchedStore.interruptible(store, self._pass)
 
     def close(self) -> None:
         """Hold up calls from now on."""

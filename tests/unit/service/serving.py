@@ -24,7 +24,6 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
 from consumer.pipeline.group_interruption import ReportedDrain
-from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.service.auditing import Audit, NoAudit
 from consumer.service.desk import Judging
 from consumer.sinks.answering import AnsweringSink
@@ -41,6 +40,7 @@ from consumer.wiring.service_releases import Releasing
 from consumer.workers.pool import InProcess
 from storage.clock import now_ms
 from storage.interface import Store
+from storage.watched import WatchedStore
 from tests.cli.command import text, wait_for
 
 WAIT_S = 60
@@ -187,7 +187,7 @@ def served(
 
     def load() -> Loaded:
         chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or Nowhere())
-        judge = Detector(InterruptibleStore(chosen.store, interruption.while_judging), chosen.settings, now_ms)
+        judge = Detector(WatchedStore.interruptible(chosen.store, interruption.while_judging), chosen.settings, now_ms)
         parts = pipeline_factory.Judging(Binding(chosen.settings), InProcess(chosen.engine), judge)
         pipeline = build_requests_pipeline(Config(), parts, inbox, answering, interruption, hooks)
         releasing = Releasing(Config(), chosen.store, answering, now_ms)

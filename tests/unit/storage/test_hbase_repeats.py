@@ -16,8 +16,7 @@ from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
 from storage.postings import KeyedCode
 from storage.seen import Seen, SeenChange
-from storage.watched import ConnectionChange, StoreCalled, StoreConnected, StoreRepeated
-from storage.wrapped import Operation
+from storage.watched import ConnectionChange, Operation, StoreCalled, StoreConnected, StoreRepeated
 from tests.builders import make_tombstone, make_version
 
 PLACE = Place((Address("gateway", 9090),), "feed")

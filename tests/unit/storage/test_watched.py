@@ -12,8 +12,7 @@ from storage.memory import MemoryStore
 from storage.postings import KeyedCode
 from storage.records import Stored
 from storage.seen import Seen, SeenChange
-from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
-from storage.wrapped import Operation, WrappedStore
+from storage.watched import Ending, Operation, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
 from tests.builders import make_tombstone, make_version
 
 VERSION = make_version()
@@ -161,6 +160,28 @@ def test_calls_within_a_batch_are_reported_one_by_one(reports: CallReports) -> N
     assert batches == ["begun", "ended"]
 
 
+def test_a_store_that_can_be_interrupted_is_still_watched_and_wrapped_once(reports: CallReports) -> None:
+    """What ``proceed`` raises is raised instead of making the call, and is no call."""
+    steps: list[str] = []
+
+    def proceed() -> None:
+        steps.append("proceed")
+        if len(steps) > 1:
+            raise StoreUnavailable("stop")
+
+    inner = MemoryStore(clock=lambda: 0)
+    store = WatchedStore.interruptible(WatchedStore(inner, reports), proceed)
+    assert store.inner is inner
+    store.create([VERSION])
+    with pytest.raises(StoreUnavailable):
+        store.read([REFERENCE])
+    assert reports.calls == [("create", "ok")]
+    again = WatchedStore.interruptible(store, lambda: steps.append("outer"))
+    with pytest.raises(StoreUnavailable):
+        again.stats()
+    assert steps == ["proceed", "proceed", "outer", "proceed"]
+
+
 def test_closing_closes_the_store() -> None:
     """The one inside."""
     closed = []
@@ -175,6 +196,6 @@ def test_closing_closes_the_store() -> None:
 
 def test_it_has_all_that_a_store_has() -> None:
     """A call that is added to the port is added here too, with the same words."""
-    for name, call in vars(WrappedStore).items():
+    for name in dir(Store):
         if not name.startswith("_"):
-            assert get_type_hints(call) == get_type_hints(getattr(Store, name))
+            assert get_type_hints(vars(WatchedStore)[name]) == get_type_hints(getattr(Store, name))
