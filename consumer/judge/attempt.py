@@ -24,13 +24,13 @@ from typing import Final
 import msgspec
 
 from consumer.fingerprint import TextKind
-from consumer.judge.decision import Duplicate, Neighbour, State, decide
-from consumer.judge.ended_texts import ended_before
+from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, State, decide
+from consumer.judge.events import ended_before
 from consumer.judge.judge import QueryResult
-from consumer.judge.known_copies import KnownCopies
-from consumer.judge.near_miss_events import near_miss_events
+from consumer.judge.known_originals import KnownCopies
+from consumer.judge.near_misses import NearMisses, near_miss_events
 from consumer.judge.part_search import PartSearch
-from consumer.judge.search import Neighbourhood, Search, swept
+from consumer.judge.search import Search, swept
 from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.situation import Decided, Situation, decisions_of
@@ -143,10 +143,25 @@ class Attempt:
         self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
         self.tally.ended_before += sum(verdict.ended_before is not msgspec.UNSET for verdict in said)
         if self.search.near_misses is not None:
-            said_too = near_miss_events(self.search.near_misses, self.search, stored, verdicts, near)
-            self.tally.near_misses += len(said_too)
-            verdicts |= said_too
+            missing = self._near_misses(self.search.near_misses, stored, verdicts, near)
+            self.tally.near_misses += len(missing)
+            verdicts |= missing
         return verdicts
+
+    def _near_misses(
+        self,
+        near_misses: NearMisses,
+        stored: Sequence[Stored],
+        verdicts: Mapping[bytes, VerdictEvent],
+        near: Neighbourhood,
+    ) -> dict[bytes, VerdictEvent]:
+        """Return the verdicts that have a near miss, with it; ``stored`` is the batch as it was before."""
+        # Whoever settled a version may have ended before its near miss was sent.
+        settled = [version.record for version in stored if version.verdict is not None]
+        drawn = [record for record in settled if near_misses.draws(record)]
+        before = self.search.look_up_unstored(drawn).missed if drawn else {}
+        kept = {version.record.reference: version.record for version in stored if _is_kept(verdicts, version.record)}
+        return near_miss_events(near_misses, verdicts, kept, near, before)
 
     def _situation(self, pending: Sequence[Stored]) -> Situation:
         """Find copies of known originals; write the postings of the rest, and find what is near them."""
@@ -229,3 +244,9 @@ class Attempt:
 
 def _is_duplicate(event: VerdictEvent | None) -> bool:
     return event is not None and event.verdict.outcome != "unique"
+
+
+def _is_kept(verdicts: Mapping[bytes, VerdictEvent], record: Record) -> bool:
+    """Return whether a version repeats nothing by its judge: what a person released was flagged before."""
+    verdict = verdicts[record.reference].verdict
+    return verdict.outcome == "unique" and verdict.released is msgspec.UNSET

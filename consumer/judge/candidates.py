@@ -20,18 +20,20 @@ from consumer.judge.near_postings import (
     REFERENCE,
     SEQUENCE,
     TIME,
+    ArticleRows,
     Near,
     Numbers,
+    Ranked,
     Words,
     alike,
     distinct,
     last_of_ids,
     rank,
+    rank_together,
     references_of,
     window_of,
 )
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.shared_pass import ArticleRows, Ranked, rank_together
 from storage.postings import KeyedCode, Row, code_of, count_before, lane_of, layout_of
 from storage.records import Record
 

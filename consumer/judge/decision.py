@@ -6,10 +6,11 @@ one, so that following ``duplicate_of`` cannot run in a circle.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from consumer.model.verdict import outcome_of
-from storage.records import Record, Stored
+from storage.records import Arrival, Record, Stored
 
 
 class State(Enum):
@@ -33,6 +34,39 @@ class Neighbour(NamedTuple):
     record: Record
     distance: int
     similarity: float | None
+
+
+class EndedNeighbour(NamedTuple):
+    """A version that would be near, and the arrival that ended it: of a retraction, or of its id's next version."""
+
+    neighbour: Neighbour
+    ends_at: Arrival
+
+
+class Neighbourhood(NamedTuple):
+    """What is stored near the records of a batch; everything is by reference.
+
+    ``stored`` has the versions that were read, ``neighbours`` the versions near each record, ``truncated`` the records
+    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that, ``ended`` what
+    would be near had it not ended before the record arrived.
+    """
+
+    stored: Mapping[bytes, Stored]
+    neighbours: Mapping[bytes, list[Neighbour]]
+    truncated: frozenset[bytes]
+    missed: Mapping[bytes, list[Neighbour]] = MappingProxyType({})
+    ended: Mapping[bytes, list[EndedNeighbour]] = MappingProxyType({})
+
+    def references(self) -> dict[bytes, frozenset[bytes]]:
+        """Return the references of the versions near each record."""
+        return {
+            reference: frozenset(other.record.reference for other in others)
+            for reference, others in self.neighbours.items()
+        }
+
+    def state(self, neighbour: Neighbour) -> State:
+        """Return the state of a neighbour as it was read."""
+        return state_of(self.stored[neighbour.record.reference])
 
 
 class Duplicate(NamedTuple):

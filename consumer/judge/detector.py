@@ -12,8 +12,7 @@ from typing_extensions import override
 from consumer.judge.attempt import Attempt, Learned
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.judge import Judge, QueryResult
-from consumer.judge.known_copies import KnownCopies
-from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownOriginals
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownCopies, KnownOriginals
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.part_search import PartSearch
 from consumer.judge.plan_choice import larger_plan

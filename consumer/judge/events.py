@@ -1,10 +1,11 @@
 """Verdict events: from a decision to what is stored and sent."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from consumer.judge.decision import Duplicate, Neighbour
+from consumer.judge.decision import Duplicate, EndedNeighbour, Neighbour
 from consumer.model.verdict import (
     MATCHES_MAX,
     SHARED_KEYWORDS_MAX,
@@ -36,24 +37,7 @@ NO_REMARKS: Final = Remarks()
 
 def kept_event(record: Record, *, truncated: bool, decided_ms: int, remarks: Remarks = NO_REMARKS) -> VerdictEvent:
     """Return the verdict on a version that repeats nothing."""
-    return VerdictEvent.of(
-        Verdict(
-            id=record.id,
-            version=version_name(record.reference),
-            outcome="unique",
-            cluster=record.id,
-            fingerprint=record.fingerprint.hex(),
-            scheme=record.scheme,
-            truncated=truncated,
-            arrived_at=rfc3339(record.time_ms),
-            decided_at=rfc3339(decided_ms),
-            stamped_at=_stamped_at(record.stamped_ms),
-            extracted=_unless_none(record.extracted),
-            seen_before=_unless_none(remarks.seen_before),
-            parts=remarks.parts or msgspec.UNSET,
-            ended_before=_unless_none(remarks.ended_before),
-        )
-    )
+    return VerdictEvent.of(_unique(record, truncated=truncated, decided_ms=decided_ms, remarks=remarks))
 
 
 def duplicate_event(
@@ -62,9 +46,8 @@ def duplicate_event(
     """Return the verdict on a version that repeats another: which one, how far apart they are, and what they share."""
     record, of = duplicate.record, duplicate.of
     return VerdictEvent.of(
-        Verdict(
-            id=record.id,
-            version=version_name(record.reference),
+        msgspec.structs.replace(
+            _unique(record, truncated=truncated, decided_ms=decided_ms, remarks=remarks),
             outcome="duplicate",
             duplicate_of=of.record.id,
             duplicate_of_version=version_name(of.record.reference),
@@ -73,15 +56,7 @@ def duplicate_event(
             cluster=of.record.id,
             matches=tuple(_match(other) for other in duplicate.matches[:MATCHES_MAX]),
             shared_keywords=shared_keywords(record, of.record)[:SHARED_KEYWORDS_MAX],
-            fingerprint=record.fingerprint.hex(),
-            scheme=record.scheme,
-            truncated=truncated,
-            arrived_at=rfc3339(record.time_ms),
-            decided_at=rfc3339(decided_ms),
-            stamped_at=_stamped_at(record.stamped_ms),
-            extracted=_unless_none(record.extracted),
-            seen_before=_unless_none(remarks.seen_before),
-            parts=remarks.parts or msgspec.UNSET,
+            ended_before=msgspec.UNSET,
         )
     )
 
@@ -126,6 +101,25 @@ def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided
     )
 
 
+def ended_before(ended: Sequence[EndedNeighbour]) -> EndedBefore | None:
+    """Return what a verdict says of the most similar of these; among equals of the one that ended last.
+
+    An ended version is near nothing that arrives later, so whoever retracts a text and sends it again under another id
+    is never flagged. What is said of it decides nothing. It comes from the candidates that are read anyway, before the
+    verdict is settled, so all judges of a version answer the same bytes.
+    """
+    if not ended:
+        return None
+    best = min(ended, key=_ended_preference)
+    record = best.neighbour.record
+    return EndedBefore(
+        id=record.id,
+        version=version_name(record.reference),
+        ended_at=rfc3339(best.ends_at.time_ms),
+        similarity=rounded(best.neighbour.similarity),
+    )
+
+
 def shared_keywords(a: Record, b: Record) -> tuple[str, ...]:
     """Return the keywords that both records have, by descending weight in the record where it is lower."""
     weights = dict(a.keywords)
@@ -151,6 +145,25 @@ def original_of(flag: Verdict) -> bytes:
     return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
+def _unique(record: Record, *, truncated: bool, decided_ms: int, remarks: Remarks) -> Verdict:
+    return Verdict(
+        id=record.id,
+        version=version_name(record.reference),
+        outcome="unique",
+        cluster=record.id,
+        fingerprint=record.fingerprint.hex(),
+        scheme=record.scheme,
+        truncated=truncated,
+        arrived_at=rfc3339(record.time_ms),
+        decided_at=rfc3339(decided_ms),
+        stamped_at=_stamped_at(record.stamped_ms),
+        extracted=_unless_none(record.extracted),
+        seen_before=_unless_none(remarks.seen_before),
+        parts=remarks.parts or msgspec.UNSET,
+        ended_before=_unless_none(remarks.ended_before),
+    )
+
+
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
     return msgspec.UNSET if stamped_ms is None else rfc3339(stamped_ms)
 
@@ -172,3 +185,9 @@ def _match(neighbour: Neighbour) -> Match:
         distance=neighbour.distance,
         similarity=rounded(neighbour.similarity),
     )
+
+
+def _ended_preference(ended: EndedNeighbour) -> tuple[float, int, int, bytes]:
+    """Order by similarity, then by the latest end, then by reference."""
+    neighbour, ends_at = ended
+    return (-(neighbour.similarity or 0.0), -ends_at.time_ms, -ends_at.sequence, neighbour.record.reference)

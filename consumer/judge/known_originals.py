@@ -1,16 +1,22 @@
-"""Remembers kept versions that were repeated, so that copies in a flood are recognised without a write.
+"""Remembers kept versions that were repeated, so that copies in a flood are recognised without postings and look-ups.
 
 Copies of a known original never get postings, since deleted postings slow down every later read of their rows. What is
 remembered here is only a hint: it is read again from the store before it is used.
 """
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import RLock
 from typing import NamedTuple
 
 from consumer.judge.candidates import Candidates
+from consumer.judge.decision import Duplicate, State, decide, state_of
+from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
-from storage.records import Record
+from consumer.judge.tally import Tally
+from consumer.judge.verdict_cells import VerdictCells
+from storage.records import Record, Stored
 
 KNOWN_ORIGINALS_MAX = 10_000
 """Originals that one process remembers."""
@@ -97,6 +103,58 @@ class KnownOriginals:
             if not distance:
                 same_code.append(reference)
         return Candidates(tuple(references), len(references), truncated=False, same_code=frozenset(same_code))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCopies:
+    """Finds copies of known originals.
+
+    At most ``verifications_max`` originals are compared with a version.
+    """
+
+    known: KnownOriginals
+    search: Search
+    cells: VerdictCells
+    tally: Tally
+    verifications_max: int
+
+    def find(self, pending: Sequence[Stored]) -> list[Duplicate]:
+        """Return the copies among these pending versions, each with the original that it repeats; write nothing.
+
+        What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
+        forgotten. Raises the store's errors.
+        """
+        hints = self._hints([version.record for version in pending])
+        recalled = {original for originals in hints.values() for original in originals}
+        hinted = {reference for reference, originals in hints.items() if originals}
+        if not hinted:
+            return []
+        fresh = self.cells.read(sorted(recalled | hinted))
+        kept = {reference for reference, version in fresh.items() if state_of(version) is State.KEPT}
+        for reference in recalled - kept:
+            self.known.forget(reference)
+        copies: list[Duplicate] = []
+        compared: list[int] = []
+        similarities: list[float] = []
+        for reference, originals in hints.items():
+            version = fresh.get(reference)
+            if version is None or version.verdict is not None:
+                continue
+            others = [fresh[original] for original in originals if original in kept]
+            compared.append(len(others))
+            near = self.search.compare(version, others, similarities)
+            states = dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
+            copies.extend(decide([version.record], {reference: near}, states).duplicates)
+        self.tally.verifications.add(compared)
+        self.tally.similarities.add(similarities)
+        return copies
+
+    def _hints(self, records: Sequence[Record]) -> dict[bytes, Sequence[bytes]]:
+        """Return the known originals that may be near each record; everything is by reference."""
+        settings = self.search.settings
+        recalled = [self.known.candidates(record, self.verifications_max, settings) for record in records]
+        left = self.search.worth_reading(records, recalled)
+        return {record.reference: of_record.references for record, of_record in zip(records, left, strict=True)}
 
 
 def _codes(record: Record) -> tuple[int, int]:

@@ -9,18 +9,20 @@ the same chance. The draw depends on the version alone, so that every consumer a
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from consumer.judge.comparison import ComparisonBatch
-from consumer.judge.decision import Neighbour
+from consumer.judge.decision import Neighbour, Neighbourhood, State, preference
 from consumer.judge.events import version_name
 from consumer.judge.settings import JudgeSettings
 from consumer.model.near_miss import NearMiss, encode
-from consumer.model.verdict import Verdict
+from consumer.model.verdict import Verdict, VerdictEvent
 from storage.records import Record, Stored
 
 _DRAW_BYTES: Final = 8
@@ -110,3 +112,50 @@ def _lowered(settings: JudgeSettings, margin: float) -> JudgeSettings:
         for name, rule in settings.sources.items()
     }
     return replace(settings, similarity_min=max(settings.similarity_min - margin, 0), sources=MappingProxyType(sources))
+
+
+def near_miss_events(
+    near_misses: NearMisses,
+    verdicts: Mapping[bytes, VerdictEvent],
+    kept: Mapping[bytes, Record],
+    near: Neighbourhood,
+    before: Mapping[bytes, Sequence[Neighbour]],
+) -> dict[bytes, VerdictEvent]:
+    """Return the verdicts of a settled batch that have a near miss, with it, by reference.
+
+    ``kept`` are the records of the batch that repeat nothing. ``near`` has what was found for those that were pending,
+    ``before`` what those that were settled before would miss.
+    """
+    if not before and not near.missed:
+        return {}
+    repeats = verdicts.keys() - kept.keys()
+    best = {
+        reference: _best_earlier(kept[reference], missed) for reference, missed in before.items() if reference in kept
+    } | {
+        reference: _best(kept[reference], (other for other in missed if other.record.reference not in repeats), near)
+        for reference, missed in near.missed.items()
+        if reference in kept
+    }
+    return {
+        reference: msgspec.structs.replace(
+            verdicts[reference], near_miss=near_misses.event(kept[reference], verdicts[reference].verdict, other)
+        )
+        for reference, other in best.items()
+        if other is not None
+    }
+
+
+def _best(record: Record, missed: Iterable[Neighbour], near: Neighbourhood) -> Neighbour | None:
+    """Return what would have been named, as in ``decide``: a kept version, or an earlier one that was pending."""
+    return _preferred(
+        other for other in missed if near.state(other) is State.KEPT or other.record.arrival < record.arrival
+    )
+
+
+def _best_earlier(record: Record, missed: Iterable[Neighbour]) -> Neighbour | None:
+    """Return what would have been named, as far as that can still be known: a later version may have come since."""
+    return _preferred(other for other in missed if other.record.arrival < record.arrival)
+
+
+def _preferred(missed: Iterable[Neighbour]) -> Neighbour | None:
+    return min(missed, key=preference, default=None)

@@ -6,8 +6,7 @@ read       read the records and verdicts of the candidates, and keep those that 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
@@ -19,8 +18,7 @@ from consumer.judge.candidates import (
     probe_keys,
 )
 from consumer.judge.comparison import Comparison, ComparisonBatch
-from consumer.judge.decision import Neighbour, State, state_of
-from consumer.judge.ended_texts import EndedNeighbour
+from consumer.judge.decision import EndedNeighbour, Neighbour, Neighbourhood, State, state_of
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.sketch_filter import without_unlike
@@ -57,32 +55,6 @@ class LookUpSize:
 def swept(record: Record) -> StoreError:
     """Return the error for a record that is no longer stored while it is judged."""
     return StoreError(f"{record.id!r} was swept away while it was judged: the window is shorter than the lag")
-
-
-class Neighbourhood(NamedTuple):
-    """What is stored near the records of a batch; everything is by reference.
-
-    ``stored`` has the versions that were read, ``neighbours`` the versions near each record, ``truncated`` the records
-    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that, ``ended`` what
-    would be near had it not ended before the record arrived.
-    """
-
-    stored: Mapping[bytes, Stored]
-    neighbours: Mapping[bytes, list[Neighbour]]
-    truncated: frozenset[bytes]
-    missed: Mapping[bytes, list[Neighbour]] = MappingProxyType({})
-    ended: Mapping[bytes, list[EndedNeighbour]] = MappingProxyType({})
-
-    def references(self) -> dict[bytes, frozenset[bytes]]:
-        """Return the references of the versions near each record."""
-        return {
-            reference: frozenset(other.record.reference for other in others)
-            for reference, others in self.neighbours.items()
-        }
-
-    def state(self, neighbour: Neighbour) -> State:
-        """Return the state of a neighbour as it was read."""
-        return state_of(self.stored[neighbour.record.reference])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 from consumer.judge import events
 from consumer.judge.comparison import not_released
-from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
-from consumer.judge.ended_texts import ended_before
-from consumer.judge.events import Remarks, reference_in
-from consumer.judge.search import Neighbourhood
+from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, State, decide, state_of
+from consumer.judge.events import Remarks, ended_before, reference_in
 from consumer.judge.seen_texts import NOTHING_RECALLED, Recalled
 from consumer.model.verdict import Part, SeenBefore, VerdictEvent
 from storage.records import Record, Stored
@@ -38,25 +36,15 @@ class Situation(NamedTuple):
 
     def kept_event(self, record: Record, decided_ms: int) -> VerdictEvent:
         """Return the verdict on a version that repeats nothing."""
-        return events.kept_event(
-            record,
-            truncated=record.reference in self.near.truncated,
-            decided_ms=decided_ms,
-            remarks=Remarks(
-                self.seen_before.get(record.reference),
-                self.parts.get(record.reference, ()),
-                ended_before(self.near.ended.get(record.reference, ())),
-            ),
-        )
+        truncated = record.reference in self.near.truncated
+        return events.kept_event(record, truncated=truncated, decided_ms=decided_ms, remarks=self._remarks(record))
 
     def duplicate_event(self, duplicate: Duplicate, decided_ms: int) -> VerdictEvent:
         """Return the verdict on a version that repeats another one."""
-        reference = duplicate.record.reference
+        record = duplicate.record
+        truncated = record.reference in self.near.truncated
         return events.duplicate_event(
-            duplicate,
-            truncated=reference in self.near.truncated,
-            decided_ms=decided_ms,
-            remarks=Remarks(self.seen_before.get(reference), self.parts.get(reference, ())),
+            duplicate, truncated=truncated, decided_ms=decided_ms, remarks=self._remarks(record)
         )
 
     def without_repeats(self, decided: "Decided") -> "Situation":
@@ -75,6 +63,14 @@ class Situation(NamedTuple):
                     for reference, ended in self.near.ended.items()
                 }
             ),
+        )
+
+    def _remarks(self, record: Record) -> Remarks:
+        reference = record.reference
+        return Remarks(
+            self.seen_before.get(reference),
+            self.parts.get(reference, ()),
+            ended_before(self.near.ended.get(reference, ())),
         )
 
 

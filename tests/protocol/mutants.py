@@ -6,9 +6,8 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 
 from consumer.judge.attempt import Attempt
-from consumer.judge.decision import Duplicate, State, decide
+from consumer.judge.decision import Duplicate, Neighbourhood, State, decide
 from consumer.judge.detector import Detector
-from consumer.judge.search import Neighbourhood
 from consumer.judge.situation import Decided, Situation
 from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent

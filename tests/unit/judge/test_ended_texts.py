@@ -12,9 +12,9 @@ from typing_extensions import override
 from consumer.fingerprint import TextKind
 from consumer.judge import events
 from consumer.judge.comparison import compare
-from consumer.judge.decision import Neighbour, State, state_of
+from consumer.judge.decision import EndedNeighbour, Neighbour, State, state_of
 from consumer.judge.detector import Detector
-from consumer.judge.ended_texts import EndedNeighbour, ended_before
+from consumer.judge.events import ended_before
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import EndedBefore, Verdict
 from storage.interface import Store

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from consumer.judge import candidates, shared_pass
+from consumer.judge import candidates, near_postings
 from consumer.judge.candidates import Candidates, Probe, find_candidates, probe_keys
+from consumer.judge.near_postings import ArticleRows, rank_together
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.shared_pass import ArticleRows, rank_together
 from storage.memory import MemoryStore
 from storage.postings import Row, postings_of
 from storage.records import Version
@@ -48,8 +48,8 @@ def test_a_batch_has_the_candidates_that_each_article_has_alone(
     """In their order, with all that is counted and named besides."""
     chance = random.Random(f"shared pass {seed}")
     settings = replace(SETTINGS, verify=verify, window_ms=1_000, verifications_max=chance.choice([3, 1_024]))
-    monkeypatch.setattr(shared_pass, "ARTICLES_AT_ONCE", 50)
-    monkeypatch.setattr(shared_pass, "POSTINGS_NEAR_MAX", chance.choice([20, 1_000]))
+    monkeypatch.setattr(near_postings, "ARTICLES_AT_ONCE", 50)
+    monkeypatch.setattr(near_postings, "POSTINGS_NEAR_MAX", chance.choice([20, 1_000]))
     ranked: list[bool] = []
 
     def noted(articles: Sequence[ArticleRows], by: JudgeSettings) -> list[Any]:
@@ -91,9 +91,9 @@ def test_what_needs_a_search_of_its_own_is_left_to_it(monkeypatch: pytest.Monkey
     assert not ranks(single._replace(truncated=True))
     assert not ranks(rows_of(new, [copy, older]))
     assert not ranks(rows_of(new, [copy, another]), replace(SETTINGS, verifications_max=1))
-    monkeypatch.setattr(shared_pass, "POSTINGS_NEAR_MAX", len(new.record.keys))
+    monkeypatch.setattr(near_postings, "POSTINGS_NEAR_MAX", len(new.record.keys))
     assert not ranks(rows_of(new, [copy, another]))
-    monkeypatch.setattr(shared_pass, "ROWS_BYTES_MAX", sum(map(len, single.by_bands)))
+    monkeypatch.setattr(near_postings, "ROWS_BYTES_MAX", sum(map(len, single.by_bands)))
     far = [Row(bytes(56), truncated=False).packed]
     assert ranks(single._replace(by_blocks=single.by_bands))
     assert not ranks(single._replace(by_bands=[*single.by_bands, *far]))
