@@ -1,17 +1,22 @@
-"""Creates files and folders: durable, and readable by their owner only unless a setting says otherwise.
+"""Creates and locks files and folders: durable, and readable by their owner only unless a setting says otherwise.
 
 Stores, sinks and their checkpoints hold people's texts. Modes are set after a file is created, so they do not depend on
 the umask that the process inherited. Existing files keep their mode.
 """
 
+import fcntl
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+from storage.backoff import Backoff
 
 FILE_MODE: Final = 0o600
 """Only the owner may read and write."""
 _READ_BITS: Final = 0o444
+_LOCK_PAUSES: Final = Backoff(0.02, 0.02)
 _READ_TO_SEARCH: Final = 2
 """By how many bits the permission to read is left of the permission to enter a folder."""
 
@@ -98,6 +103,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock_file(descriptor: int, wait_s: float) -> None:
+    """Take the exclusive ``flock`` of an open file or folder; it goes with the descriptor, or the process.
+
+    Raises ``TimeoutError``, which is an ``OSError``, if another process still has it after ``wait_s`` seconds.
+    """
+    lock = partial(fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        _LOCK_PAUSES.call(lock, lambda error: isinstance(error, BlockingIOError), wait_s)
+    except BlockingIOError:
+        raise TimeoutError(f"another process has kept it locked for {wait_s:g} s") from None
 
 
 def _with_mode(descriptor: int, file_mode: int) -> int:

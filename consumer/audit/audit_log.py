@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.audit.change import Change, line_of
-from consumer.lifecycle.file_lock import lock_file
 from consumer.model.errors import SinkError
-from storage.files import FileWriting, open_made, sync_folder
+from storage.files import FileWriting, lock_file, open_made, sync_folder
 
 LOCK_S: Final = 5.0
 """How long to wait for another process that appends; it needs less than a millisecond."""

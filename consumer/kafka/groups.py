@@ -4,7 +4,6 @@ Offsets are read and set by a consumer with the group's name that never joins it
 with a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
@@ -19,6 +18,7 @@ from consumer.kafka.offset_range import Bound, offsets_at
 from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition
+from storage.backoff import Backoff
 
 FILLING: Final = Note(migrate="filling")
 """The note beside the offsets of a group whose store is being filled; its consumers do not start."""
@@ -34,7 +34,7 @@ SETTLED_S: Final = 120.0
 _TRY_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
 """Errors are raised; otherwise each attempt to connect would be logged."""
-_PAUSE_S: Final = 0.2
+_PAUSES: Final = Backoff(0.2, 0.2)
 _PASSING: Final = frozenset(
     {
         # The first request for a coordinator creates its topic, which takes a moment.
@@ -181,15 +181,19 @@ def _partitions(
 
 def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:
     """Ask until there is an answer for every partition."""
-    until_s = time.monotonic() + patience_s
-    while True:
-        try:
-            found = ask()
-            error = next((place.error for place in found if place.error is not None), None)
-        except KafkaException as raised:
-            found, error = [], raised.args[0]
-        if error is None:
-            return found
-        if error.code() not in _PASSING or time.monotonic() > until_s:
-            raise _RefusedError(group, error)
-        time.sleep(_PAUSE_S)
+
+    def answer() -> list[TopicPartition]:
+        found = ask()
+        for place in found:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return found
+
+    try:
+        return _PAUSES.call(answer, _passes, patience_s)
+    except KafkaException as error:
+        raise _RefusedError(group, error.args[0]) from error
+
+
+def _passes(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in _PASSING

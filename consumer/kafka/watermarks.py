@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, no_topic
 from consumer.model.errors import SourceError
+from storage.backoff import Backoff
 
 Answer = TypeVar("Answer")
 
@@ -38,10 +39,9 @@ def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) ->
 def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
     """Ask again while leaders are being elected; ``ask`` gets the seconds that are left. Raises as ``watermarks``."""
     until_s = time.monotonic() + wait_s
-    while True:
-        try:
-            return ask(max(until_s - time.monotonic(), _AGAIN_S))
-        except KafkaException as error:
-            if error.args[0].code() not in _MOVING or time.monotonic() >= until_s:
-                raise
-        time.sleep(_AGAIN_S)
+    pauses = Backoff(_AGAIN_S, _AGAIN_S)
+    return pauses.call(lambda: ask(max(until_s - time.monotonic(), _AGAIN_S)), _is_moving, wait_s)
+
+
+def _is_moving(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in _MOVING

@@ -1,7 +1,6 @@
 """Retrying calls to what is out of reach, a store most often: how long, and what is reported meanwhile."""
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
@@ -9,14 +8,14 @@ from typing import Final, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.model.hooks import Hooks, Outage
+from storage.backoff import Backoff
 from storage.errors import StoreUnavailable
 
 log = logging.getLogger("dupwatch")
 
 Result = TypeVar("Result")
 
-_FIRST_S: Final = 0.1
-_LONGEST_S: Final = 5.0
+_PAUSES: Final = Backoff(0.1, 5.0, jitter=0.5)
 _SLICE_S: Final = 0.1
 
 
@@ -58,7 +57,7 @@ class UntilReachable(Patience):
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
-        pause_s = _FIRST_S
+        pauses = _PAUSES.pauses()
         waited = False
         while True:
             try:
@@ -68,8 +67,7 @@ class UntilReachable(Patience):
                     log.warning("%s is out of reach, waiting for it: %s", self._what, error)
                 waited = True
                 self._report(str(error))
-                self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers over time, protects nothing
-                pause_s = min(2 * pause_s, _LONGEST_S)
+                self._sleep(next(pauses))
                 continue
             if waited:
                 log.warning("%s is within reach again.", self._what)

@@ -1,7 +1,6 @@
 """The console's database: connections, transactions, and what becomes of its errors."""
 
 import os
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sq
 from consumer.reviews.portable import Lock, is_storable, one_at_a_time
 from consumer.reviews.tables import IDENTITY
 from consumer.text.install_advice import install_command
+from storage.backoff import Backoff
 
 __all__ = ["Connection", "Database", "DatabaseUnavailable", "identity", "opened_database"]
 
@@ -38,7 +38,7 @@ CONNECTIONS_MAX: Final = 80
 """Open connections of a process; more than threads that may use one."""
 _CONNECT_S: Final = 5
 _POOL_S: Final = 10.0
-_PAUSE_S: Final = 0.02
+_PAUSES: Final = Backoff(0.06, 1.0, jitter=2 / 3)
 _CACHE_KIB: Final = 16 * 1_024
 _MAPPED_BYTES: Final = 4 << 30
 _WAL_PAGES: Final = 16 * 1_024
@@ -80,11 +80,11 @@ class Database:
 
         Raises ``DatabaseUnavailable``.
         """
-        for attempt in range(1, ATTEMPTS_MAX):
+        for _, pause_s in zip(range(ATTEMPTS_MAX - 1), _PAUSES.pauses(), strict=False):
             try:
                 return self._once(work)
             except Conflict:
-                time.sleep(_PAUSE_S * 2**attempt * (0.5 + random.random()))  # noqa: S311  # no secret
+                time.sleep(pause_s)
         return self._once(work)
 
     def check(self) -> None:

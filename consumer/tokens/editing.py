@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.lifecycle.file_lock import lock_file
 from consumer.model.errors import ConfigError, SinkError
 from consumer.tokens.token import (
     NAME_PATTERN,
@@ -27,7 +26,7 @@ from consumer.tokens.token import (
     new_secret,
 )
 from consumer.tokens.token_file import TOKENS_MAX, Tokens, encoded, load
-from storage.files import FILE_MODE, FileWriting, replace_file
+from storage.files import FILE_MODE, FileWriting, lock_file, replace_file
 
 LIFETIME: Final = timedelta(days=90)
 """How long a token is valid unless something else is asked for."""

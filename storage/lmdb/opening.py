@@ -7,7 +7,6 @@ A store appears under its file names only when it is complete: the data file con
 import errno
 import fcntl
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Final
 import lmdb
 
 from storage.errors import StoreDamaged, StoreRefused
-from storage.files import make_file, make_folders, sync_folder
+from storage.files import lock_file, make_file, make_folders, sync_folder
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.layout import DATABASES
 from storage.lmdb.options import LmdbOptions
@@ -30,7 +29,6 @@ _READER_SLOT_BYTES: Final = 64
 _LOCK_HEADER_BYTES: Final = 128
 _UNLOCKED_READERS_S: Final = 10.0
 """How long a new writer waits for the current transactions of processes that read without a lock."""
-_PAUSE_S: Final = 0.01
 
 
 def refuse_other_things(path: Path, *, readonly: bool) -> None:
@@ -97,12 +95,8 @@ def await_unlocked_readers(path: Path) -> None:
     """
     descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:
-        until_s = time.monotonic() + _UNLOCKED_READERS_S
-        while time.monotonic() < until_s:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            time.sleep(_PAUSE_S)
+        with suppress(TimeoutError):
+            lock_file(descriptor, _UNLOCKED_READERS_S)
     finally:
         os.close(descriptor)
 

@@ -13,12 +13,12 @@ from consumer.console.intake.batch_intake import Stopped
 from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.reviews.database import DatabaseUnavailable
+from storage.backoff import Backoff
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
 
-_FIRST_S: Final = 0.2
-_LONGEST_S: Final = 10.0
+_PAUSES: Final = Backoff(0.2, 10.0)
 _JOIN_S: Final = 15.0
 _PARTS: Final[tuple[tuple[type[Exception], Part], ...]] = (
     (DatabaseUnavailable, "database"),
@@ -79,7 +79,7 @@ class Background:
         self._woken.set()
 
     def _run(self) -> None:
-        wait_s = _FIRST_S
+        pauses = _PAUSES.pauses()
         while True:
             self._woken.clear()
             if self.stopping.is_set():
@@ -91,11 +91,10 @@ class Background:
             except Exception as error:  # noqa: BLE001  # it is told, and tried again
                 self._tell(error)
                 # Not by a wake: whoever wakes it does not know that it waits for something.
-                self.stopping.wait(wait_s)
-                wait_s = min(2 * wait_s, _LONGEST_S)
+                self.stopping.wait(next(pauses))
                 continue
             self._tell(None)
-            wait_s = _FIRST_S
+            pauses = _PAUSES.pauses()
             if not more:
                 self._woken.wait(self._pause_s)
 

@@ -4,7 +4,6 @@ The API is Confluent's, which Karapace, Redpanda and Apicurio (``/apis/ccompat/v
 confluent-kafka's; it is imported only when it is needed.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,6 +20,7 @@ from consumer.model.article import Reason
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
 from consumer.model.hooks import Hooks, Outage
 from consumer.text.install_advice import install_command
+from storage.backoff import Backoff
 
 SchemaFormat = Literal["avro", "protobuf"]
 
@@ -39,6 +39,11 @@ _WORDS_MAX: Final = 300
 
 SCHEMA_BYTES_MAX: Final = 4 << 20
 """A registry keeps each schema in a Kafka message, of 1 MB by default, and schemas refer to others."""
+BRIEFLY_S: Final = 15.0
+"""For how long an interactive command retries the registry."""
+_PAUSE_S: Final = 1.0
+
+Result = TypeVar("Result")
 
 
 class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry, as the store's is
@@ -183,12 +188,6 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
 
 
-BRIEFLY_S: Final = 15.0
-_PAUSE_S: Final = 1.0
-
-Result = TypeVar("Result")
-
-
 class Briefly(Patience):
     """For an interactive command: the registry is retried for a while, then the command ends."""
 
@@ -199,14 +198,8 @@ class Briefly(Patience):
     @override
     def call(self, work: Callable[[], Result]) -> Result:
         """Raise RegistryUnavailable when the time is over."""
-        until_s = time.monotonic() + self._seconds
-        while True:
-            try:
-                return work()
-            except RegistryUnavailable:
-                if time.monotonic() > until_s:
-                    raise
-            time.sleep(self._pause_s)
+        pauses = Backoff(self._pause_s, self._pause_s)
+        return pauses.call(work, lambda error: isinstance(error, RegistryUnavailable), self._seconds)
 
 
 def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:

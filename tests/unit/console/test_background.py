@@ -12,6 +12,7 @@ from consumer.console.intake.background import Background, Repeating
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.reviews.database import DatabaseUnavailable
+from storage.backoff import Backoff
 from storage.errors import StoreUnavailable
 
 LONG_S = 3_600.0
@@ -110,7 +111,7 @@ def test_another_part_takes_the_place_of_the_first() -> None:
 
 def test_pauses_grow_while_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """And waking it does not make it hurry: who wakes it does not know what it waits for."""
-    monkeypatch.setattr(module, "_FIRST_S", 0.1)
+    monkeypatch.setattr(module, "_PAUSES", Backoff(0.1, 10.0))
     work = Work()
     work.error = SinkError("gone")
     with work.background(0.0) as background:

@@ -8,6 +8,7 @@ from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, Topi
 from consumer.kafka import groups
 from consumer.kafka.groups import FILLING, Committed, Group, Topics
 from consumer.model.errors import ConfigError, SourceError
+from storage.backoff import Backoff
 
 KEY = ("articles", 0)
 PASSING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNSTABLE_OFFSET_COMMIT)
@@ -47,7 +48,7 @@ class Client:
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     """A group whose clients are the test's to give."""
-    monkeypatch.setattr(groups, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(groups, "_PAUSES", Backoff(0.0, 0.0))
     group: Any = object.__new__(Group)
     group.name, group._brokers = "new", "127.0.0.1:9"
     return group  # type: ignore[no-any-return]

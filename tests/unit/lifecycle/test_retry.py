@@ -9,6 +9,7 @@ from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
+from storage.backoff import Backoff
 from storage.errors import StoreRefused, StoreUnavailable
 from tests.unit.flickering import Flickering
 
@@ -42,7 +43,7 @@ def test_pauses_grow() -> None:
 
 def test_waiting_ends_when_the_batch_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """``proceed`` is called many times within a pause, so that a rebalance does not wait for it to end."""
-    monkeypatch.setattr(retry, "_FIRST_S", 600.0)
+    monkeypatch.setattr(retry, "_PAUSES", Backoff(600.0, 600.0))
     store = Flickering(10**9, AWAY)
     checks = 0
 

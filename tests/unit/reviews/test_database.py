@@ -21,6 +21,7 @@ from consumer.reviews.database import Database, DatabaseUnavailable, opened_data
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import METADATA, NOTES, SOURCES, TALLY
 from deploy.local.postgres import Postgres
+from storage.backoff import Backoff
 from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of
 
 RACES = 12
@@ -206,7 +207,7 @@ def test_a_conflict_is_tried_again(database: Database, hasty: Database) -> None:
 
 def test_a_conflict_that_stays_ends(database: Database, hasty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many attempts the database counts as away, and nothing was written."""
-    monkeypatch.setattr(database_module, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(database_module, "_PAUSES", Backoff(0.001, 0.001))
     with database.begin() as connection:
         connection.execute(update(TALLY).values(flags=1))
         with pytest.raises(DatabaseUnavailable):

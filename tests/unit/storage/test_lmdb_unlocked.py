@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from storage import backoff
 from storage.errors import StoreError, StoreUnavailable
-from storage.lmdb import LmdbStore, opening
+from storage.lmdb import LmdbStore
 from storage.lmdb.unlocked import UnlockedReading
 from tests.builders import make_version
 from tests.prefork import forkserver
@@ -179,7 +180,7 @@ def test_a_writer_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
     def sleep(seconds: float) -> None:
         clock_s[0] += seconds
 
-    monkeypatch.setattr(opening, "time", SimpleNamespace(monotonic=lambda: clock_s[0], sleep=sleep))
+    monkeypatch.setattr(backoff, "time", SimpleNamespace(monotonic=lambda: clock_s[0], sleep=sleep))
     reading = UnlockedReading(tmp_path)
     with reading:
         store = LmdbStore.open(tmp_path, SMALL)
