@@ -12,6 +12,8 @@ A client library's own exceptions never leave an implementation. ``StartAgain`` 
 ``Store.together``.
 """
 
+from collections.abc import Sequence
+
 
 class StoreError(Exception):
     """A store could not do what its contract promises. The message is a sentence for a person."""
@@ -35,3 +37,16 @@ class StoreUnavailable(StoreError):  # noqa: N818  # as above
 
 class StartAgain(BaseException):
     """Ends an attempt of ``Store.together``, which then makes another one. What runs within it lets this pass."""
+
+
+def read_only(store: object) -> StoreRefused:
+    """Return the error for a write to a store that was opened for reading only."""
+    return StoreRefused(f"The store {store} was opened for reading only.")
+
+
+def other_layout(store: object, found: bytes, known: Sequence[bytes]) -> StoreRefused:
+    """Return the error for a store whose bytes mean something else than this program knows."""
+    return StoreRefused(
+        f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layout "
+        f"{' and '.join(layout.decode() for layout in known)}."
+    )

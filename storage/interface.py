@@ -20,9 +20,8 @@ The steps named below are those of ``Detector.judge`` (docs/protocol.md).
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from storage.planned import Planned
 from storage.postings import KeyedCode, Row
-from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.records import Planned, Record, Release, Stored, Tombstone, Version
 from storage.seen import Seen, SeenChange
 
 Answer = TypeVar("Answer")

@@ -4,18 +4,60 @@ Each kind describes itself beside its implementation; ``storage.kinds`` lists th
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from storage.checks import StoreCheck, StoreNeeds
 from storage.files import FILE_MODE
 from storage.interface import Store
-from storage.planned import Planned
+from storage.records import Planned
 from storage.watched import StoreReport
 
 _Options = TypeVar("_Options")
+
+
+class StoreFinding(NamedTuple):
+    """One sentence that says what was found and, unless it is ``ok``, one that says what to do.
+
+    With a ``warning`` a run works. Otherwise it would end: because of a setting (``misconfigured``), as with a
+    ``StoreRefused`` (``refused``), or as with any other ``StoreError`` (``broken``).
+    """
+
+    status: Literal["ok", "warning", "misconfigured", "refused", "broken"]
+    found: str
+    remedy: str = ""
+
+
+class StoreCheck(NamedTuple):
+    """A named check, which changes nothing in the store.
+
+    ``run`` yields findings, at least one within ``deadline_s``, and may raise ``StoreError``.
+    """
+
+    name: str
+    run: Callable[[], Iterable[StoreFinding]]
+    deadline_s: float = 15.0
+
+
+class StoreTls(NamedTuple):
+    """The PEM files with which a store is reached, and the section of the settings that names them."""
+
+    section: str
+    authorities: str | None
+    certificate: str | None
+    key: str | None
+
+
+class StoreNeeds(NamedTuple):
+    """What the options of a kind need of this machine, and advice about the options themselves.
+
+    ``connections`` is how many one process may have open. ``tls`` is None without TLS.
+    """
+
+    connections: int = 0
+    tls: StoreTls | None = None
+    advice: tuple[StoreFinding, ...] = ()
 
 
 class OnDisk(NamedTuple):

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from storage.checks import StoreNeeds
 from storage.hbase.kind import HBASE
-from storage.kind import Opening, StoreKind
+from storage.kind import Opening, StoreKind, StoreNeeds
 from storage.lmdb.kind import LMDB
 from storage.memory import MEMORY
 

@@ -16,8 +16,6 @@ from typing_extensions import override
 from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
-from storage.memory_seen import SeenEntries
-from storage.planned import Planned
 from storage.postings import (
     DEFAULT_LAYOUT,
     KeyedCode,
@@ -28,8 +26,8 @@ from storage.postings import (
     rows_within,
     truncated_to,
 )
-from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange
+from storage.records import Arrival, Planned, Record, Release, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange, SeenEntries
 
 ROW_POSTINGS_MAX: Final = 10_000
 

@@ -9,7 +9,7 @@ Identities are digests, so that keys have one width and spread evenly:
 """
 
 import hashlib
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -165,3 +165,24 @@ def id_hash(article_id: str) -> bytes:
 def reference_of(article_id: str, content: bytes) -> bytes:
     """Return the 32 bytes that name one version: its id's hash, and a digest of ``content``."""
     return id_hash(article_id) + hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """What a store is made for: a block plan, and the number of articles that are expected in the window.
+
+    ``dupwatch store init --articles`` writes it into ``meta``. It is no setting: a store is bound to its settings by
+    the first consumer, as any other store, but that consumer is refused with another plan.
+    """
+
+    articles: Annotated[int, msgspec.Meta(ge=1)]
+    plan: str
+
+
+def encode_planned(planned: Planned) -> bytes:
+    """Return the JSON that ``meta`` holds."""
+    return msgspec.json.encode(planned)
+
+
+def decode_planned(value: bytes) -> Planned:
+    """Decode it. Unknown members are skipped. Raises ``ValueError``."""
+    return msgspec.json.decode(value, type=Planned)

@@ -9,9 +9,8 @@ from typing_extensions import override
 
 from storage.errors import StartAgain, StoreFull, StoreRefused, StoreUnavailable
 from storage.interface import Answer, Stats, Store
-from storage.planned import Planned
 from storage.postings import KeyedCode, Row
-from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.records import Planned, Record, Release, Stored, Tombstone, Version
 from storage.seen import Seen, SeenChange
 
 Result = TypeVar("Result")

@@ -27,12 +27,10 @@ from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change
-from storage.hbase.meta import CODE_BYTES_ROW, Meta
-from storage.hbase.pack_state import PackMeta
+from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
-from storage.hbase.posting_cells import PACKED, fresh_cell
+from storage.hbase.posting_cells import PACKED, SetName, fresh_cell
 from storage.hbase.set_plans import split_evenly
-from storage.hbase.sets import SetName
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING, POSTING_LAYOUTS
 from storage.records import REFERENCE_BYTES

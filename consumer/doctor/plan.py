@@ -13,7 +13,7 @@ from consumer.kafka.client_settings import is_kafka
 from consumer.store_tools.window_size import WindowSize, described_size, window_size
 from consumer.wiring import stores
 from storage.errors import StoreUnavailable
-from storage.planned import Planned
+from storage.records import Planned
 
 _GROWN: Final = 2
 """A window of more than this many times the articles that were expected is worth a look at the disks."""

@@ -12,8 +12,8 @@ from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
 from consumer.model.article import READER_REVISION
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.wiring import stores
-from storage.checks import StoreCheck, StoreFinding
 from storage.errors import StoreUnavailable
+from storage.kind import StoreCheck, StoreFinding
 from storage.kinds import kind_of
 
 _SETTINGS: Final = "settings of the store"

@@ -6,7 +6,7 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_LOOKED_UP, ANCHORS_POSTED, BlockPlan, Scheme
 from consumer.judge.plan_choice import LookUpCost, LookUpSettings, PlanChoice, choose_plan, look_up_cost
-from storage.planned import Planned
+from storage.records import Planned
 
 ARTICLES_MAX: Final = 10**12
 

@@ -7,7 +7,7 @@ from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.wiring import stores
 from storage.interface import Store
 from storage.kinds import kind_of
-from storage.planned import Planned
+from storage.records import Planned
 
 
 def record_plan(config: Config, planned: Planned) -> None:

@@ -7,8 +7,7 @@ from typing import Final
 from storage.bodies import pack_body
 from storage.hbase import cells
 from storage.hbase.calls import Calls, Gateways, take
-from storage.hbase.cell_cache import CellCache
-from storage.hbase.cells import ArticleRow
+from storage.hbase.cells import ArticleRow, CellCache
 from storage.hbase.connection import Change, Selection, Swap
 from storage.hbase.swapping import ROWS_AT_ONCE, Decide, Decision, read_cells, swap_all
 from storage.records import ID_HASH_BYTES, Release, Stored, Tombstone, Version

@@ -13,13 +13,12 @@ from typing import Final, TypeVar
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.hbase.connection import Cell, Change, Columns, GatewayConnection, Selection, Swap
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.tables import OutOfUse, out_of_use
-from storage.hbase.waits import Tell, Waits
+from storage.hbase.waits import Deadline, Tell, Waits
 from storage.watched import Operation, StoreConnected, StoreRepeated, StoreReport
 
 _T = TypeVar("_T")

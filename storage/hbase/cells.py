@@ -7,8 +7,10 @@ flag, from settled to released.
 
 import struct
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, NamedTuple
 
 import msgspec
@@ -232,3 +234,37 @@ def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
         return _RELEASE.size
     _, flag_bytes = _RELEASE.unpack_from(cell, len(cell) - tail_bytes)
     return _RELEASE.size + int(flag_bytes)
+
+
+class CellCache:
+    """The last values seen, by reference; the least recently used goes first. Thread-safe.
+
+    A pending cell may be out of date; then its compare-and-set fails. A sketch never changes.
+    """
+
+    def __init__(self, cells_max: int) -> None:
+        self._cells_max = cells_max
+        self._cells: OrderedDict[bytes, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def remember(self, reference: bytes, cell: bytes) -> None:
+        """Store a value."""
+        with self._lock:
+            self._cells[reference] = cell
+            self._cells.move_to_end(reference)
+            if len(self._cells) > self._cells_max:
+                self._cells.popitem(last=False)
+
+    def take(self, reference: bytes) -> bytes | None:
+        """Remove a value and return it as last seen, None if it is unknown."""
+        with self._lock:
+            return self._cells.pop(reference, None)
+
+    def known(self, references: Sequence[bytes]) -> list[bytes]:
+        """Return values as last seen, empty where they are unknown; they stay."""
+        with self._lock:
+            found = [self._cells.get(reference, b"") for reference in references]
+            for reference, cell in zip(references, found, strict=True):
+                if cell:
+                    self._cells.move_to_end(reference)
+            return found

@@ -6,15 +6,15 @@ from functools import partial
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from storage.checks import StoreFinding
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import RegionPlace
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.schema import APPLY, FOREVER_S, Schema, schema_of
 from storage.hbase.store import HbaseStore
+from storage.hbase.waits import Deadline
+from storage.kind import StoreFinding
 
 GATEWAY_S: Final = 5.0
 """Deadline of a gateway for listing the tables."""

@@ -13,12 +13,21 @@ from typing import Any, Final, NamedTuple
 from happybase import Connection
 from thriftpy2.transport import TBufferedTransport
 
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import AnswerTooBig, Denied, Lost, text_of
 from storage.hbase.options import Address
 from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
-from storage.hbase.thrift_api import DECLARED_ERRORS, BatchMutation, Hbase, Mutation, TScan
-from storage.hbase.thrift_client import GatewaySocket, MixedUp, NumberedProtocol, PipeliningClient
+from storage.hbase.thrift_client import (
+    DECLARED_ERRORS,
+    BatchMutation,
+    GatewaySocket,
+    Hbase,
+    MixedUp,
+    Mutation,
+    NumberedProtocol,
+    PipeliningClient,
+    TScan,
+)
+from storage.hbase.waits import Deadline
 
 _BUFFER_BYTES: Final = 1 << 16
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from storage.checks import StoreCheck, StoreFinding, StoreNeeds, StoreTls
 from storage.hbase.options import ROW_POSTINGS_MAX, URL_PATTERN, HbaseOptions, parse_place
-from storage.kind import Opening, StoreKind, no_files
+from storage.kind import Opening, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
 
 if TYPE_CHECKING:
     from storage.hbase.store import HbaseStore

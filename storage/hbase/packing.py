@@ -13,11 +13,10 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from storage.clock import MS_PER_S
-from storage.hbase import sets
+from storage.hbase import posting_cells
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
-from storage.hbase.meta import CODE_BYTES_ROW, Meta
-from storage.hbase.pack_state import PackMeta
+from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
 from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, fresh_cell, set_postings
 from storage.hbase.schema import FOREVER_S
 from storage.hbase.set_plans import PackRules, PackTally, RowPlan, plan_row
@@ -251,7 +250,7 @@ def _sets_of_a_bucket(found: Iterator[tuple[bytes, Columns]]) -> _Part:
         for column, cell in piece.items():
             buckets.add(column[: len(PACKED) + 8])
             postings += _count(cell.value)
-            if columns and (len(buckets) > 1 or postings > sets.SET_POSTINGS_MAX):
+            if columns and (len(buckets) > 1 or postings > posting_cells.SET_POSTINGS_MAX):
                 return _Part(columns, is_last=False)
             columns[column] = cell
     return _Part(columns, is_last=True)
@@ -279,8 +278,8 @@ def _value_bytes(columns: Columns) -> int:
 
 def _count(value: bytes) -> int:
     try:
-        return sets.set_count(value)
-    except sets.DamagedSetError:
+        return posting_cells.set_count(value)
+    except posting_cells.DamagedSetError:
         # Planning reports it, with its name.
         return 0
 

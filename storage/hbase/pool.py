@@ -10,9 +10,9 @@ from threading import Condition
 from typing import Final
 
 from storage.hbase.connection import GatewayConnection
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, TlsOptions
+from storage.hbase.waits import Deadline
 from storage.watched import ConnectionChange
 
 _AGE_MAX_S: Final = 300.0

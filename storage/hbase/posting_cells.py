@@ -1,22 +1,150 @@
-"""The columns and cells of the table ``postings``, as described in ``docs/row_keys.md``.
+"""The cells of the table ``postings``, as described in ``docs/row_keys.md``.
 
-A fresh posting is a cell of its own, whose qualifier is the posting. A posting set is one cell with many postings; what
-is in it is described in ``storage.hbase.sets``.
+A fresh posting is a cell of its own, whose qualifier is the posting. A posting set is one cell with many postings; it
+is never edited: each one written has a new qualifier. Readers of a row join its sets with its fresh postings, and
+return each posting once even if it is stored in several places.
 """
 
-from typing import Final
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import snappy
 
 from storage.errors import StoreDamaged
-from storage.hbase import sets
 from storage.hbase.connection import Change
 from storage.hbase.failures import damaged
-from storage.hbase.sets import DamagedSetError
-from storage.postings import PostingLayout
+from storage.postings import POSTING_LAYOUTS, WORD_SPREAD, PostingLayout
+from storage.records import REFERENCE_BYTES
 
+SET_POSTINGS_MAX: Final = 100_000
+SET_BYTES_MAX: Final = 4 << 20
+"""The limits of a set, compressed: HBase accepts cells of up to 10 MB."""
+
+_MAGIC: Final = b"dwps"
+_FORMAT: Final = 1
+_HEAD: Final = struct.Struct(">4sBBII")
+_QUALIFIER: Final = struct.Struct(">QQ8s")
+_WORD_BYTES: Final = 8
+_CHECKED_BYTES: Final = 4 << 20
+"""Bytes of rows after which no more are checked together for postings that stand in several places."""
 FRESH_FAMILY: Final = b"p"
 SET_FAMILY: Final = b"s"
 FRESH: Final = FRESH_FAMILY + b":"
 PACKED: Final = SET_FAMILY + b":"
+
+
+class SetName(NamedTuple):
+    """The unique name of a set: the start of its bucket, the time of packing, and 8 random bytes."""
+
+    bucket_ms: int
+    packed_ms: int
+    random: bytes
+
+    def qualifier(self) -> bytes:
+        """Return the qualifier of the set's column: sets sort by bucket, then by the time of packing."""
+        return _QUALIFIER.pack(*self)
+
+
+class DamagedSetError(ValueError):
+    """A cell that is not a posting set, or not as it was written; the message says what is wrong."""
+
+
+def set_name(qualifier: bytes) -> SetName:
+    """Return the name in a qualifier. Raises ``DamagedSetError``."""
+    if len(qualifier) != _QUALIFIER.size:
+        raise DamagedSetError(f"the qualifier of a set has {_QUALIFIER.size} bytes, not {len(qualifier)}")
+    return SetName(*_QUALIFIER.unpack(qualifier))
+
+
+def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
+    """Pack postings, given one after the other in any order; duplicates are packed once."""
+    ordered = distinct(postings, layout)
+    count = len(ordered) // layout.posting_bytes
+    if count > SET_POSTINGS_MAX:
+        raise ValueError(f"a set holds at most {SET_POSTINGS_MAX} postings, not {count}")
+    packed: bytes = snappy.compress(ordered)
+    return _HEAD.pack(_MAGIC, _FORMAT, layout.code_bytes, count, zlib.crc32(packed)) + packed
+
+
+def set_count(value: bytes) -> int:
+    """Return the number of postings in the head of a set. Raises ``DamagedSetError``."""
+    return _head(value)[1]
+
+
+def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
+    """Return the postings of a set, one after the other, in order. Raises ``DamagedSetError``."""
+    layout, count, checksum = _head(value)
+    packed = memoryview(value)[_HEAD.size :]
+    if zlib.crc32(packed) != checksum:
+        raise DamagedSetError("the checksum does not match")
+    try:
+        postings: bytes = snappy.decompress(packed)
+    except Exception as error:
+        # The library's back ends have no common exception.
+        raise DamagedSetError(f"it cannot be decompressed: {error}") from error
+    if len(postings) != count * layout.posting_bytes:
+        raise DamagedSetError(f"it claims {count} postings but has {len(postings)} bytes")
+    return postings, layout
+
+
+def distinct(postings: bytes, layout: PostingLayout) -> bytes:
+    """Sort postings and remove duplicates."""
+    # numpy can sort byte strings but not raw bytes; it ignores trailing zeros only where widths differ.
+    return np.unique(np.frombuffer(postings, f"S{layout.posting_bytes}")).tobytes()
+
+
+def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
+    """Join the parts of each row, each posting once, in any order; no part has a posting twice."""
+    packed = [b"".join(parts) for parts in rows]
+    several = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
+    for some in _in_runs(several, packed):
+        if _may_repeat([packed[number] for number in some], layout):
+            for number in some:
+                packed[number] = distinct(packed[number], layout)
+    return packed
+
+
+def _in_runs(numbers: Sequence[int], packed: Sequence[bytes]) -> Iterator[list[int]]:
+    """Cut the numbers of rows into runs that are checked together, since that copies them."""
+    run: list[int] = []
+    size_bytes = 0
+    for number in numbers:
+        run.append(number)
+        size_bytes += len(packed[number])
+        if size_bytes > _CHECKED_BYTES:
+            yield run
+            run, size_bytes = [], 0
+    if run:
+        yield run
+
+
+def _may_repeat(rows: Sequence[bytes], layout: PostingLayout) -> bool:
+    """Return whether a row may have a posting twice. Hardly any row does, so rows are checked together.
+
+    Sorting one word of each posting takes a tenth of the time of sorting postings. The word combines both ends of the
+    reference, so that neither the versions of an id nor one text under many ids look like one version.
+    """
+    every = layout.posting_bytes // _WORD_BYTES
+    first, last = layout.code_bytes // _WORD_BYTES, (layout.code_bytes + REFERENCE_BYTES) // _WORD_BYTES - 1
+    words = np.frombuffer(b"".join(rows), np.uint64)
+    # A near article is found in several rows of a look-up, so the row's number is part of the word.
+    numbers = np.arange(1, len(rows) + 1, dtype=np.uint64) * WORD_SPREAD
+    mixed = words[first::every] ^ words[last::every]
+    mixed += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
+    mixed.sort()
+    return bool((mixed[1:] == mixed[:-1]).any())
+
+
+def _head(value: bytes) -> tuple[PostingLayout, int, int]:
+    if len(value) < _HEAD.size:
+        raise DamagedSetError("it is too short")
+    magic, set_format, code_bytes, count, checksum = _HEAD.unpack_from(value)
+    if magic != _MAGIC or set_format != _FORMAT or code_bytes not in POSTING_LAYOUTS:
+        raise DamagedSetError("its head has an unknown format")
+    return POSTING_LAYOUTS[code_bytes], count, checksum
 
 
 def fresh_cell(key: bytes, posting: bytes) -> Change:
@@ -27,7 +155,7 @@ def fresh_cell(key: bytes, posting: bytes) -> Change:
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
     """Return the postings of a set, in order. Raises ``StoreDamaged``, also for postings of another layout."""
     try:
-        postings, found = sets.decode_set(value)
+        postings, found = decode_set(value)
     except DamagedSetError as error:
         raise damaged_set(key, column, error) from error
     if found != layout:

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from storage.hbase import sets, wide_rows
+from storage.hbase import posting_cells, row_widths
 from storage.hbase.calls import Calls, Gateways, pieces
 from storage.hbase.connection import Change, Columns, Selection
 from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
-from storage.hbase.pack_state import PackMeta
+from storage.hbase.meta import PackMeta
 from storage.hbase.posting_cells import (
     FRESH,
     FRESH_FAMILY,
@@ -21,9 +21,8 @@ from storage.hbase.posting_cells import (
     fresh_cell,
     set_postings,
 )
-from storage.hbase.posting_counts import PostingCounts, count_postings
 from storage.hbase.row_answers import CellShape, RowCells
-from storage.hbase.wide_rows import WideRows
+from storage.hbase.row_widths import PostingCounts, WideRows, count_postings
 from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
 from storage.records import Record
 
@@ -123,9 +122,9 @@ class PostingRows:
         if reading.packed.is_set():
             self._families = _FAMILIES
             parts = self._parts_of(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
-        self._wide.remember(calls, {key for key, part in parts.items() if part.cells > wide_rows.WIDE_CELLS})
+        self._wide.remember(calls, {key for key, part in parts.items() if part.cells > row_widths.WIDE_CELLS})
         answered = list(takewhile(parts.__contains__, keys))
-        postings = sets.joined([parts[key].postings for key in answered], layout)
+        postings = posting_cells.joined([parts[key].postings for key in answered], layout)
         rows = [Row(packed, parts[key].truncated, layout) for key, packed in zip(answered, postings, strict=True)]
         self._wide.remember(calls, {key for key, row in zip(answered, rows, strict=True) if row.truncated})
         return rows
@@ -144,7 +143,7 @@ class PostingRows:
         rows: list[Row] = []
         for keyed, cells in zip(codes, of_cells, strict=True):
             matching = cells + of_sets[keyed].packed
-            matching = sets.distinct(matching, layout) if matching else b""
+            matching = posting_cells.distinct(matching, layout) if matching else b""
             truncated = len(matching) > bytes_max or of_sets[keyed].truncated
             rows.append(Row(matching[:bytes_max], truncated, layout))
         return rows
@@ -293,7 +292,7 @@ def _cut(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
     """Leave of a row over the cap only its lowest codes: in a crowd wide rows are many, and all are in memory."""
     if sum(map(len, row.postings)) <= postings_max * layout.posting_bytes:
         return row
-    postings = sets.distinct(b"".join(row.postings), layout)
+    postings = posting_cells.distinct(b"".join(row.postings), layout)
     if len(postings) <= postings_max * layout.posting_bytes:
         return row._replace(postings=[postings])
     lowest = postings[: truncated_to(postings_max) * layout.posting_bytes]

@@ -7,11 +7,10 @@ from itertools import pairwise
 from secrets import token_bytes
 from typing import Final, NamedTuple
 
-from storage.hbase import sets
+from storage.hbase import posting_cells
 from storage.hbase.connection import Change, Columns
 from storage.hbase.failures import damaged
-from storage.hbase.posting_cells import FRESH, PACKED, damaged_set, set_postings
-from storage.hbase.sets import DamagedSetError, SetName
+from storage.hbase.posting_cells import FRESH, PACKED, DamagedSetError, SetName, damaged_set, set_postings
 from storage.postings import PostingLayout
 
 _RANDOM_BYTES: Final = 8
@@ -103,14 +102,14 @@ def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRul
 
 def split_evenly(postings: bytes, layout: PostingLayout) -> list[bytes]:
     """Encode postings, in any order, as the least possible number of sets of about equal size."""
-    ordered = sets.distinct(postings, layout)
+    ordered = posting_cells.distinct(postings, layout)
     width = layout.posting_bytes
     count = len(ordered) // width
-    pieces = -(-count // sets.SET_POSTINGS_MAX)
+    pieces = -(-count // posting_cells.SET_POSTINGS_MAX)
     while True:
         bounds = [count * number // pieces * width for number in range(pieces + 1)]
-        cut = [sets.encode_set(ordered[start:end], layout) for start, end in pairwise(bounds)]
-        if pieces == count or max(map(len, cut)) <= sets.SET_BYTES_MAX:
+        cut = [posting_cells.encode_set(ordered[start:end], layout) for start, end in pairwise(bounds)]
+        if pieces == count or max(map(len, cut)) <= posting_cells.SET_BYTES_MAX:
             return cut
         pieces += 1
 
@@ -142,7 +141,7 @@ def _sets_by_bucket(key: bytes, columns: Columns, layout: PostingLayout) -> Mapp
 
 def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> _Set:
     try:
-        name = sets.set_name(column[len(PACKED) :])
+        name = posting_cells.set_name(column[len(PACKED) :])
     except DamagedSetError as error:
         raise damaged_set(key, column, error) from error
     return _Set(column, name, set_postings(key, column, value, layout), len(key) + len(column) + len(value))

@@ -6,24 +6,23 @@ from typing import Final, Self, TypeVar
 
 from typing_extensions import override
 
-from storage.errors import StoreRefused, StoreUnavailable
+from storage.errors import StoreRefused, StoreUnavailable, other_layout, read_only
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
-from storage.hbase.cell_cache import CellCache
+from storage.hbase.cells import CellCache
+from storage.hbase.connection import GatewayConnection
 from storage.hbase.failures import damaged
-from storage.hbase.meta import CODE_BYTES_ROW, Meta
-from storage.hbase.opening import check_layout, check_tables
+from storage.hbase.meta import CODE_BYTES_ROW, LAYOUT, LAYOUT_ROW, LAYOUT_WITH_PARTS, LAYOUTS, Meta
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
-from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW
+from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW, DescribedFamily, Schema, check, schema_of
 from storage.hbase.seen_texts import SeenTexts
+from storage.hbase.tables import table_states
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
-from storage.planned import Planned, decode_planned
 from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
-from storage.records import Record, Release, Stored, Tombstone, Version
-from storage.refusals import read_only
+from storage.records import Planned, Record, Release, Stored, Tombstone, Version, decode_planned
 from storage.seen import Seen, SeenChange
 from storage.watched import Operation, StoreReport
 
@@ -260,3 +259,49 @@ def _present(stored: _Article | None, written: Record | Tombstone) -> _Article:
     if stored is None:
         raise StoreUnavailable(f"{written.reference.hex()} was deleted while it was being written.")
     return stored
+
+
+def check_tables(calls: Calls) -> None:
+    """Raise ``StoreRefused`` for tables that are missing or differ from the schema, as far as a gateway shows that."""
+    gateways = calls.gateways
+    try:
+        options = gateways.options
+        schema = schema_of(gateways.place.namespace, options.ttl_min_s, seen_ttl_s=options.seen_ttl_s)
+    except ValueError as error:
+        raise StoreRefused(f"{error}.") from error
+    misfits = calls.ask(lambda connection: _misfits(connection, schema, gateways.place))
+    if misfits:
+        raise StoreRefused(" ".join(misfits))
+
+
+def check_layout(calls: Calls, meta: Meta) -> None:
+    """Raise ``StoreRefused`` for a store with another layout; a store without one gets the layout of this program."""
+    options = calls.gateways.options
+    layout = meta.read(calls, LAYOUT_ROW)
+    if layout is None and not options.readonly:
+        layout = meta.agree(calls, LAYOUT_ROW, LAYOUT_WITH_PARTS if options.parts else LAYOUT)
+    if layout == LAYOUT and options.parts and not options.readonly:
+        meta.replace(calls, LAYOUT_ROW, LAYOUT, LAYOUT_WITH_PARTS)
+    if layout is not None and layout not in LAYOUTS:
+        raise other_layout(calls.gateways.place, layout, LAYOUTS)
+
+
+def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:
+    states = table_states(connection, schema)
+    described = {name: _described(connection, name) for name in states.existing}
+    return check(schema, place, described, states.disabled)
+
+
+def _described(connection: GatewayConnection, table: str) -> list[DescribedFamily]:
+    return [
+        DescribedFamily(
+            name=name.decode(),
+            max_versions=family.maxVersions,
+            compression=family.compression.decode(),
+            in_memory=family.inMemory,
+            bloom_filter=family.bloomFilterType.decode(),
+            block_cache=family.blockCacheEnabled,
+            ttl_s=family.timeToLive,
+        )
+        for name, family in connection.families(table.encode()).items()
+    ]

@@ -13,7 +13,7 @@ from itertools import starmap
 from typing import Final
 
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW, Schema, Table
-from storage.planned import Planned, encode_planned
+from storage.records import Planned, encode_planned
 
 REFUSED: Final = "refused: "
 """The beginning of the line that says why the script changed nothing."""

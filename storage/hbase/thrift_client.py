@@ -7,18 +7,31 @@ to the previous one. Here every request has a number, counting from a random one
 import socket
 import ssl
 from collections import deque
+from importlib import resources
 from secrets import randbits
 from typing import Any, Final
 
+import thriftpy2
 from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TSocket
 from typing_extensions import override
 
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import AnswerTooBig
 from storage.hbase.options import Address
+from storage.hbase.waits import Deadline
 
+# HBase's Thrift 1 interface, from the definition that happybase ships. Its classes have no type stubs.
+_API: Final[Any] = thriftpy2.load(str(resources.files("happybase") / "Hbase.thrift"), module_name="Hbase_thrift")
+
+Hbase: Final = _API.Hbase
+Mutation: Final = _API.Mutation
+BatchMutation: Final = _API.BatchMutation
+TScan: Final = _API.TScan
+TRowResult: Final = _API.TRowResult
+TCell: Final = _API.TCell
+DECLARED_ERRORS: Final[tuple[type[Exception], ...]] = (_API.IOError, _API.IllegalArgument, _API.AlreadyExists)
+"""The exceptions that the interface declares. After any other one a connection is in an unknown state."""
 _NUMBER_BITS: Final = 31
 
 

@@ -1,10 +1,11 @@
-"""Announces when a thread has been waiting long for an answer of HBase, and why."""
+"""Deadlines, and announcing when a thread has been waiting long for an answer of HBase, and why."""
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, Self, TypeVar
 
 from storage.clock import NOTICE_S
 
@@ -14,6 +15,27 @@ _LOOK_S: Final = 0.25
 
 Tell = Callable[[str | None], None]
 """Called with what is waited for and why, and with None when there is an answer again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point of this process's monotonic clock, in seconds."""
+
+    at_s: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """Return the deadline that many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def at_most(self, seconds: float) -> "Deadline":
+        """Return the earlier one of this deadline and the one that many seconds from now."""
+        return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at_s)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(self.at_s - time.monotonic(), 0.0)
 
 
 class Waits:

@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 import lmdb
 
-from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable
+from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable, other_layout, read_only
 from storage.lmdb.batch import Batch, WorkFailed
 from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
 from storage.lmdb.failures import code_of, store_error
@@ -35,7 +35,6 @@ from storage.lmdb.opening import await_unlocked_readers, open_files, prepare, re
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.page_check import check_pages
 from storage.lmdb.unlocked import UnlockedReading, may_lock
-from storage.refusals import other_layout, read_only
 
 _Answer = TypeVar("_Answer")
 _Databases = dict[DatabaseName, Any]

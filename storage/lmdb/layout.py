@@ -10,9 +10,18 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from storage.bodies import UnreadableBodyError, unpack_body
-from storage.planned import Planned, decode_planned
 from storage.postings import POSTING_LAYOUTS, PostingLayout
-from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
+from storage.records import (
+    DIGEST_BYTES,
+    ID_HASH_BYTES,
+    REFERENCE_BYTES,
+    Arrival,
+    Planned,
+    Record,
+    Release,
+    Tombstone,
+    decode_planned,
+)
 from storage.seen import Seen, decode_seen, encode_seen
 
 DatabaseName = Literal[

@@ -8,7 +8,7 @@ import pytest
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
-from storage.hbase.pack_state import PackMeta
+from storage.hbase.meta import PackMeta
 from tests.cli.command import FAST, run_process, text, write_lines
 
 pytestmark = pytest.mark.servers

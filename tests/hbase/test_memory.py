@@ -13,13 +13,11 @@ from consumer.judge.search import LOOK_UP_BYTES_MAX
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change
-from storage.hbase.meta import CODE_BYTES_ROW, Meta
-from storage.hbase.pack_state import PackMeta
-from storage.hbase.posting_cells import PACKED, fresh_cell
+from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
+from storage.hbase.posting_cells import PACKED, SetName, fresh_cell
 from storage.hbase.posting_rows import ANSWER_BYTES_MAX
+from storage.hbase.row_widths import WideRows
 from storage.hbase.set_plans import split_evenly
-from storage.hbase.sets import SetName
-from storage.hbase.wide_rows import WideRows
 from storage.postings import DEFAULT_LAYOUT
 from storage.records import REFERENCE_BYTES
 from tests.builders import TIME_MS, make_key

@@ -15,8 +15,8 @@ from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change
-from storage.hbase.deadline import Deadline
 from storage.hbase.store import HbaseStore
+from storage.hbase.waits import Deadline
 from storage.records import Stored, Version
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated, StoreReport
 from tests.builders import make_version

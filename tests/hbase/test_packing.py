@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from storage.errors import StoreDamaged, StoreRefused
-from storage.hbase import HbaseOptions, packing, parse_place, sets
+from storage.hbase import HbaseOptions, packing, parse_place, posting_cells
 from storage.hbase.calls import Calls
 from storage.hbase.connection import Change
 from storage.hbase.packing import PackOptions
-from storage.hbase.sets import SetName
+from storage.hbase.posting_cells import SetName
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, postings_of
 from tests.hbase import packed_rows
@@ -64,7 +64,7 @@ def posting_set(key: bytes, name: SetName, number: int, size: int = 3) -> tuple[
     postings = {
         posting for record in records(size, number * size) for row, posting in postings_of(record) if row == key
     }
-    value = sets.encode_set(b"".join(postings), LAYOUT)
+    value = posting_cells.encode_set(b"".join(postings), LAYOUT)
     return Change(key, b"s:" + name.qualifier(), value), postings
 
 
@@ -263,7 +263,7 @@ def test_wide_rows(store: HbaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
         (packing, "PAGE_CELLS", 40),
         (packing, "_PIECE_CELLS", 16),
         (packing, "UNPACK_BYTES", 2_000),
-        (sets, "SET_POSTINGS_MAX", 100),
+        (posting_cells, "SET_POSTINGS_MAX", 100),
     ):
         monkeypatch.setattr(module, name, value)
     live = records(500) + records(30, first=1000, keys=[bytes([7, 0, 0])])
@@ -275,7 +275,9 @@ def test_wide_rows(store: HbaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
     assert packed_rows.family(store, b"p:") == []
     assert packed_rows.found(store, keys) == wanted(live)
     sizes = [
-        sets.set_count(columns[column].value) for columns in packed_rows.cells(store).values() for column in columns
+        posting_cells.set_count(columns[column].value)
+        for columns in packed_rows.cells(store).values()
+        for column in columns
     ]
     assert max(sizes) <= 100
     assert len(sizes) < 4 * 500 / 60 + 8

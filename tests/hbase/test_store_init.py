@@ -23,7 +23,7 @@ from storage.hbase.connection import Change
 from storage.hbase.schema import PLAN_ROW, schema_of
 from storage.hbase.store import HbaseStore
 from storage.hbase.table_script import render_script
-from storage.planned import Planned, encode_planned
+from storage.records import Planned, encode_planned
 from tests.builders import make_record
 from tests.cli.command import FAST, ROOT, SAMPLE, Outcome, environment, run_process
 

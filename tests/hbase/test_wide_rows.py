@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from storage.errors import StoreDamaged
-from storage.hbase import HbaseOptions, parse_place, posting_rows, sets, wide_rows
+from storage.hbase import HbaseOptions, parse_place, posting_cells, posting_rows, row_widths
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change, Columns, GatewayConnection, Selection
 from storage.hbase.failures import Denied
-from storage.hbase.pack_state import PackMeta
+from storage.hbase.meta import PackMeta
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, KeyedCode, postings_of
@@ -29,7 +29,7 @@ POSTINGS = sorted(postings_of(record)[0][1] for record in RECORDS)
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of more than 100 cells is wide, and read 64 at a time."""
-    monkeypatch.setattr(wide_rows, "WIDE_CELLS", 100)
+    monkeypatch.setattr(row_widths, "WIDE_CELLS", 100)
     monkeypatch.setattr(posting_rows, "_CELLS_AT_ONCE", 64)
 
 
@@ -66,7 +66,7 @@ def put_set(address: str, namespace: str, key: bytes, value: bytes, number: int 
     """Store a posting set as a packer does, which binds the width of its buckets first."""
     gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
     PackMeta(f"{namespace}:meta".encode()).bind_bucket(gateways.calls(), 1_000)
-    column = b"s:" + sets.SetName(0, number, bytes(8)).qualifier()
+    column = b"s:" + posting_cells.SetName(0, number, bytes(8)).qualifier()
     gateways.calls().change(f"{namespace}:postings".encode(), [Change(key, column, value)])
     gateways.close()
 
@@ -140,7 +140,7 @@ def test_a_set_that_is_packed_anew_while_a_row_is_read_is_looked_for_again(
 ) -> None:
     """Its name was read, and then it was merged into another or unpacked: the row of one moment is returned."""
     store = opened(hbase_address, hbase_namespace)
-    put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT), 1)
+    put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(b"".join(POSTINGS), LAYOUT), 1)
     store._postings._wide.remember_here([KEY])
     read_value = PostingRows._set_value
     gone: list[bytes] = []
@@ -148,7 +148,7 @@ def test_a_set_that_is_packed_anew_while_a_row_is_read_is_looked_for_again(
     def merge_first(self: PostingRows, calls: Calls, key: bytes, name: bytes) -> bytes | None:
         if not gone:
             gone.append(name)
-            put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT), 2)
+            put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(b"".join(POSTINGS), LAYOUT), 2)
             calls.change(f"{hbase_namespace}:postings".encode(), [Change(key, name, None)])
         return read_value(self, calls, key, name)
 
@@ -179,7 +179,7 @@ def test_of_a_row_over_the_cap_no_more_is_asked_for_than_shows_it(
     assert (row.truncated, received) == (True, [65])
     store.remove(RECORDS)
     for number in range(3):
-        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS[:100]), LAYOUT), number)
+        put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(b"".join(POSTINGS[:100]), LAYOUT), number)
     # From here on the store knows that there may be sets.
     store.look_up([OTHER])
     received.clear()
@@ -204,7 +204,7 @@ def test_repeats_do_not_fill_a_row(hbase_address: str, hbase_namespace: str) -> 
     fresh = b"".join(sorted(postings_of(record)[0][1] for record in RECORDS[:150]))
     others = b"".join(postings_of(record)[0][1] for record in RECORDS[150:200])
     for number, postings in enumerate((fresh, others)):
-        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(postings, LAYOUT), number)
+        put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(postings, LAYOUT), number)
     store._postings._wide.remember_here([KEY])
     (row,) = store.look_up([KEY])
     assert (row.truncated, len(row.postings)) == (False, 200)
@@ -217,7 +217,7 @@ def test_sets_are_read_once_for_all_codes_that_are_sought(
     """In a crowd a whole batch seeks its codes in the same rows, whose sets have megabytes."""
     store = opened(hbase_address, hbase_namespace)
     store.add(RECORDS[:2])
-    put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT))
+    put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(b"".join(POSTINGS), LAYOUT))
     values: list[bytes] = []
     read_value = PostingRows._set_value
 
@@ -276,7 +276,7 @@ def test_sets_and_fresh_postings_are_one_row(hbase_address: str, hbase_namespace
     store.add(RECORDS[:count])
     some, more = b"".join(POSTINGS[:150]), b"".join(POSTINGS[100:])
     for number, postings in enumerate((some, more)):
-        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(postings, LAYOUT), number)
+        put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(postings, LAYOUT), number)
     for _ in range(2):
         (row,) = store.look_up([KEY])
         assert [posting.tobytes() for posting in row.postings] == POSTINGS
@@ -292,10 +292,10 @@ def test_a_damaged_set_is_named(hbase_address: str, hbase_namespace: str) -> Non
     """It is never passed over in silence: the sentence says which row and which set."""
     store = opened(hbase_address, hbase_namespace)
     store.add(RECORDS[:1])
-    value = bytearray(sets.encode_set(POSTINGS[0], LAYOUT))
+    value = bytearray(posting_cells.encode_set(POSTINGS[0], LAYOUT))
     value[-1] ^= 1
     put_set(hbase_address, hbase_namespace, KEY, bytes(value), 3)
-    name = sets.SetName(0, 3, bytes(8)).qualifier().hex()
+    name = posting_cells.SetName(0, 3, bytes(8)).qualifier().hex()
     with pytest.raises(StoreDamaged, match=f"posting set {name} in the row {KEY.hex()} of postings is damaged"):
         store.look_up([KEY])
     store.close()

@@ -20,8 +20,17 @@ from consumer.wiring.components import scheme_of
 from consumer.wiring.planning import other_plan, record_plan
 from storage.hbase import parse_place
 from storage.hbase.kind import HBASE
-from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, schema_of
-from storage.hbase.sizes import REGION_BYTES, TableBytes, regions_for, table_bytes
+from storage.hbase.schema import (
+    REGION_BYTES,
+    REGIONS,
+    REGIONS_MAX,
+    Schema,
+    Share,
+    TableBytes,
+    regions_for,
+    schema_of,
+    table_bytes,
+)
 from storage.hbase.table_script import REFUSED, render_script
 from storage.kinds import kind_of
 from storage.postings import LANE_PARTS

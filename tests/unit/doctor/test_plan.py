@@ -9,7 +9,7 @@ from consumer.doctor.plan import FoundWindow, size_finding
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.window_size import WindowSize
-from storage.planned import Planned
+from storage.records import Planned
 
 TOPICS = "kafka://broker:9092/articles"
 STORE = "hbase://gateway:9090/feed"

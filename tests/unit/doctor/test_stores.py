@@ -10,8 +10,7 @@ from consumer.doctor.machine import TlsFiles, descriptors_needed, tls_files
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
 from consumer.wiring import components
 from storage import kinds
-from storage.checks import StoreCheck, StoreFinding, StoreNeeds, StoreTls
-from storage.kind import Opening, StoreKind, no_files
+from storage.kind import Opening, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
 from storage.memory import MemoryStore
 
 LEASE = StoreFinding("warning", "Leases are short.", "Make them longer.")

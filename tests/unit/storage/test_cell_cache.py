@@ -4,7 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
-from storage.hbase.cell_cache import CellCache
+from storage.hbase.cells import CellCache
 
 
 def test_it_knows_what_was_seen() -> None:

@@ -9,10 +9,10 @@ import pytest
 from storage.errors import StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Columns, GatewayConnection
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
+from storage.hbase.waits import Deadline
 
 
 class _Answers(GatewayConnection):

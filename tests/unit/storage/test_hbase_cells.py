@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from storage.bodies import pack_body, unpack_body
 from storage.errors import StoreDamaged
 from storage.hbase import cells
-from storage.hbase.cell_cache import CellCache
+from storage.hbase.cells import CellCache
 from storage.records import ID_HASH_BYTES, Stored
 from tests.builders import make_record, make_tombstone
 

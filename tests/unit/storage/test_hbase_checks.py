@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from deploy.local.ports import free_ports
-from storage.checks import StoreNeeds, StoreTls
 from storage.hbase import HbaseOptions, TlsOptions
 from storage.hbase.kind import HBASE
-from storage.kind import Opening
+from storage.kind import Opening, StoreNeeds, StoreTls
 
 OPENING = Opening(lifetime_s=60, plan="4x16")
 

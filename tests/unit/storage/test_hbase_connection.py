@@ -13,12 +13,12 @@ from thriftpy2.transport.buffered import TBufferedTransport
 
 from deploy.local.ports import free_ports
 from storage.hbase.connection import Cell, GatewayConnection
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied
 from storage.hbase.options import Address
 from storage.hbase.posting_cells import FRESH
 from storage.hbase.row_answers import CellShape, RowCells
-from storage.hbase.thrift_api import DECLARED_ERRORS, Hbase, TCell, TRowResult
+from storage.hbase.thrift_client import DECLARED_ERRORS, Hbase, TCell, TRowResult
+from storage.hbase.waits import Deadline
 
 ROWS, META = b"feed:postings", b"feed:meta"
 SHAPE = CellShape(FRESH, 4)

@@ -5,7 +5,7 @@ from thriftpy2.thrift import TApplicationException
 
 from storage.errors import StoreError, StoreRefused
 from storage.hbase.failures import Denied, RowTooBig, permanent_error, text_of
-from storage.hbase.thrift_api import DECLARED_ERRORS
+from storage.hbase.thrift_client import DECLARED_ERRORS
 
 
 def test_messages_are_read_whatever_they_are_made_of() -> None:

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions
 from storage.hbase.pool import Pool, _Gateway
+from storage.hbase.waits import Deadline
 
 ONE, OTHER = Address("one", 1), Address("other", 2)
 

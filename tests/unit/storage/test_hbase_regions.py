@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from storage.checks import StoreFinding
 from storage.hbase.calls import Gateways
 from storage.hbase.checks import findings_through
 from storage.hbase.connection import Columns, GatewayConnection, RegionPlace
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
+from storage.hbase.waits import Deadline
+from storage.kind import StoreFinding
 
 STARTS = {b"feed:postings": (b"", b"\x10\x80\x00"), b"feed:articles": (b"", b"\x80"), b"feed:meta": (b"",)}
 PLACE = Place((Address("localhost", 1),), "feed")

@@ -9,11 +9,11 @@ import pytest
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, GatewayConnection, Swap
-from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
+from storage.hbase.waits import Deadline
 from storage.postings import KeyedCode
 from storage.seen import Seen, SeenChange
 from storage.watched import ConnectionChange, Operation, StoreCalled, StoreConnected, StoreRepeated

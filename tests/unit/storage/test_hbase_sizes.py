@@ -3,8 +3,8 @@
 import pytest
 
 from deploy.kubernetes import sizing
-from storage.hbase import sizes
-from storage.hbase.sizes import regions_for, table_bytes
+from storage.hbase import schema
+from storage.hbase.schema import regions_for, table_bytes
 
 GB = 1_000_000_000
 
@@ -33,7 +33,7 @@ def test_the_table_of_sizes_has_the_same_bytes(articles_a_day: int) -> None:
     found = table_bytes(feed.articles_kept, feed.plan.keys, keep_bodies=True)
     assert sum(found) == feed.store_bytes
     assert max(map(regions_for, found)) == feed.regions
-    assert sizes.REGION_BYTES == sizing.REGION_BYTES
+    assert schema.REGION_BYTES == sizing.REGION_BYTES
 
 
 def test_texts_take_most() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.directory import Directory, directory_at, file_system_of
-from storage.lmdb.kind import directory_findings
+from storage.lmdb.kind import Directory, directory_at, directory_findings, file_system_of
 
 GIB = 1 << 30
 MOUNTS = """\

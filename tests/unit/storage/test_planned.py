@@ -8,7 +8,7 @@ import pytest
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.layout import PLAN_KEY
-from storage.planned import Planned, decode_planned, encode_planned
+from storage.records import Planned, decode_planned, encode_planned
 from tests.contract.conftest import MEMORY
 
 PLANNED = Planned(3_000_000, "16x28")

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.errors import StoreDamaged
-from storage.hbase import posting_rows, sets
+from storage.hbase import posting_cells, posting_rows
 from storage.hbase.row_answers import RowCells
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 
@@ -21,7 +21,7 @@ def test_cells_and_sets_are_told_apart(layout: PostingLayout) -> None:
     """Postings that are cells come together, those of each set by themselves, whatever bytes they begin with."""
     fresh = [_posting(layout, number) for number in (ord("s"), 1, ord("p"))]
     packed = b"".join(_posting(layout, number) for number in (2, 3))
-    cells = RowCells(b"".join(fresh), {SET: sets.encode_set(packed, layout)})
+    cells = RowCells(b"".join(fresh), {SET: posting_cells.encode_set(packed, layout)})
     assert posting_rows._parts(KEY, cells, layout, 5) == ([packed, b"".join(fresh)], 4, False)
     assert posting_rows._parts(KEY, RowCells(b"", {}), layout, 5) == ([], 0, False)
 
@@ -31,7 +31,7 @@ def test_of_a_row_over_the_cap_the_lowest_are_left(layout: PostingLayout) -> Non
     """A posting that stands in several places counts once; a set is in order, cells may come in any."""
     own = [_posting(layout, number) for number in (9, 8, 2)]
     packed = [_posting(layout, number) for number in (2, 3, 4, 8)]
-    cells = RowCells(b"".join(own), {SET: sets.encode_set(b"".join(packed), layout)})
+    cells = RowCells(b"".join(own), {SET: posting_cells.encode_set(b"".join(packed), layout)})
     ordered = sorted({*own, *packed})
     assert posting_rows._parts(KEY, cells, layout, 5) == ([b"".join(ordered)], 4, False)
     assert posting_rows._parts(KEY, cells, layout, 4) == ([b"".join(ordered[:4])], 4, True)
@@ -51,6 +51,6 @@ def test_a_cell_of_another_width_is_damage(layout: PostingLayout) -> None:
 def test_a_set_of_another_layout_is_refused() -> None:
     """Its postings would be read at wrong places."""
     narrow, wide = LAYOUTS
-    cells = RowCells(b"", {SET: sets.encode_set(_posting(wide, 1), wide)})
+    cells = RowCells(b"", {SET: posting_cells.encode_set(_posting(wide, 1), wide)})
     with pytest.raises(StoreDamaged, match="its codes have 16 bytes"):
         posting_rows._parts(KEY, cells, narrow, 5)

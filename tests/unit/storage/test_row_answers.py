@@ -13,7 +13,7 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
-from storage.hbase.thrift_api import DECLARED_ERRORS, Hbase, TCell, TRowResult
+from storage.hbase.thrift_client import DECLARED_ERRORS, Hbase, TCell, TRowResult
 
 CALL: Final = "getRowsWithColumns"
 NUMBER: Final = 0x7FFF_FFFF

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from storage.errors import StoreDamaged
-from storage.hbase import sets
+from storage.hbase import posting_cells
 from storage.hbase.packing import pack_before_ms
-from storage.hbase.posting_cells import FRESH, PACKED, fresh_cell, set_postings
+from storage.hbase.posting_cells import FRESH, PACKED, SetName, fresh_cell, set_postings
 from storage.hbase.set_plans import PackRules, RowPlan, plan_row, split_evenly
-from storage.hbase.sets import SetName
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 
 KEY = bytes([0, 1, 2])
@@ -42,7 +41,7 @@ def fresh(some: list[bytes], written_ms: int) -> dict[bytes, Cell]:
 def packed(some: list[bytes], bucket_ms: int, packed_ms: int = 0, layout: PostingLayout = LAYOUT) -> dict[bytes, Cell]:
     """Postings as a set."""
     column = PACKED + SetName(bucket_ms, packed_ms, bytes(8)).qualifier()
-    return {column: Cell(sets.encode_set(b"".join(some), layout), 1)}
+    return {column: Cell(posting_cells.encode_set(b"".join(some), layout), 1)}
 
 
 def plan(*cells: Mapping[bytes, Cell], rules: PackRules = RULES) -> RowPlan:
@@ -56,7 +55,7 @@ def written(planned: RowPlan) -> dict[int, set[bytes]]:
     for key, column, value in planned.puts:
         assert value is not None
         joined = set_postings(key, column, value, LAYOUT)
-        bucket_ms = sets.set_name(column.removeprefix(PACKED)).bucket_ms
+        bucket_ms = posting_cells.set_name(column.removeprefix(PACKED)).bucket_ms
         found.setdefault(bucket_ms, set()).update(
             joined[place : place + LAYOUT.posting_bytes] for place in range(0, len(joined), LAYOUT.posting_bytes)
         )
@@ -117,11 +116,11 @@ def test_expired_buckets() -> None:
 
 def test_split_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     """More postings than a set holds become several of about one size; so do those of more bytes than a set holds."""
-    monkeypatch.setattr(sets, "SET_POSTINGS_MAX", 100)
+    monkeypatch.setattr(posting_cells, "SET_POSTINGS_MAX", 100)
     some = postings(250)
-    counts = [sets.set_count(value) for value in split_evenly(b"".join(some), LAYOUT)]
+    counts = [posting_cells.set_count(value) for value in split_evenly(b"".join(some), LAYOUT)]
     assert sorted(counts) == [83, 83, 84]
-    monkeypatch.setattr(sets, "SET_BYTES_MAX", 1_000)
+    monkeypatch.setattr(posting_cells, "SET_BYTES_MAX", 1_000)
     values = split_evenly(b"".join(some), LAYOUT)
     assert max(map(len, values)) <= 1_000
     assert len(values) < 25
@@ -131,7 +130,7 @@ def test_split_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_full_sets_are_not_merged_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of a bucket that would not become fewer are left as they are."""
-    monkeypatch.setattr(sets, "SET_POSTINGS_MAX", 4)
+    monkeypatch.setattr(posting_cells, "SET_POSTINGS_MAX", 4)
     some = postings(7)
     assert plan(packed(some[:4], 20_000, 1), packed(some[4:], 20_000, 2)).puts == []
 

@@ -16,7 +16,7 @@ from consumer.wiring import components, stores
 from consumer.wiring.planning import record_plan
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore
-from storage.planned import Planned
+from storage.records import Planned
 
 OLDER = JudgeSettings(
     plan=BlockPlan.named("16x28"),

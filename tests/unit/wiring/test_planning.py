@@ -12,7 +12,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.wiring import planning, stores
 from consumer.wiring.planning import record_plan
-from storage.planned import Planned
+from storage.records import Planned
 
 PLANNED = Planned(7_000_000, "16x28")
 LONG, SHORT = (JudgeSettings(BlockPlan.named(name), "00") for name in ("16x28", "4x16"))

@@ -1,4 +1,4 @@
-"""Which rows of postings are too wide to be read together with others.
+"""How wide the rows of postings are: which are too wide to be read together with others, and counts for ``stats``.
 
 A gateway answers with whole rows, so it must be known that a row is wide before it is read. A process remembers what it
 has read from a row or written into it, and marks wide rows in ``meta`` for all others. A missing mark costs one big
@@ -7,12 +7,15 @@ answer, which ``GatewayConnection.rows`` aborts; a needless one costs a scanner.
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
-from storage.hbase.calls import Calls
-from storage.hbase.connection import Change
+from storage.hbase import posting_cells
+from storage.hbase.calls import Calls, Gateways
+from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, DamagedSetError, damaged_set
 from storage.postings import all_keys
 from storage.records import Record
 
@@ -22,6 +25,10 @@ MARKS_ROW: Final = b"wide"
 _FAMILY: Final = b"m"
 _KEYS_MAX: Final = 10_000
 _REFRESH_S: Final = 30.0
+_BATCH: Final = 500
+_AHEAD: Final = 200
+_CELLS: Final = 200_000
+"""Cells in a piece, pieces fetched at once, and cells after which progress is kept."""
 
 
 class WideRows:
@@ -78,3 +85,60 @@ class WideRows:
                 self._keys.move_to_end(key)
             while len(self._keys) > _KEYS_MAX:
                 self._keys.popitem(last=False)
+
+
+class PostingCounts(NamedTuple):
+    """The number of postings, of their rows, and of rows over the cap, and the width of the widest row."""
+
+    postings: int = 0
+    rows: int = 0
+    crowded: int = 0
+    widest: int = 0
+
+    def plus(self, other: "PostingCounts") -> "PostingCounts":
+        """Add the counts of other rows."""
+        return PostingCounts(
+            self.postings + other.postings,
+            self.rows + other.rows,
+            self.crowded + other.crowded,
+            max(self.widest, other.widest),
+        )
+
+
+def count_postings(table: bytes, gateways: Gateways) -> PostingCounts:
+    """Count the postings in this table, each as often as it is stored, and how they are spread over rows."""
+    count = partial(_count_some, postings_max=gateways.options.row_postings_max)
+    counts = PostingCounts()
+    start: bytes | None = b""
+    while start is not None:
+        selection = Selection(table, (FRESH_FAMILY, SET_FAMILY), start, batch=_BATCH, ahead=_AHEAD)
+        part, start = gateways.calls().scan(selection, count)
+        counts = counts.plus(part)
+    return counts
+
+
+def _count_some(found: Iterator[tuple[bytes, Columns]], postings_max: int) -> tuple[PostingCounts, bytes | None]:
+    """Count whole rows until enough was read; return the row to continue with, None at the end."""
+    widths: dict[bytes, int] = {}
+    cells = 0
+    for row, columns in found:
+        if row not in widths and cells >= _CELLS:
+            return _counts(widths, postings_max), row
+        cells += len(columns)
+        packed = [column for column in columns if column.startswith(PACKED)]
+        width = len(columns) - len(packed)
+        width += sum(_set_count(row, column, columns[column].value) for column in packed)
+        widths[row] = widths.get(row, 0) + width
+    return _counts(widths, postings_max), None
+
+
+def _counts(widths: Mapping[bytes, int], postings_max: int) -> PostingCounts:
+    crowded = sum(width > postings_max for width in widths.values())
+    return PostingCounts(sum(widths.values()), len(widths), crowded, max(widths.values(), default=0))
+
+
+def _set_count(key: bytes, column: bytes, value: bytes) -> int:
+    try:
+        return posting_cells.set_count(value)
+    except DamagedSetError as error:
+        raise damaged_set(key, column, error) from error
