@@ -35,7 +35,7 @@ from weakref import WeakSet
 from consumer.cli import main
 from consumer.cli.commands import MODULES
 from consumer.fingerprint.keywords import RustTokenizer
-from consumer.lifecycle.inherited_signals import accept_signals
+from consumer.lifecycle.stopping import accept_signals
 from consumer.workers.word_files import load_lexicon
 
 _NUMBER: Final = struct.Struct("!i")

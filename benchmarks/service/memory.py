@@ -26,7 +26,7 @@ from benchmarks.service.serving import Service, serving
 from benchmarks.service.vegeta import Request, VegetaOption, attack
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import FeedText, make_feed
-from consumer.telemetry.own_memory import own_memory_bytes
+from consumer.telemetry.metrics.run import own_memory_bytes
 
 PART: Final = "service_memory"
 CHARS: Final = 500

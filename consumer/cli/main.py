@@ -15,8 +15,7 @@ from consumer.cli import render
 from consumer.cli.commands import Commands
 from consumer.cli.results import guarded_streams, results
 from consumer.config.config import ENV_PREFIX
-from consumer.lifecycle.inherited_signals import accept_signals
-from consumer.lifecycle.stopping import SIGNALLED
+from consumer.lifecycle.stopping import SIGNALLED, accept_signals
 from consumer.model.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
 from consumer.telemetry import logs
 from consumer.text.redaction import redacted

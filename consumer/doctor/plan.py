@@ -10,7 +10,7 @@ from consumer.doctor.finding import Finding, ok, unchecked, warning
 from consumer.judge.plan_choice import LookUpSettings, look_up_cost, outgrown_articles, plan_to_move_to, rounded
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka
-from consumer.store_tools.window_size import WindowSize, described_size, window_size
+from consumer.store_tools.store_plan import WindowSize, described_size, window_size
 from consumer.wiring import stores
 from storage.errors import StoreUnavailable
 from storage.records import Planned

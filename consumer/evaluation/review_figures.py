@@ -12,7 +12,7 @@ import msgspec
 
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.drawn_line import Line, drawn_line
-from consumer.evaluation.reviewed_pair import Kind, ReviewedPair
+from consumer.evaluation.reviewed_pairs import Kind, ReviewedPair
 from consumer.evaluation.weighted_pairs import Flags, WeightedPairs, weighted
 from consumer.evaluation.weighted_rates import DIGITS, SidedCounts, Sides, rates, sides
 from consumer.judge.settings import DAY_MS

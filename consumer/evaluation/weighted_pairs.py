@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from consumer.evaluation.reviewed_pair import KINDS, Kind, ReviewedPair
+from consumer.evaluation.reviewed_pairs import KINDS, Kind, ReviewedPair
 
 STRATUM_PAIRS_MIN: Final = 20
 """Reviewed pairs in a stratum, about."""

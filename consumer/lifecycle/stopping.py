@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, TypeVar
@@ -11,6 +11,12 @@ Item = TypeVar("Item")
 
 SIGNALLED: Final = 128
 """A run that was stopped by a signal exits with this plus the signal's number, as shells report it."""
+_Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+_HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGCHLD: signal.SIG_DFL,
+}
 
 
 class _Woken(BaseException):
@@ -66,3 +72,16 @@ class Stopping:
             # Only once: a second signal may arrive while the exception of the first is still handled.
             self._waiting = False
             raise _Woken
+
+
+def accept_signals() -> None:
+    """Make SIGINT and SIGTERM end this process again, and SIGCHLD report its children; only in a main thread.
+
+    Ignored and blocked signals survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some
+    supervisors fork with signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would have no
+    effect. SIGHUP stays as inherited, for nohup.
+    """
+    for number, handler in _HANDLERS.items():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLERS)

@@ -5,7 +5,7 @@ that readers know as unique might become a duplicate, and the next copy of it be
 verdict is adopted unchanged, with the fingerprint and keys of the new settings. docs/migration.md says what follows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -20,10 +20,16 @@ from consumer.judge.events import original_of
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import verdict_of
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.seen_copy import merge_seen, seen_as
 from consumer.migration.stand_ins import left_out
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
+from consumer.pipeline.arrivals import Arrivals
+from consumer.pipeline.loop import distinct_ids
+from consumer.workers.pool import Fingerprinting
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 from storage.seen import Seen
@@ -264,3 +270,36 @@ def _was_uncompared(stored: Stored, now: Record) -> bool:
 
 def _is_kept(event: VerdictEvent) -> bool:
     return event.verdict.outcome == "unique"
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """Builds versions of messages, and adopts those that have a verdict in the store in force. Judges nothing."""
+
+    decode: Callable[[RawRecord], Article]
+    fingerprinting: Fingerprinting
+    builder: VersionBuilder
+    arrivals: Arrivals
+    judge: AdoptingJudge
+
+    def adopt(self, records: Sequence[RawRecord]) -> int:
+        """Take over what has a verdict, and return how many versions that were. Bad records are skipped."""
+        articles = list(self._bodied(records))
+        if not articles:
+            return 0
+        timed = self.fingerprinting.submit(
+            [article.body or "" for _, article in articles], [article.lang for _, article in articles]
+        ).result()
+        arrivals = [self.arrivals.arrived_at(record, article) for record, article in articles]
+        versions = self.builder.versions([article for _, article in articles], arrivals, timed.fingerprints)
+        parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
+        return sum(len(self.judge.adopt(part)) for part in parts)
+
+    def _bodied(self, records: Sequence[RawRecord]) -> Iterator[tuple[RawRecord, Article]]:
+        for record in records:
+            try:
+                article = self.decode(record)
+            except BadRecord:
+                continue
+            if article.body is not None:
+                yield record, article

@@ -11,11 +11,10 @@ from consumer.kafka.client_settings import admin_settings, consumer_settings, is
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration.adopting import AdoptingJudge
-from consumer.migration.fill_journal import FillJournal
+from consumer.migration.adopting import AdoptingJudge, Takeover
 from consumer.migration.migration import Migration, Moves
+from consumer.migration.offsets import FillJournal
 from consumer.migration.seen_copy import copy_seen
-from consumer.migration.takeover import Takeover
 from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.pipeline.loop import Pipeline

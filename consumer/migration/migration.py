@@ -24,8 +24,7 @@ from consumer.kafka.offset_metadata import Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import Adopted, AdoptingJudge
-from consumer.migration.fill_journal import FillJournal
-from consumer.migration.offsets import filled_offsets, gap_in, group_offsets
+from consumer.migration.offsets import FillJournal, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord

@@ -1,16 +1,23 @@
-"""Offsets of the old group and of the fill, and what of a window is missing; pure functions."""
+"""Offsets of the old group and of the fill, the journal of the fill, and what of a window is missing."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from typing_extensions import override
+
 from consumer.kafka.groups import FILLING, Committed
+from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
-from consumer.model.record import Partition
+from consumer.model.record import End, Offsets, Partition
+from consumer.model.verdict import Verdict
+from consumer.pipeline.journal import Journal
 from consumer.text.timestamps import shown_time
 from storage.clock import MS_PER_S
 
 GAP_MS: Final = 60_000
 """A first message that arrived up to this long after the beginning of a window does not count as a gap."""
+SAVE_EVERY_S: Final = 5.0
 
 
 def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
@@ -60,3 +67,36 @@ def filled_offsets(new: Mapping[Partition, Committed], group: str) -> dict[Parti
             " start again, name another group and an empty store; to continue, start its consumers"
         )
     return {partition: committed.offset for partition, committed in new.items()}
+
+
+class FillJournal(Journal):
+    """Updates ``filled`` with each batch, and calls ``save`` at most every ``SAVE_EVERY_S``.
+
+    What was not saved is filled again, with the same result.
+    """
+
+    def __init__(self, filled: dict[Partition, int], save: Callable[[], None]) -> None:
+        self._filled = filled
+        self._save = save
+        self._next_save_s = time.monotonic() + SAVE_EVERY_S
+
+    @override
+    def begin(self, end: End) -> None:
+        """Do nothing: the partitions of a fill belong to nobody else."""
+
+    @override
+    def abandon(self) -> None:
+        raise AssertionError("a batch of a fill was abandoned")
+
+    @override
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        if not isinstance(end, Offsets):
+            raise TypeError("the position in a topic is offsets")
+        self._filled.update(end.next)
+        if time.monotonic() >= self._next_save_s:
+            self._save()
+            self._next_save_s = time.monotonic() + SAVE_EVERY_S
+
+    @override
+    def finish(self) -> None:
+        """Do nothing: the migration saves at the end of each round."""

@@ -1,16 +1,22 @@
-"""What the loop reports about whole batches: begun, committed, measured, abandoned."""
+"""What the loop reports about batches: begun, committed, measured, abandoned, and how long each stage took."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from consumer.model.article import Extracted, TimeFault
 from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
 from consumer.model.verdict import Outcome, Verdict
+
+EnteredStage = Literal["poll", "decode", "emit", "commit"]
+Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
 
 
 class BatchBegun(NamedTuple):
@@ -47,3 +53,40 @@ class BatchCommitted(NamedTuple):
 
 class BatchAbandoned(NamedTuple):
     """A batch was given up. Whoever owns its partitions reads it again."""
+
+
+class StageBegan(NamedTuple):
+    """A stage of a batch begins, in this thread. Only of stages that are done in one piece."""
+
+    stage: EnteredStage
+
+
+class StageEnded(NamedTuple):
+    """A stage of a batch is over, and what ended it where that was an error.
+
+    Stages that are done in several pieces, or by other processes, are reported once for each batch, without a
+    beginning.
+    """
+
+    stage: Stage
+    seconds: float
+    error: BaseException | None = None
+
+
+def timed(hooks: Hooks, stage: EnteredStage) -> AbstractContextManager[None]:
+    """Report a stage around what happens inside; nothing is timed where nobody listens."""
+    return _timed(hooks, stage) if hooks.wants(StageEnded) else nullcontext()
+
+
+@contextmanager
+def _timed(hooks: Hooks, stage: EnteredStage) -> Iterator[None]:
+    hooks.report(StageBegan(stage))
+    began_s = time.perf_counter()
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as caught:
+        error = caught
+        raise
+    finally:
+        hooks.report(StageEnded(stage, time.perf_counter() - began_s, error))

@@ -31,12 +31,10 @@ from consumer.model.ports import Answer, Sink, Source
 from consumer.model.record import Partition, RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured, StageEnded, timed
 from consumer.pipeline.journal import Journal
-from consumer.pipeline.plan_warning import PlanWarning
 from consumer.pipeline.preparation import Preparation, Prepared
 from consumer.pipeline.side_by_side import SideBySide
-from consumer.pipeline.stages import StageEnded, timed
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 from storage.records import Tombstone, Version
 
@@ -49,6 +47,34 @@ _LOOK_S = 0.1
 
 def reply_to_nobody() -> None:
     """Do nothing: nobody waits for the records of files and topics."""
+
+
+class PlanWarning:
+    """Warns once, when the articles of a batch read more than ``postings_max`` postings on average.
+
+    ``larger`` is the plan to move to, None if there is none.
+    """
+
+    def __init__(self, plan_name: str, larger: str | None, postings_max: int) -> None:
+        self._plan_name = plan_name
+        self._larger = larger
+        self._postings_max = postings_max
+        self._warned = False
+
+    def see(self, versions: int, postings_read: int) -> None:
+        """Look at one batch: how many versions were judged, and how many postings that took."""
+        if self._warned or not versions or postings_read / versions <= self._postings_max:
+            return
+        self._warned = True
+        log.warning(
+            "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s.",
+            postings_read // versions,
+            self._postings_max,
+            self._plan_name,
+            f"move to {self._larger} with dupwatch migrate, or shorten the window"
+            if self._larger
+            else "shorten the window",
+        )
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection, Source
 from consumer.model.record import RawBatch, RawRecord
-from consumer.pipeline.stages import timed
+from consumer.pipeline.batches import timed
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 
 log = logging.getLogger("dupwatch")

@@ -15,9 +15,8 @@ from consumer.service.desk import Judging
 from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry, StatsAnswer, StoreCounts, WindowEstimate
 from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
 from consumer.store_tools.explanation import explained, plain, stored_side
-from consumer.store_tools.history import arrival_of
-from consumer.store_tools.inspection import Link, chain, latest
-from consumer.store_tools.window_size import window_size
+from consumer.store_tools.inspection import Link, arrival_of, chain, latest
+from consumer.store_tools.store_plan import window_size
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ProblemError
 from storage.interface import Store

@@ -25,7 +25,7 @@ from typing_extensions import override
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.membership import GroupMetadata, member_of
 from consumer.kafka.outgoing import Outgoing
-from consumer.lifecycle.background_call import Call
+from consumer.lifecycle.background import Call
 from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition

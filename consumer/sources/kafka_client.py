@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, MissingTopics, Trouble, describe, is_fatal, is_refusal
-from consumer.lifecycle.background_call import Call
+from consumer.lifecycle.background import Call
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition

@@ -7,10 +7,12 @@ import msgspec
 
 from consumer.fingerprint import Fingerprinter, Lexicon, facts_count, values_by_slot
 from consumer.judge.comparison import Comparison, compare
-from consumer.judge.events import shared_keywords, version_name
+from consumer.judge.events import reference_in, shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings
-from consumer.store_tools.history import History, stored_article
+from consumer.model.verdict import Part, Verdict
+from consumer.store_tools.inspection import History, stored_article
 from consumer.text.diff import Stretch, difference
+from consumer.text.passages import Passage, passages
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
 from storage.records import Stored
@@ -151,3 +153,28 @@ def _facts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon) -> Fact
     reference = Fingerprinter(judged_by.scheme, lexicon)
     facts_a, facts_b = reference.facts(a.body), reference.facts(b.body)
     return Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
+
+
+class SharedWith(NamedTuple):
+    """A part, and the passages that stand in both articles; None where the store does not have both texts."""
+
+    part: Part
+    passages: list[Passage] | None
+
+
+def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> list[SharedWith]:
+    """Return the passages of a text that stand in each of these articles. Raises the store's errors."""
+    if body is None:
+        return [SharedWith(part, None) for part in parts]
+    others = store.bodies([reference_in(part.id, part.version) for part in parts])
+    return [
+        SharedWith(part, None if other is None else passages(body, other))
+        for part, other in zip(parts, others, strict=True)
+    ]
+
+
+def passages_of(store: Store, stored: Stored, verdict: Verdict | None) -> list[SharedWith]:
+    """Return the same for the parts that a stored verdict names."""
+    if verdict is None or not isinstance(verdict.parts, tuple):
+        return []
+    return shared_passages(store, store.bodies([stored.record.reference])[0], verdict.parts)

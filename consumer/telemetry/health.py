@@ -1,5 +1,7 @@
-"""Whether a run is alive, and whether it is ready to judge; nothing about HTTP."""
+"""Whether a run is alive, and whether it is ready to judge; ends one that was asked to stop and does not."""
 
+import logging
+import os
 import sys
 import threading
 import time
@@ -7,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.record import partition_name
@@ -17,6 +20,10 @@ from consumer.text.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0
 _CLIENT: Final = "client"
+log = logging.getLogger("dupwatch")
+
+_LOOK_S: Final = 0.1
+EXIT_CODE: Final = 1
 
 
 class HangingThread(NamedTuple):
@@ -146,3 +153,22 @@ def _stack(thread: int | None) -> str:
     # No public function returns the frames of another thread.
     frame = sys._current_frames().get(-1 if thread is None else thread)  # noqa: SLF001
     return "the thread has ended\n" if frame is None else "".join(traceback.format_stack(frame))
+
+
+def enforce(stopping: Stopping, ending: Callable[[], None], limit_s: float) -> None:
+    """Call ``ending`` when the run is asked to stop, and end the process if it still runs ``limit_s`` later.
+
+    Ending it at any moment is safe: what was not committed is read again. Runs on a daemon thread.
+    """
+
+    def watch() -> None:
+        while stopping.asked_at_s is None:
+            time.sleep(_LOOK_S)
+        ending()
+        time.sleep(max(0.0, stopping.asked_at_s + limit_s - time.monotonic()))
+        log.error(
+            "The run did not stop within %.0f s; ending it now. Stack of the main thread:\n%s", limit_s, main_stack()
+        )
+        os._exit(EXIT_CODE)
+
+    threading.Thread(target=watch, name="deadline", daemon=True).start()

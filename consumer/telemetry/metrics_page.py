@@ -6,7 +6,7 @@ from typing import Final
 
 from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX
 from consumer.telemetry.metrics import GROUPS, SOURCES_MAX
-from consumer.telemetry.metrics.measure import Label, Measure
+from consumer.telemetry.metrics.instruments import Label, Measure
 from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER
 
 _INTRO: Final = f"""# Metrics

@@ -33,8 +33,7 @@ from opentelemetry.util.types import AttributeValue
 
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
-from consumer.pipeline.stages import StageBegan, StageEnded
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, StageBegan, StageEnded
 from consumer.telemetry.trace_context import TraceContext, contexts
 from consumer.web.requests import RequestEnded
 

@@ -31,6 +31,10 @@ _OFFSET: Final = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d
 _ZONES: Final = {"Z": 0, "UT": 0, "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8,
                  "PDT": -7}  # fmt: skip
 """The zone names of RFC 2822, in hours, without CST: in feeds it is as often China's (+8) as America's (-6)."""
+DURATION_HELP: Final = "30m, 12h or 90d"
+"""How to write a span of time on the command line, for help and errors."""
+_FORM: Final = re.compile(r"([0-9]{1,6})([mhd])")
+_UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 def parse_moment(text: str) -> datetime:
@@ -108,3 +112,16 @@ def _named_zone(text: str) -> tzinfo:
     if text not in _ZONES:
         raise ValueError(f"{text!r} is not an unambiguous time zone")
     return timezone(timedelta(hours=_ZONES[text]))
+
+
+def option_duration(option: str, text: str) -> timedelta:
+    """Parse the span of time of an option. Raises ``ConfigError``."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{option}: {text!r} is not a span of time; write it as {DURATION_HELP}")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def shown_duration(span: timedelta) -> str:
+    """Return a span of whole days as an option has it."""
+    return f"{span.days}d"

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.lifecycle.following import Following
+from consumer.lifecycle.background import Following
 from consumer.model.errors import ConfigError
 
 log = logging.getLogger("dupwatch")

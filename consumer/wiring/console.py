@@ -21,9 +21,9 @@ from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import UntilReachable
-from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError

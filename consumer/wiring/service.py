@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
-from consumer.lifecycle.following import Following
+from consumer.lifecycle.background import Following
 from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned, NotBegun

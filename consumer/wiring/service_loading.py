@@ -12,10 +12,10 @@ from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
+from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import settle_heap
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
-from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks

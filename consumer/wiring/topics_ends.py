@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.kafka.client_settings import consumer_settings, parse_kafka, parse_prefix, producer_settings
+from consumer.lifecycle.background import Starting
 from consumer.lifecycle.interruption import Interruption
-from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.model.ports import DeadLetterSink, Sink

@@ -13,10 +13,10 @@ from consumer.decode.schemas.registry import waiting_for_registry
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
+from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import settle_heap, trimming
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import UntilStoreReachable
-from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks

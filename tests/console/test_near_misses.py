@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 from confluent_kafka.cimpl import NewTopic
 
-from consumer.evaluation.review_lines import SCHEMA
+from consumer.evaluation.reviewed_pairs import SCHEMA
 from consumer.model.near_miss import encode
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import FAST, run_process, text, wait_for

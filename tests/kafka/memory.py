@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
-from consumer.telemetry.own_memory import own_memory_bytes
+from consumer.telemetry.metrics.run import own_memory_bytes
 from tests.kafka import bare_client
 from tests.kafka.topics import Topics
 

@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from consumer.cli.render import abridged, console, plain
-from consumer.store_tools.shared_passages import SharedWith
+from consumer.store_tools.explanation import SharedWith
 from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80

@@ -24,7 +24,7 @@ from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, Judg
 from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
 from consumer.store_tools.explanation import Explanation, Facts, Side, explained, gap_ms, plain, stored_side
-from consumer.store_tools.history import History, how_it_ended, id_hash_of, moment
+from consumer.store_tools.inspection import History, how_it_ended, id_hash_of, moment
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder

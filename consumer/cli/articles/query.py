@@ -27,9 +27,9 @@ from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.store_tools.history import id_hash_of, stored_article
+from consumer.store_tools.explanation import SharedWith, shared_passages
+from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.store_tools.shared_passages import SharedWith, shared_passages
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding

@@ -18,8 +18,7 @@ from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
-from consumer.store_tools.history import History, StoredArticle, id_hash_of
-from consumer.store_tools.inspection import Link, chain
+from consumer.store_tools.inspection import History, Link, StoredArticle, chain, id_hash_of
 from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, is_last, planned, releasable
 from consumer.store_tools.releases import release as release_version

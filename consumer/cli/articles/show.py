@@ -14,9 +14,16 @@ from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, S
 from consumer.cli.results import results, write_json
 from consumer.judge.events import shared_keywords, version_name
 from consumer.model.verdict import Released, decode_verdict
-from consumer.store_tools.history import History, StoredArticle, arrival_of, how_it_ended, stored_article
-from consumer.store_tools.inspection import Link, chain
-from consumer.store_tools.shared_passages import passages_of
+from consumer.store_tools.explanation import passages_of
+from consumer.store_tools.inspection import (
+    History,
+    Link,
+    StoredArticle,
+    arrival_of,
+    chain,
+    how_it_ended,
+    stored_article,
+)
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
 from storage.records import Stored, Tombstone

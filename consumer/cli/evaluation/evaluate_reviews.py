@@ -22,7 +22,7 @@ from consumer.evaluation.review_figures import (
     ReviewPoint,
     evaluate_reviews,
 )
-from consumer.evaluation.review_lines import reviewed_pairs
+from consumer.evaluation.reviewed_pairs import reviewed_pairs
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
 from consumer.wiring.components import judge_settings, lexicon_of

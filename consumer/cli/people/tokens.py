@@ -12,7 +12,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.text.durations import DURATION_HELP, option_duration, shown_duration
+from consumer.text.timestamps import DURATION_HELP, option_duration, shown_duration
 from consumer.tokens.editing import LIFETIME, LIFETIME_MAX, NewToken, add_token, revoke_token
 from consumer.tokens.token import Role, Token, current_time
 from consumer.tokens.token_file import Tokens, read_tokens

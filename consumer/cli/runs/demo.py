@@ -31,7 +31,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import Position
 from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.file import FileSource
-from consumer.telemetry.watchdog import enforce
+from consumer.telemetry.health import enforce
 from consumer.wiring import components
 from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.interface import Store

@@ -14,7 +14,7 @@ from consumer.config.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.telemetry import logs
-from consumer.telemetry.watchdog import enforce
+from consumer.telemetry.health import enforce
 from consumer.wiring.components import Streams
 
 log = logging.getLogger("dupwatch")

@@ -15,7 +15,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import logs
-from consumer.telemetry.watchdog import enforce
+from consumer.telemetry.health import enforce
 from consumer.wiring.components import Streams
 from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 

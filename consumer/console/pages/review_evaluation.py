@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from consumer.console.intake.kept import Kept
 from consumer.evaluation.review_figures import ReviewFigures, figures, sources_chosen
-from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews.database import Database
 from consumer.reviews.reviewed_pairs import (

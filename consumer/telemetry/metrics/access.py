@@ -4,8 +4,7 @@ from typing import Final, get_args
 
 from consumer.audit.audit_log import ChangesRecorded, ChangesUnrecorded
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 from consumer.tokens.known_tokens import SecretRefused, TokensRead, TokensUnreadable
 from consumer.tokens.token import RefusalReason
 from consumer.web.certificates import CertificateLoaded

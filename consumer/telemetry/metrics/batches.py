@@ -6,11 +6,9 @@ from typing import Final, Literal, get_args
 from consumer.model.histogram import COUNT_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
-from consumer.pipeline.batches import BatchCommitted, BatchMeasured
-from consumer.pipeline.stages import Stage, StageEnded
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
 from consumer.sources.fetching import FetchingWaited
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import SECONDS, SHORT_SECONDS, Group, Label, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, SHORT_SECONDS, Group, Instruments, Label, Measure
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S, Clock
 

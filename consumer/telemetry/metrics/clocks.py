@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Instruments, Series
-from consumer.telemetry.metrics.measure import Group, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, Series
 from storage.clock import PROCESS_CLOCK, STEP_S_MIN, SteadyClock
 
 STEPS: Final = Measure(

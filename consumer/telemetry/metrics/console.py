@@ -6,8 +6,7 @@ What is reported is defined here because ``consumer.console``, which causes it, 
 from typing import Final, Literal, NamedTuple, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
 TakenKind = Literal["flag", "release", "near_miss", "known", "other"]

@@ -9,8 +9,7 @@ from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 
 Kind = Literal["copy", "near"]
 

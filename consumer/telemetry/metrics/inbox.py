@@ -4,8 +4,7 @@ from typing import Final
 
 from consumer.model.hooks import Hooks
 from consumer.sources.requests import InboxChanged, SubmissionAnswered
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import SECONDS, Group, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Measure
 
 RECORDS: Final = Measure(
     "dupwatch_inbox_records",

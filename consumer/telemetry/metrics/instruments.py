@@ -1,8 +1,12 @@
-"""Makes the counters, gauges and histograms of a run in its registry."""
+"""Describes metrics, and makes the counters, gauges and histograms of a run in its registry.
+
+Units are Prometheus' base units and stand at the end of a name. Labels are bounded, by a fixed list of values or by
+something that is named. No label has a value per article.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Info
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
@@ -11,13 +15,40 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from consumer.model.histogram import Histogram
-from consumer.telemetry.metrics.measure import Measure
 
+SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+SHORT_SECONDS: Final = (0.0001, 0.0002, 0.0005, *SECONDS)
 _Labelled = TypeVar("_Labelled", Counter, Gauge)
 _Value = TypeVar("_Value", bound=str)
 
 Series = Mapping[tuple[str, ...], Histogram]
 """Distributions by the values of their labels."""
+
+
+class Label(NamedTuple):
+    """A label: the values that exist from the start, and what bounds its other values, if there can be any."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    others: str = ""
+
+
+class Measure(NamedTuple):
+    """A metric. Only histograms have ``bounds``; their samples add ``_bucket``, ``_sum`` and ``_count`` to the name."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram", "info"]
+    help: str
+    unit: str
+    labels: tuple[Label, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+
+class Group(NamedTuple):
+    """Metrics about one subject, in the order in which the documentation has them."""
+
+    title: str
+    measures: tuple[Measure, ...]
 
 
 class _Reader(Collector):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from consumer.model.histogram import COUNT_BOUNDS
-from consumer.telemetry.metrics.measure import Group, Measure
+from consumer.telemetry.metrics.instruments import Group, Measure
 
 CANDIDATES: Final = Measure(
     "dupwatch_article_candidates",

@@ -24,8 +24,7 @@ from consumer.telemetry.metrics import (
     topics,
     verdicts,
 )
-from consumer.telemetry.metrics.instruments import Instruments, Series
-from consumer.telemetry.metrics.measure import Group, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, Series
 from consumer.telemetry.source_names import SourceNames
 from storage.clock import Clock, now_ms
 

@@ -7,8 +7,7 @@ from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pipeline.batches import BatchAbandoned
 from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.holds import NoteUnreadable
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 from consumer.web.certificates import CertificateKept
 from consumer.web.requests import RequestFailed
 

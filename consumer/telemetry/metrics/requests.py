@@ -3,8 +3,7 @@
 from typing import Final, NamedTuple, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import SECONDS, Group, Label, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Label, Measure
 from consumer.web.requests import (
     CONSOLE,
     SERVICE,

@@ -1,15 +1,14 @@
 """Metrics of the process: what runs, and whether it makes progress."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.handover import ClientTurned
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
-from consumer.telemetry.own_memory import own_memory_bytes
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 
 Thread = Literal["client", "main"]
 
@@ -53,6 +52,9 @@ HEARTBEAT: Final = Measure(
     (Label("thread", _THREADS),),
 )
 GROUP: Final = Group("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT))
+_STATUS: Final = Path("/proc/self/status")
+_ANONYMOUS: Final = "RssAnon:"
+_KILOBYTE: Final = 1024
 
 
 class Build(NamedTuple):
@@ -108,3 +110,12 @@ class RunMetrics:
     def _rested(self, rested: ThreadRested) -> None:
         if rested.thread == MAIN:
             self._busy.set(0)
+
+
+def own_memory_bytes(status: Path = _STATUS) -> float:
+    """Return resident memory that belongs to no file, ``RssAnon`` of proc_pid_status(5); 0 if it is not reported."""
+    try:
+        lines = status.read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((float(line.split()[1]) * _KILOBYTE for line in lines if line.startswith(_ANONYMOUS)), 0.0)

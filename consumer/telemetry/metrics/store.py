@@ -4,8 +4,7 @@ from itertools import product
 from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import SHORT_SECONDS, Group, Label, Measure
+from consumer.telemetry.metrics.instruments import SHORT_SECONDS, Group, Instruments, Label, Measure
 from storage.watched import (
     ConnectionChange,
     Ending,

@@ -10,8 +10,7 @@ from consumer.sources.holds import PartitionsHeld
 from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.sources.replicas import ReplicasRead
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 
 _PARTITION: Final = (
     Label("topic", others="the topics that are read"),

@@ -13,8 +13,7 @@ from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 from consumer.sinks.record_times import RecordTimeMoved
 from consumer.telemetry.metrics.drift import DUPLICATES
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 from consumer.telemetry.source_names import NONE, OTHER, SourceNames
 
 _REASONS: Final = frozenset(map(str, Reason))

@@ -12,7 +12,7 @@ from consumer.config.profiles import settings_by_profile
 from consumer.console.pages import review_evaluation, thresholds_page
 from consumer.console.pages.threshold_curve import HEIGHT, WIDTH, curve_of
 from consumer.evaluation.review_figures import figures
-from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.reviews import reviewed_pairs

@@ -8,7 +8,7 @@ from consumer.doctor.finding import Finding
 from consumer.doctor.plan import FoundWindow, size_finding
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
-from consumer.store_tools.window_size import WindowSize
+from consumer.store_tools.store_plan import WindowSize
 from storage.records import Planned
 
 TOPICS = "kafka://broker:9092/articles"

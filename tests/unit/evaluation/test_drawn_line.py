@@ -10,7 +10,7 @@ import pytest
 from benchmarks.quality.reviews import LINES, NOW
 from consumer.evaluation.drawn_line import Line, drawn_line
 from consumer.evaluation.review_figures import evaluate_reviews
-from consumer.evaluation.review_lines import reviewed_pairs
+from consumer.evaluation.reviewed_pairs import reviewed_pairs
 from tests.unit.evaluation.reviewing import lines_of, reviews_by
 
 SEEDS: Final = 20

@@ -16,7 +16,7 @@ from consumer.evaluation.review_figures import (
     evaluate_reviews,
     figures,
 )
-from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.evaluation.weighted_pairs import WEIGHTS_MAX, weighted
 from consumer.evaluation.weighted_rates import SidedCounts, rates
 from consumer.judge.settings import DAY_MS

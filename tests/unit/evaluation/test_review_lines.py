@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 
 from consumer.evaluation.labelled_pairs import Line
-from consumer.evaluation.review_lines import reviewed_pairs
-from consumer.evaluation.reviewed_pair import ReviewedPair
+from consumer.evaluation.reviewed_pairs import ReviewedPair, reviewed_pairs
 from consumer.model.errors import ConfigError
 from tests.unit.evaluation.reviewing import lines_of, near_miss, review, reviews_by
 

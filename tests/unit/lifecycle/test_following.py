@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from consumer.lifecycle.following import PAUSE_S, Following
+from consumer.lifecycle.background import PAUSE_S, Following
 
 WAIT_S = 60
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from consumer.lifecycle.heap import trimming
-from consumer.telemetry.own_memory import own_memory_bytes
+from consumer.telemetry.metrics.run import own_memory_bytes
 
 WAIT_S = 10.0
 BLOCK = 64 << 10

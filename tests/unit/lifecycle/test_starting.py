@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from consumer.lifecycle.starting import Starting
+from consumer.lifecycle.background import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import ThreadTurned, Turns
 from consumer.model.errors import NotBegun, StoreBroken

@@ -10,7 +10,7 @@ from consumer.kafka.groups import FILLING, SWITCHED, Committed
 from consumer.kafka.offset_metadata import Held, Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration import fill_journal, migration
+from consumer.migration import migration, offsets
 from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
 from consumer.migration.offsets import GAP_MS, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
@@ -319,7 +319,7 @@ def test_a_killed_fill_resumes_without_a_hole(cluster: Cluster, monkeypatch: pyt
             self._journal.commit = counted
             super().run()
 
-    monkeypatch.setattr(fill_journal, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(offsets, "SAVE_EVERY_S", 0.0)
     moving = Moving(cluster)
     moving.migration.build_pipeline = lambda source, journal: Dying(cluster, source, journal, moving.stopping)  # type: ignore[arg-type,assignment,return-value]
     with pytest.raises(KilledError):

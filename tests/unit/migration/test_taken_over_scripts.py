@@ -7,7 +7,7 @@ import pytest
 from consumer.config.config import Config
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
 from consumer.judge.versions import ArrivedAt, VersionBuilder
-from consumer.migration.takeover import Takeover
+from consumer.migration.adopting import Takeover
 from consumer.model.article import Article
 from consumer.wiring import release_run
 from consumer.workers.pool import InProcess

@@ -24,9 +24,16 @@ from consumer.model.ports import Answer, Rejection
 from consumer.model.record import End, Position, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import FileArrivals
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
+from consumer.pipeline.batches import (
+    BatchAbandoned,
+    BatchCommitted,
+    BatchMeasured,
+    EnteredStage,
+    Stage,
+    StageBegan,
+    StageEnded,
+)
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.stages import EnteredStage, Stage, StageBegan, StageEnded
 from consumer.workers.pool import InProcess, TimedFingerprints
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store

@@ -22,7 +22,7 @@ from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection
 from consumer.model.record import Position, RawBatch, RawRecord
-from consumer.pipeline import loop, stages
+from consumer.pipeline import batches, loop
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
@@ -464,7 +464,7 @@ def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.Monkey
     def costs(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(stages, "_timed", costs)
+    monkeypatch.setattr(batches, "_timed", costs)
     monkeypatch.setattr(loop, "_measured", costs)
     ends = Ends([line("a"), b"{"], [line("b")])
     running = pipeline(ends, MemoryStore())

@@ -5,9 +5,8 @@ from typing import Any, Final
 import pytest
 
 from consumer.model.hooks import Hooks
-from consumer.pipeline import loop, stages
-from consumer.pipeline.batches import BatchMeasured
-from consumer.pipeline.stages import EnteredStage, StageEnded, timed
+from consumer.pipeline import batches, loop
+from consumer.pipeline.batches import BatchMeasured, EnteredStage, StageEnded, timed
 from storage.memory import MemoryStore
 from tests.unit.pipeline.fakes import Ends, line, pipeline
 
@@ -30,7 +29,7 @@ class StoppedClock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     """The clock of the stages."""
     stopped = StoppedClock()
-    monkeypatch.setattr(stages, "time", stopped)
+    monkeypatch.setattr(batches, "time", stopped)
     return stopped
 
 

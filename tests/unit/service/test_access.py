@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import dupwatch
-from consumer.lifecycle import following
+from consumer.lifecycle import background
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.telemetry.spans import RequestSpans
@@ -356,4 +356,4 @@ def test_no_secret_is_told(window: dupwatch.Window, token_file: Path, caplog: py
 
 def test_files_are_followed_every_second() -> None:
     """As the documentation says."""
-    assert following.PAUSE_S == 1
+    assert background.PAUSE_S == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from consumer.fingerprint import BlockPlan
-from consumer.store_tools.window_size import WindowSize, described_size, window_size
+from consumer.store_tools.store_plan import WindowSize, described_size, window_size
 from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS, Row
 from tests.builders import TIME_MS, make_record

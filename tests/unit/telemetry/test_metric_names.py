@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.judge.tally import Tally
 from consumer.telemetry.metrics import GROUPS, Build, ConsoleMetrics, Metrics, MetricSet, ServiceMetrics
-from consumer.telemetry.metrics.measure import Measure
+from consumer.telemetry.metrics.instruments import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
 from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
 from consumer.telemetry.metrics.verdicts import SOURCE_ARTICLES

@@ -16,8 +16,7 @@ from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.limits import ReadLimits
 from consumer.model.verdict import Outcome, Verdict
 from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
-from consumer.pipeline.stages import StageEnded, timed
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, StageEnded, timed
 from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.fetching import FetchingPaused, FetchingWaited
 from consumer.sources.gaps import RecordsDeleted
@@ -28,7 +27,7 @@ from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
-from consumer.telemetry.metrics.measure import SECONDS
+from consumer.telemetry.metrics.instruments import SECONDS
 from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
 from consumer.text.timestamps import rfc3339
 from consumer.web.requests import RequestFailed

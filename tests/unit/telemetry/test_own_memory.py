@@ -4,7 +4,7 @@ import mmap
 from pathlib import Path
 
 from consumer.telemetry.metrics import Metrics
-from consumer.telemetry.own_memory import own_memory_bytes
+from consumer.telemetry.metrics.run import own_memory_bytes
 
 SIZE = 64 << 20
 

@@ -18,8 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Position, RawBatch, RawRecord
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
-from consumer.pipeline.stages import EnteredStage, StageEnded, timed
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
 from consumer.web.requests import RequestEnded
 from storage.memory import MemoryStore

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from consumer.telemetry.watchdog import EXIT_CODE
+from consumer.telemetry.health import EXIT_CODE
 
 HANGS = """
 import threading, time
-from consumer.telemetry.watchdog import enforce
+from consumer.telemetry.health import enforce
 from consumer.lifecycle.stopping import Stopping
 stopping = Stopping()
 stopping.asked_at_s = time.monotonic()

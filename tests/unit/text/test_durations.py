@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.text.durations import option_duration, shown_duration
+from consumer.text.timestamps import option_duration, shown_duration
 
 
 def test_spans() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.lifecycle.following import Following
+from consumer.lifecycle.background import Following
 from consumer.model.errors import ConfigError
 from consumer.tokens import known_tokens
 from consumer.tokens.editing import revoke_token

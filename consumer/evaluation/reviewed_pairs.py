@@ -1,4 +1,4 @@
-"""Reading reviewed pairs, one per line, with a reason for every line that cannot be read.
+"""Pairs that a person has looked at, or might have, and reading them, one per line, with a reason for every bad line.
 
 The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/formats.md`` describes it.
 """
@@ -10,12 +10,35 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from consumer.evaluation.labelled_pairs import Line
-from consumer.evaluation.reviewed_pair import Kind, ReviewedPair
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Distance, Similarity
 from consumer.text.timestamps import parse_moment, since_1970_ms
 
+Kind = Literal["flag", "near_miss"]
+KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
 SCHEMA: Final = "dupwatch.review/1"
+
+
+class ReviewedPair(NamedTuple):
+    """A flag or a near miss.
+
+    ``right`` says whether the two are copies of each other, None where nobody has decided that. The pair stands for
+    ``sampled_in`` pairs like it. ``source`` is that of the later article, ``original_source`` that of the other.
+
+    Where many pairs are alike in all of that, one of these may stand for ``pairs`` of them, of which the first came at
+    ``arrived_ms`` and the last at ``last_ms``.
+    """
+
+    kind: Kind
+    similarity: float
+    right: bool | None
+    source: str = ""
+    original_source: str = ""
+    sampled_in: float = 1.0
+    arrived_ms: int | None = None
+    at_ms: int | None = None
+    pairs: int = 1
+    last_ms: int | None = None
 
 
 class Reviews(NamedTuple):
