@@ -1,1 +1,4 @@
-"""Checks of a configuration and everything it names, each finding with a remedy. Nothing here changes anything."""
+"""Checks of a configuration and everything it names, each finding with a remedy, and watching running consumers.
+
+Nothing here changes anything.
+"""

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
+from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, Unanswered
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError, SinkError
-from consumer.top.client import ClientAccess, FetchedPage, PagesClient, Unanswered
 from consumer.web.access import Address, is_loopback, parse_address
 from consumer.web.certificates import validities
 from consumer.web.page_server import CONNECTIONS_MAX

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from consumer.access.token import Token
+from consumer.access.token_file import read_tokens
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
@@ -28,8 +30,6 @@ from consumer.doctor.machine import (
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
-from consumer.tokens.token import Token
-from consumer.tokens.token_file import read_tokens
 from consumer.web.access import Address, is_loopback, parse_address
 from consumer.wiring import components, kafka_parts
 

@@ -12,8 +12,8 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 
+from consumer.access.token import Caller, Refusal, Role
 from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED
-from consumer.tokens.token import Caller, Refusal, Role
 from consumer.web.problems import ProblemError, retry_later
 
 CallerOf = Callable[[str], Caller | Refusal]

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, cast
 import msgspec
 from starlette.requests import Request
 
+from consumer.access.token import Caller
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import check_id
 from consumer.decode.json_value import check_values, parse_json
@@ -38,7 +39,6 @@ from consumer.service.problems import (
 )
 from consumer.sources.requests import Inbox
 from consumer.store_tools.releases import Attribution, NotFlagged
-from consumer.tokens.token import Caller
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.requests import LimitName
 from consumer.web.workers import RETRY_S

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from consumer.audit.audit_log import AuditLog
-from consumer.audit.change import Change
+from consumer.access.audit_log import AuditLog, Change
 from consumer.config.config import Config
 from consumer.model.errors import SinkError
 from consumer.wiring.components import file_writing

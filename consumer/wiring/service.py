@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from consumer.access.known_tokens import KnownTokens
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.background import Following
@@ -26,7 +27,6 @@ from consumer.service.writing import Writes
 from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
-from consumer.tokens.known_tokens import KnownTokens
 from consumer.web.access import Access
 from consumer.web.certificates import configured_certificate
 from consumer.web.connections import ConnectionLimits

@@ -11,7 +11,7 @@ import pytest
 
 from consumer.cli.operations.top_view import bar, milliseconds
 from tests.cli.command import DUPWATCH, TIMEOUT_S, Command, environment
-from tests.unit.top.pages import flag, flags_page, served
+from tests.unit.doctor.consumer_pages import flag, flags_page, served
 
 QUICK = ("--once", "--interval", "0.1")
 

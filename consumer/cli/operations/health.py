@@ -6,7 +6,7 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.top.client import ClientAccess, PagesClient, Unanswered, own_url, with_own_certificate
+from consumer.doctor.pages_client import ClientAccess, PagesClient, Unanswered, own_url, with_own_certificate
 
 WAIT_S: Final = 5.0
 _ALIVE: Final = 200

@@ -16,10 +16,10 @@ from consumer.cli.operations.top_view import frame
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.config.config import Config
+from consumer.doctor.pages_client import ClientAccess, PagesClient, own_url, with_own_certificate
+from consumer.doctor.watching import Seen, Watched, look_at_all
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
-from consumer.top.client import ClientAccess, PagesClient, own_url, with_own_certificate
-from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0
 """Timeout for one page of a consumer."""

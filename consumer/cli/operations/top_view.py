@@ -11,9 +11,8 @@ from rich.text import Text
 
 from consumer.cli.operations.top_fitting import Figures, stacked, table_width
 from consumer.cli.render import plain
-from consumer.top.outgrown import Outgrown, outgrown_plans
-from consumer.top.scrapes import Interval, mean, quantile, rate
-from consumer.top.watching import Seen, ShownFlag, ShownText, latest, returning
+from consumer.doctor.scrapes import Interval, Outgrown, mean, outgrown_plans, quantile, rate
+from consumer.doctor.watching import Seen, ShownFlag, ShownText, latest, returning
 from storage.clock import MS_PER_S
 
 FLAGS_SHOWN: Final = 8

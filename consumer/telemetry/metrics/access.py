@@ -2,11 +2,11 @@
 
 from typing import Final, get_args
 
-from consumer.audit.audit_log import ChangesRecorded, ChangesUnrecorded
+from consumer.access.audit_log import ChangesRecorded, ChangesUnrecorded
+from consumer.access.known_tokens import SecretRefused, TokensRead, TokensUnreadable
+from consumer.access.token import RefusalReason
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
-from consumer.tokens.known_tokens import SecretRefused, TokensRead, TokensUnreadable
-from consumer.tokens.token import RefusalReason
 from consumer.web.certificates import CertificateLoaded
 
 SECRETS_REFUSED: Final = Measure(

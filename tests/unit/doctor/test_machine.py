@@ -25,7 +25,7 @@ from consumer.doctor.machine import (
 )
 from consumer.web.certificates import validities
 from deploy.local.ports import free_ports
-from tests.unit.top.pages import served
+from tests.unit.doctor.consumer_pages import served
 
 
 def config(**overrides: Any) -> Any:  # noqa: ANN401  # whatever is to be set

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 import dupwatch
+from consumer.access.editing import NewToken, add_token, revoke_token
+from consumer.access.token import Role, Token
+from consumer.access.token_file import read_tokens
 from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine
@@ -26,9 +29,6 @@ from consumer.doctor.service import (
     service_checks,
     token_findings,
 )
-from consumer.tokens.editing import NewToken, add_token, revoke_token
-from consumer.tokens.token import Role, Token
-from consumer.tokens.token_file import read_tokens
 from deploy.local.ports import free_ports
 from tests.unit.doctor.test_machine import certificate
 from tests.unit.service.serving import judging_of, served, wait_until_ready

@@ -14,19 +14,19 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import dupwatch
+from consumer.access import known_tokens
+from consumer.access.editing import revoke_token
+from consumer.access.token import Role, current_time, new_secret
+from consumer.access.token_file import Signature, Tokens, load
 from consumer.lifecycle import background
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.telemetry.spans import RequestSpans
-from consumer.tokens import known_tokens
-from consumer.tokens.editing import revoke_token
-from consumer.tokens.token import Role, current_time, new_secret
-from consumer.tokens.token_file import Signature, Tokens, load
 from consumer.web.requests import HEAD_BYTES_MAX, SERVICE
 from tests.cli.command import wait_for
+from tests.unit.access.samples import add
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer
-from tests.unit.tokens.samples import add
 
 ROUTES: Final[dict[tuple[str, str], Role | None]] = {
     ("GET", "/healthz"): None,

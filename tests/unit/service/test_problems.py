@@ -11,6 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 import dupwatch
+from consumer.access.token import new_secret
 from consumer.config.sections.service import ServiceSection
 from consumer.judge.judge import QueryResult
 from consumer.model.errors import ConfigError
@@ -29,7 +30,6 @@ from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES
-from consumer.tokens.token import new_secret
 from consumer.web.problems import TYPE_PREFIX, Kind, type_of
 from consumer.web.requests import SERVICE, LimitName
 from consumer.web.server import listening_socket

@@ -5,7 +5,7 @@ import math
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from consumer.top.scrapes import Interval, Scrape, mean, parse_scrape, quantile, rate
+from consumer.doctor.scrapes import Interval, Scrape, mean, parse_scrape, quantile, rate
 
 BOUNDS = (0.1, 1.0, 10.0)
 

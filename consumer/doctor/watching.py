@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.top.client import FetchedPage, PagesClient, Unanswered
-from consumer.top.scrapes import Interval, Scrape, parse_scrape
+from consumer.doctor.pages_client import FetchedPage, PagesClient, Unanswered
+from consumer.doctor.scrapes import Interval, Scrape, parse_scrape
 
 _OURS: Final = "dupwatch_"
 

@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.model.errors import ConfigError, SinkError
-from consumer.tokens.token import (
+from consumer.access.token import (
     NAME_PATTERN,
     NAME_RULE,
     OWNER_CHARS_MAX,
@@ -25,7 +24,8 @@ from consumer.tokens.token import (
     digest_of,
     new_secret,
 )
-from consumer.tokens.token_file import TOKENS_MAX, Tokens, encoded, load
+from consumer.access.token_file import TOKENS_MAX, Tokens, encoded, load
+from consumer.model.errors import ConfigError, SinkError
 from storage.files import FILE_MODE, FileWriting, lock_file, replace_file
 
 LIFETIME: Final = timedelta(days=90)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from consumer.access import known_tokens
+from consumer.access.editing import revoke_token
+from consumer.access.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
+from consumer.access.token import Caller, Refusal, Role, new_secret
+from consumer.access.token_file import Signature, Tokens, load
 from consumer.lifecycle.background import Following
 from consumer.model.errors import ConfigError
-from consumer.tokens import known_tokens
-from consumer.tokens.editing import revoke_token
-from consumer.tokens.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
-from consumer.tokens.token import Caller, Refusal, Role, new_secret
-from consumer.tokens.token_file import Signature, Tokens, load
-from tests.unit.tokens.samples import NOON, add
+from tests.unit.access.samples import NOON, add
 
 CRAWLER = Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from consumer.doctor import pages_client
+from consumer.doctor.pages_client import ClientAccess, PagesClient, Unanswered
+from consumer.doctor.scrapes import rate
+from consumer.doctor.watching import Watched, latest, look_at_all
 from consumer.model.errors import ConfigError
-from consumer.top import client as pages_client
-from consumer.top.client import ClientAccess, PagesClient, Unanswered
-from consumer.top.scrapes import rate
-from consumer.top.watching import Watched, latest, look_at_all
-from tests.unit.top.pages import Pages, flag, flags_page, served
+from tests.unit.doctor.consumer_pages import Pages, flag, flags_page, served
 
 WAIT_S = 5.0
 

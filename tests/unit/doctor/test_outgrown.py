@@ -2,10 +2,9 @@
 
 import pytest
 
+from consumer.doctor import scrapes
+from consumer.doctor.scrapes import Interval, Outgrown, outgrown_plans, parse_scrape
 from consumer.telemetry.metrics import GROUPS
-from consumer.top import outgrown
-from consumer.top.outgrown import Outgrown, outgrown_plans
-from consumer.top.scrapes import Interval, parse_scrape
 
 LARGER = {"4x16": "16x28", "16x28": ""}
 
@@ -69,5 +68,5 @@ def test_the_metrics_exist() -> None:
     measures = {
         measure.name: [label.name for label in measure.labels] for group in GROUPS for measure in group.measures
     }
-    assert {outgrown._POSTINGS, outgrown._ARTICLES, outgrown._CONNECTIONS} <= measures.keys()
-    assert {"plan", "larger_plan"} <= set(measures[outgrown._BUILD])
+    assert {scrapes._POSTINGS, scrapes._ARTICLES, scrapes._CONNECTIONS} <= measures.keys()
+    assert {"plan", "larger_plan"} <= set(measures[scrapes._BUILD])

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.audit import audit_log
-from consumer.audit.audit_log import AuditLog, ChangesRecorded, ChangesUnrecorded
-from consumer.audit.change import Change, line_of
+from consumer.access import audit_log
+from consumer.access.audit_log import AuditLog, Change, ChangesRecorded, ChangesUnrecorded, line_of
 from consumer.model.errors import SinkError
 from storage.files import FileWriting
 
@@ -28,7 +27,7 @@ QUICK = FileWriting(durable=False)
 APPENDING = """
 import sys
 from pathlib import Path
-from tests.unit.audit.test_audit_log import opened, release
+from tests.unit.access.test_audit_log import opened, release
 log = opened(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):

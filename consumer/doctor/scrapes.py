@@ -1,16 +1,24 @@
-"""Metrics of one scrape, and what happened between two scrapes. Pure functions over Prometheus' text format."""
+"""Metrics of running consumers: rates between two scrapes, and which block plans their windows have outgrown. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final
+from itertools import pairwise, product
+from typing import Final, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from consumer.judge.plan_choice import outgrown_postings
 
 Labels = frozenset[tuple[str, str]]
 _BOUND: Final = "le"
 _BEGAN: Final = "process_start_time_seconds"
+_BUILD: Final = "dupwatch_build_info"
+_POSTINGS: Final = "dupwatch_postings_read_total"
+_ARTICLES: Final = "dupwatch_articles_total"
+_CONNECTIONS: Final = "dupwatch_store_connections_total"
+_ARTICLES_MIN: Final = 50
+"""With fewer articles in an interval the mean since the start counts: rows differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +116,42 @@ def quantile(intervals: Sequence[Interval], share: float, name: str, **labels: s
             inside = buckets[high] - buckets[low]
             return high if math.isinf(high) or not inside else low + (high - low) * (wanted - buckets[low]) / inside
     return None
+
+
+class Outgrown(NamedTuple):
+    """A plan, the postings that articles read with it on average, the most that fit it, and the plan to move to."""
+
+    plan: str
+    read: float
+    postings_max: int
+    larger: str
+
+
+def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[Outgrown]:
+    """Yield each plan that the window of some of these consumers has outgrown.
+
+    Consumers with the same plan share a window. Their store is taken for a remote one if any of them has opened
+    connections to one. A plan without a larger one that finds the same pairs is not outgrown.
+    """
+    by_plan: dict[tuple[str, str], list[Interval]] = {}
+    for interval in intervals:
+        build = interval.after
+        for plan, larger in product(build.values_of(_BUILD, "plan"), build.values_of(_BUILD, "larger_plan")):
+            by_plan.setdefault((plan, larger), []).append(interval)
+    for (plan, larger), consumers in by_plan.items():
+        read = _postings_an_article(consumers)
+        remote = any(consumer.after.total(_CONNECTIONS) for consumer in consumers)
+        most = outgrown_postings(remote=remote)
+        if larger and read > most:
+            yield Outgrown(plan, read, most, larger)
+
+
+def _postings_an_article(intervals: Sequence[Interval]) -> float:
+    if _grown(intervals, _ARTICLES) < _ARTICLES_MIN:
+        intervals = [Interval(None, interval.after) for interval in intervals]
+    articles = _grown(intervals, _ARTICLES)
+    return _grown(intervals, _POSTINGS) / articles if articles else 0.0
+
+
+def _grown(intervals: Sequence[Interval], name: str) -> float:
+    return sum(grown for interval in intervals for _, grown in interval.increases(name))

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
+from consumer.access import editing
+from consumer.access.editing import LIFETIME_MAX, NewToken, add_token, revoke_token
+from consumer.access.token import SECRET, Role, digest_of
+from consumer.access.token_file import read_tokens
 from consumer.model.errors import ConfigError, SinkError
-from consumer.tokens import editing
-from consumer.tokens.editing import LIFETIME_MAX, NewToken, add_token, revoke_token
-from consumer.tokens.token import SECRET, Role, digest_of
-from consumer.tokens.token_file import read_tokens
-from tests.unit.tokens.samples import NOON, add
+from tests.unit.access.samples import NOON, add
 
 DEADLINE_S = 60
 ROOT = Path(__file__).parents[3]
 ADDING = """
 import sys
 from pathlib import Path
-from tests.unit.tokens.samples import add
+from tests.unit.access.samples import add
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
     add(Path(sys.argv[1]), f"{sys.argv[2]}-{number}")
@@ -33,7 +33,7 @@ for number in range(int(sys.argv[3])):
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from tests.unit.tokens.samples import add
+from tests.unit.access.samples import add
 os.replace = os.rename = lambda *paths, **more: os.kill(os.getpid(), signal.SIGKILL)
 add(Path(sys.argv[1]), "second")
 """

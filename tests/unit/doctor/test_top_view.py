@@ -10,9 +10,9 @@ from rich.console import Console
 
 from consumer.cli.operations.top_fitting import fitting
 from consumer.cli.operations.top_view import frame
-from consumer.top.client import ClientAccess, PagesClient
-from consumer.top.watching import Seen, Watched
-from tests.unit.top.pages import METRICS, flag, flags_page, served
+from consumer.doctor.pages_client import ClientAccess, PagesClient
+from consumer.doctor.watching import Seen, Watched
+from tests.unit.doctor.consumer_pages import METRICS, flag, flags_page, served
 
 FIGURES = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
 IDS = ("zh-metro-line.zero_width", "news.example/2026/11/21/0815-ferry-fares-rise")
