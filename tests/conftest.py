@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, Phase, settings
 
 from consumer.text.redaction import forget_all
 from storage import clock
+from tests.examples import DEFAULT, share_of
 from tests.machine_clock import MachineClock
 
 pytest_plugins = ["tests.hbase_server", "tests.postgres_server"]
 
 # How long an example takes depends on what else the machine does.
-settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any-speed", max_examples=share_of(DEFAULT), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 # For who wants to know whether something fails, and not what fails most simply: tests.mutation.
 settings.register_profile(
     "no-shrinking",

@@ -4,13 +4,14 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.judge.detector import Detector
 from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import LMDB, MEMORY, ROW_POSTINGS_MAX, Kind, SetClock
+from tests.examples import examples
 from tests.retrieval.populations import (
     BEYOND,
     DISTANCES,
@@ -79,7 +80,7 @@ codes_around_one = some.builds(
 
 @pytest.mark.parametrize("plan", DISTANCES)
 @pytest.mark.parametrize("kind", [MEMORY, LMDB], ids=["memory", "lmdb"])
-@settings(max_examples=40)
+@examples(40)
 @given(codes=codes_around_one | some.lists(some.integers(0, 2**64 - 1), min_size=2, max_size=12))
 def test_no_choice_of_fingerprints_hides_one(kind: Kind, plan: str, codes: Sequence[int]) -> None:
     """The look-up and brute force agree at each distance, whatever bits an adversary flips."""

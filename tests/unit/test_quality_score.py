@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -20,6 +20,7 @@ from benchmarks.quality.feed import CJK, Article, is_cjk, read_feed, read_lines,
 from benchmarks.quality.pairs import SimilarPair, similar_pairs
 from benchmarks.quality.score import Outcome, Verdict, measure, wilson
 from benchmarks.quality.shingles import normalise
+from tests.examples import examples
 
 FEED = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 PAIRS = [
@@ -209,7 +210,7 @@ def test_pairs_are_those_of_the_definition(seed: int, jaccard_min: float) -> Non
     assert len(expected) > 5
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     bodies=st.lists(st.text(alphabet="ab 一二。\u200b\0", max_size=24), max_size=12),
     langs=st.lists(st.sampled_from(["zh", "en", ""]), min_size=12, max_size=12),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, Secret, SketchLayout
@@ -17,6 +17,7 @@ from consumer.fingerprint.facts import NUMERALS
 from consumer.fingerprint.slots import _COUNTED, _LANGUAGES, _TIMES_OF_DAY
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, known, written
 
 ANY_TEXT = (
@@ -68,7 +69,7 @@ def test_equal_on_the_development_feed(scheme: Scheme, part: int) -> None:
     assert_same(scheme, bodies, [article.get("lang", "") for article in articles])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.tuples(ANY_TEXT, st.sampled_from(LANGUAGES)), max_size=6), st.sampled_from(SCHEMES))
 def test_equal_on_generated_texts(texts: list[tuple[str, str]], scheme: Scheme) -> None:
     """Mixed scripts, marks, surrogates, invisible characters, digits with points, long words."""

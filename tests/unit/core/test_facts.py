@@ -7,7 +7,7 @@ from itertools import product
 
 import dupwatch_core as core
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import Lexicon
@@ -18,6 +18,7 @@ from consumer.fingerprint.figures import MONTHS
 from consumer.fingerprint.keywords import RustTokenizer
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 FIGURES = (
     *("0", "1", "12", "31", "123", "1234", "2026", "20261", "1,234", "1,234,567.80", "12.5", "٣", "²", "１"),
@@ -125,21 +126,21 @@ def test_every_small_text_with_names(pieces: tuple[str, ...], pieces_max: int) -
     assert_same([(text, "latin") for text in all_of(pieces, pieces_max)])
 
 
-@settings(max_examples=1_500)
+@examples(1_500)
 @given(FIGURE_TEXTS)
 def test_figures_are_pythons(compared: str) -> None:
     """Dates, numbers, codes and numerals, amid anything."""
     assert_same([("", without_surrogates(compared))])
 
 
-@settings(max_examples=1_500)
+@examples(1_500)
 @given(NAME_TEXTS)
 def test_names_are_pythons(text: str) -> None:
     """Capitalised words amid anything, surrogates included, and full-width ones."""
     assert_same([(text, "latin"), (text, "中文"), (text, normalise(text))])
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(NAME_TEXTS | FIGURE_TEXTS, WORDS, some.sets(some.sampled_from(["中文", "字あ", "文字", "한한"])))
 def test_facts_are_pythons(text: str, words: list[str], known: set[str]) -> None:
     """All kinds of facts together, with words that are known and others."""
@@ -216,7 +217,7 @@ def test_every_small_text_with_canonical_figures(pieces: tuple[str, ...], pieces
     assert_same_canonical(all_of(pieces, pieces_max), lexicon)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(CANONICAL_TEXTS)
 def test_canonical_figures_are_pythons(form: str) -> None:
     """Signs, thousands, decimals and digits of other scripts, amid anything."""

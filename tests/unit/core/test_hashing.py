@@ -7,13 +7,14 @@ from typing import Any
 import dupwatch_core as core
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import SCHEME_NAMES, simhash
 from consumer.fingerprint.definitions import DEFINITIONS
 from consumer.fingerprint.hashing import siphash_13
 from tests.dev_feed import dev_articles
+from tests.examples import examples
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "fingerprint"
 PUBLISHED: dict[str, Any] = json.loads((FOLDER / "published.json").read_text(encoding="utf-8"))
@@ -27,7 +28,7 @@ UNITS = {"code points": "multiply-xor", "utf-16 units": "multiply-xor-utf16"}
 def test_words_have_pythons_hash(scheme: str) -> None:
     """In every scheme: words of all lengths, and whole texts as words."""
 
-    @settings(max_examples=300)
+    @examples(300)
     @given(WORDS)
     def check(word: str) -> None:
         assert core.hash_word(scheme, word) == DEFINITIONS[scheme].hashing.hash(word)

@@ -7,7 +7,7 @@ from itertools import product
 import dupwatch_core as core
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import normalise
@@ -20,6 +20,7 @@ from consumer.fingerprint.kinds import (
     runs,
 )
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 LIMITS = some.none() | some.integers(0, 40)
 RUN_CHARACTERS = "ab字é²½٣3_ ,\u0301\u0597\u0651\u093f\u0966\u0e34\u0e50\u17b7\u1780\n𠮷"
@@ -49,7 +50,7 @@ def assert_same(keywords: list[tuple[str, float]], keywords_max: int | None) -> 
     assert evidence == list(features.evidence(0, keywords_max))
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(some.dictionaries(WORDS, WEIGHTS, max_size=60), LIMITS)
 def test_the_heaviest_keywords_are_pythons(keywords: dict[str, float], keywords_max: int | None) -> None:
     """Many of equal weight, and some of more than 64 characters, which are no evidence."""
@@ -71,7 +72,7 @@ def test_a_long_keyword_makes_room_for_another() -> None:
     assert_same([], 32)
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(RUN_TEXTS, LIMITS)
 def test_runs_are_pythons(text: str, runs_max: int | None) -> None:
     """Letters with marks of several scripts, digits of all kinds, and whatever ends a run."""

@@ -6,10 +6,11 @@ from itertools import product
 
 import dupwatch_core as core
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 from tests.unit.core.comparing import PIECES, known, written
 from tests.unit.fingerprint.forms import all_letters, equal_forms, lexicon
 from tests.unit.fingerprint.scripts import INSERTED, TEXTS, spaced
@@ -108,7 +109,7 @@ hostile = some.one_of(
 ).map("".join)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(hostile.map(known))
 @example("")
 @example("@")

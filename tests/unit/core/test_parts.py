@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dupwatch_core as core
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import normalise
@@ -14,6 +14,7 @@ from consumer.fingerprint.parts import ANCHORS_POSTED, SAMPLE_MAX, parts_batch
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import of_letters
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "x")
 PIECES = (
@@ -35,7 +36,7 @@ def assert_same(texts: Sequence[str], languages: Sequence[str]) -> None:
         assert sample == expected.samples[number], (text, language)
 
 
-@settings(max_examples=1_000, deadline=None)
+@examples(1_000)
 @given(some.lists(some.tuples(TEXTS, some.sampled_from(LANGUAGES)), min_size=1, max_size=4))
 def test_parts_are_pythons(texts: list[tuple[str, str]]) -> None:
     """Mixed scripts, repeated clauses, with and without a language, among others in a batch."""
@@ -96,7 +97,7 @@ def test_the_longest_texts(text: str, language: str) -> None:
     assert len(sample) <= 4 * SAMPLE_MAX
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(some.lists(TEXTS, min_size=1, max_size=4), some.binary(min_size=32, max_size=32))
 def test_parts_of_letters_are_pythons(texts: list[str], secret: bytes) -> None:
     """With any secret; all characters count."""

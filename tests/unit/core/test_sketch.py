@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import dupwatch_core as core
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import normalise
@@ -16,6 +16,7 @@ from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import declared_shingle, of_letters
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "ZH_tw", "\u212ao", "-", "_zh", "x")
 LAYOUTS = (
@@ -64,7 +65,7 @@ def assert_same(texts: Sequence[str], languages: Sequence[str], layout: SketchLa
         assert filled == int(expected.filled_bins[number]), (text, language)
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(some.lists(some.tuples(TEXTS, some.sampled_from(LANGUAGES)), min_size=1, max_size=4), some.sampled_from(LAYOUTS))
 def test_sketches_are_pythons(texts: list[tuple[str, str]], layout: SketchLayout) -> None:
     """Mixed scripts, with and without a language, in any layout, among others in a batch."""
@@ -167,7 +168,7 @@ def test_layouts_that_do_not_fit_are_refused(bands: int, band_minima: int) -> No
         SketchLayout(bands=bands, band_minima=band_minima)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(some.lists(TEXTS, min_size=1, max_size=4), some.sampled_from(LAYOUTS), some.binary(min_size=32, max_size=32))
 def test_sketches_of_letters_are_pythons(texts: list[str], layout: SketchLayout, secret: bytes) -> None:
     """With any secret; all characters count."""

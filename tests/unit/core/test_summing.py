@@ -10,10 +10,11 @@ from typing import Any
 import dupwatch_core as core
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint.summing import fingerprint_batch, fingerprint_number, hash_words
+from tests.examples import examples
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "published.json").read_text(encoding="utf-8")
@@ -50,7 +51,7 @@ def outcome(engine: Callable[..., int]) -> int | str:
         return str(error)
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(
     some.lists(some.tuples(FEW_BITS | some.integers(0, 2**128 - 1), WEIGHTS), max_size=40),
     some.sampled_from([64, 128]),
@@ -62,7 +63,7 @@ def test_fingerprints_are_pythons(features: list[tuple[int, float]], bits: int, 
     assert core.fingerprint_of(narrow, bits, tie=tie) == in_python(narrow, bits, tie=tie)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(some.lists(some.floats(-SUM_MAX, SUM_MAX) | some.sampled_from([1.0, 0.3, 1e300]), max_size=4), some.randoms())
 def test_both_refuse_the_same_weights(weights: list[float], rng: random.Random) -> None:
     """Both refuse what adds up to 2**32, or neither does; filled up to just there, and to one unit less."""

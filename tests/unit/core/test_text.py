@@ -10,13 +10,14 @@ from itertools import product
 
 import dupwatch_core as core
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import INVISIBLE, _marks, normalise, without_surrogates
 from consumer.fingerprint.characters.simplified import JAPANESE_SHARE, ChineseTables, is_japanese
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 CODE_POINTS = range(sys.maxunicode + 1)
 SURROGATES = range(0xD800, 0xE000)
@@ -160,7 +161,7 @@ rows_of_marks = some.lists(
 ).map(lambda runs: "".join(character * times for character, times in runs))
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(texts | rows_of_marks)
 @example("")
 @example(" \u3000\n\u200b")
@@ -289,7 +290,7 @@ traditional = some.lists(
 ).map("".join)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(traditional)
 def test_generated_traditional_texts(written: str) -> None:
     """Of what the tables have, whole and in part, and of what they have not."""

@@ -13,13 +13,14 @@ from typing import IO
 
 import dupwatch_core
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import CUT_WHOLE, JiebaTokenizer, Lexicon, OwnWord, RustTokenizer, Tokenizer, normalise
 from consumer.fingerprint.keywords import with_frequencies
 from consumer.workers.word_files import _jieba_folder, _jieba_hasher, load_lexicon
 from tests.dev_feed import EVERY_PART, dev_articles, dev_part
+from tests.examples import examples
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
@@ -123,7 +124,7 @@ def test_texts_are_cut_alike(text: str, jieba_tokenizer: JiebaTokenizer) -> None
         assert_cut_alike(form, jieba_tokenizer)
 
 
-@settings(max_examples=1_000)
+@examples(1_000)
 @given(text=MIXED_RUNS | RARE_HAN | ANY)
 def test_random_runs_are_cut_alike(text: str, jieba_tokenizer: JiebaTokenizer) -> None:
     """Random strings from nasty alphabets; put together the words are the string again."""

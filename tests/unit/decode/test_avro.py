@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.decode.schemas.avro import avro_reader
@@ -16,6 +16,7 @@ from consumer.decode.schemas.budgets import ValueBudget
 from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
+from tests.examples import examples
 
 NODE = {
     "type": "record",
@@ -113,7 +114,7 @@ READ_EVERYTHING = avro_reader(stored(EVERYTHING))
 PARSED = fastavro.parse_schema(EVERYTHING)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(VALUES)
 def test_what_fastavro_writes_is_read(value: dict[str, Any]) -> None:
     """Every type, names in namespaces, types within themselves; and a payload that is cut anywhere is refused."""

@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.decode.decompression import WINDOW_BITS_MAX, ZSTD_MAGIC, unzstd
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
+from tests.examples import examples
 from tests.zstandard import zstd
 
 SKIPPED = struct.pack("<II", 0x184D2A57, 5) + b"hello"
@@ -70,7 +71,7 @@ def test_the_same_comes_out_however_it_is_cut_into_pieces(
 
 
 @given(data=some.binary(max_size=80), chunk_bytes_max=some.integers(1, 40))
-@settings(max_examples=500)
+@examples(500)
 def test_any_bytes_behind_the_magic_end(data: bytes, chunk_bytes_max: int) -> None:
     """With a fault, unless they are a whole frame; no other error is raised."""
     _, fault = read(ZSTD_MAGIC + data, chunk_bytes_max=chunk_bytes_max)

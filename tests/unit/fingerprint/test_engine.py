@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import consumer.fingerprint.engine as engine_module
@@ -28,6 +28,7 @@ from consumer.fingerprint import (
 )
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
+from tests.examples import examples
 from tests.unit.fingerprint.weighing import weigh
 
 TEXTS: list[str] = list(
@@ -56,7 +57,7 @@ def _reference_code(text: str, keywords_max: int | None = None) -> int:
     return simhash([(fnv1a_64(word.encode()), round(weight * 2**20) / 2**20) for word, weight in keywords])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(ANY_TEXT, max_size=4))
 def test_equals_the_reference(texts: list[str]) -> None:
     """A fingerprint is the reference's over words, weights rounded to 2**-20 and hashes, bit for bit."""
@@ -89,7 +90,7 @@ def test_keywords_kept_are_the_heaviest(lexicon: Lexicon) -> None:
         assert np.array_equal(getattr(few, name), getattr(full, name))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(ANY_TEXT, max_size=6), st.integers(0, 6))
 def test_independent_of_the_batch(texts: list[str], cut: int) -> None:
     """Any cut of a batch gives the same arrays, bit for bit."""

@@ -7,11 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import JiebaTokenizer, RustTokenizer, keywords, normalise
 from tests.dev_feed import EVERY_PART, dev_part
+from tests.examples import examples
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
@@ -42,7 +43,7 @@ def test_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tok
         assert rust_tokenizer.count(form) == jieba_tokenizer.count(form)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(text=ASCII_RUNS | MIXED_RUNS | RARE_HAN | ANY)
 def test_random_runs_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer) -> None:
     """Random strings from nasty alphabets have the same words, and put together they are the string again."""

@@ -1,10 +1,11 @@
 """Texts are equal where readers see no difference but in spacing; whatever else differs keeps them apart."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import normalise
+from tests.examples import examples
 from tests.unit.fingerprint.forms import compared, equal_forms, read
 from tests.unit.fingerprint.scripts import (
     EQUAL_BETWEEN_LETTERS,
@@ -121,7 +122,7 @@ texts = some.lists(
 ).map("".join)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(some.lists(texts, max_size=4))
 def test_forms_do_not_depend_on_the_batch(batch: list[str]) -> None:
     """Nor does a text with surrogates stop the others."""

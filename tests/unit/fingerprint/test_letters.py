@@ -4,10 +4,11 @@ import random
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.workers.word_files import load_lexicon
+from tests.examples import examples
 from tests.unit.fingerprint.forms import all_letters, letters
 from tests.unit.fingerprint.scripts import INSERTED, TEXTS, spaced
 
@@ -129,7 +130,7 @@ pieces = some.one_of(
 texts = some.lists(pieces, max_size=12).map("".join)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(some.lists(texts, max_size=4))
 def test_letters_do_not_depend_on_the_batch(batch: list[str]) -> None:
     """A mark at the beginning of a text is none of the text before it."""

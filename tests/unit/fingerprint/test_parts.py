@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme, parts
@@ -35,6 +35,7 @@ from consumer.fingerprint.shingles import (
 )
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
+from tests.examples import examples
 from tests.fixtures.fingerprint import keyed
 
 MASK = (1 << 64) - 1
@@ -127,7 +128,7 @@ def _samples_of(*texts: str) -> list[np.ndarray]:
     return [unpacked_sample(packed) for packed in parts_batch(texts).samples]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(TEXTS, st.sampled_from(LANGUAGES))
 def test_parts_equal_the_reference(texts: list[str], language: str) -> None:
     """Any texts, also when several share a batch: same anchors in the same order, same samples."""
@@ -146,7 +147,7 @@ def test_long_and_repeated_texts_equal_the_reference() -> None:
     assert [unpacked_sample(packed).tolist() for packed in found.samples] == [_sample(text) for text in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.lists(st.text("ab1 _中文あ，. ", max_size=90), max_size=4).map("".join), min_size=1, max_size=3),
     st.integers(1, 40),

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import shingles as shingles_module
@@ -22,6 +22,7 @@ from consumer.fingerprint.shingles import (
 )
 from consumer.fingerprint.sketch import SketchLayout, marked_sketch_similarity, sketch_batch, sketch_similarity
 from tests.dev_feed import dev_articles, dev_pairs
+from tests.examples import examples
 from tests.fixtures.fingerprint import keyed
 
 MASK = (1 << 64) - 1
@@ -91,7 +92,7 @@ def _for_postings(minima: list[int], layout: SketchLayout) -> tuple[int, list[in
     return one_bits, bands
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(TEXTS)
 def test_equals_the_reference(texts: list[str]) -> None:
     """Sketch, one-bit minima and bands are those of a plain implementation of the definition, bit for bit."""
@@ -133,7 +134,7 @@ def test_long_batches_are_worked_on_in_chunks() -> None:
         assert np.array_equal(together.bands[number], alone.bands[0])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.text("ab1 _中文あ，. ", max_size=120), min_size=1, max_size=3), st.integers(1, 40))
 def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> None:
     """A text cut into pieces, however short and wherever spaces fall, has the sketch that it has in one."""
@@ -298,7 +299,7 @@ LETTERS = of_letters(SECRET.hash_key)
 OF_LETTERS = st.lists(st.text("ab1中文字あ", max_size=60) | st.text(max_size=40), max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(OF_LETTERS)
 def test_sketches_of_letters_equal_the_reference(texts: list[str]) -> None:
     """All characters count, as they are; hashes are keyed, and empty bins marked. A language changes nothing."""

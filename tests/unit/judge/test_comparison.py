@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import Scheme, TextKind
@@ -17,6 +17,7 @@ from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Record, Stored
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, flips, new_text, version_of
+from tests.examples import examples
 from tests.unit.judge.strategies import judge_settings, stored_versions
 
 BASE = new_text(random.Random("comparison"))
@@ -38,7 +39,7 @@ def compared(record: Record, other: Record, by: JudgeSettings = SETTINGS, ends_a
     return compare(Stored(record, None, ends_at), [Stored(other, None, None)], by)[0]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(a=stored_versions, b=stored_versions, by=judge_settings)
 def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSettings) -> None:
     """Every condition, distance, similarity and limit is the same in both directions, and so is near."""
@@ -48,7 +49,7 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
     assert forth.near == back.near
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(version=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
 def test_comparing_with_several_is_comparing_with_each(
     version: Stored, others: list[Stored], by: JudgeSettings
@@ -57,7 +58,7 @@ def test_comparing_with_several_is_comparing_with_each(
     assert compare(version, others, by) == [compare(version, [other], by)[0] for other in others]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     version=stored_versions,
     others=some.lists(stored_versions, max_size=12),
@@ -94,7 +95,7 @@ def test_a_batch_rules_out_only_what_is_not_near(
             )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(a=stored_versions, b=stored_versions, released=some.sampled_from(["a", "b", "both"]), by=judge_settings)
 def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
     a: Stored, b: Stored, released: str, by: JudgeSettings

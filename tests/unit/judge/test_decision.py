@@ -4,12 +4,13 @@ import random
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.judge.decision import Decisions, Neighbour, State, decide
 from storage.records import Record
 from tests.builders import make_record
+from tests.examples import examples
 
 ARTICLES_MAX = 7
 
@@ -54,7 +55,7 @@ def worlds(draw: some.DrawFn) -> World:
     return World(records, near, states, batch, never)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> None:
     """A pending version becomes a duplicate or is kept, never both; versions with a verdict are left alone."""
@@ -65,7 +66,7 @@ def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> N
     assert sorted(decided) == sorted(pending)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) -> None:
     """So following ``duplicate_of`` can never run in a circle."""
@@ -89,7 +90,7 @@ def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) 
             assert steps <= len(named)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_no_two_near_ones_are_kept(world: World) -> None:
     """A kept version has no near kept version, in the store or in the batch, unless it is never flagged."""
@@ -103,7 +104,7 @@ def test_no_two_near_ones_are_kept(world: World) -> None:
             assert others == later_never
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
     """Each is claimed once; none is claimed that is never flagged, has a verdict, or becomes a duplicate anyway."""
@@ -122,7 +123,7 @@ def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
     assert {claim.of.record.reference for claim in decisions.claims} <= {record.reference for record in decisions.kept}
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
     """Whatever is near it, and whatever its state."""
@@ -130,7 +131,7 @@ def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
     assert not world.never & {duplicate.record.reference for duplicate in (*decisions.duplicates, *decisions.claims)}
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds())
 def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> None:
     """All kept, or all pending where none is kept; the most similar first, then the nearest, then the earliest."""
@@ -139,7 +140,7 @@ def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> Non
         assert ranks == sorted(ranks)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(world=worlds(), order=some.randoms(use_true_random=False))
 def test_the_order_of_the_batch_decides_nothing(world: World, order: random.Random) -> None:
     """Versions are decided in order of arrival, whatever their order in the batch."""

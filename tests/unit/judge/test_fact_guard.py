@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.evaluation.curves import NEVER_SIMILAR, measure
@@ -26,6 +26,7 @@ from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
+from tests.examples import examples
 
 GUARDED = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
 FIRST = replace(GUARDED, facts_revision=1)
@@ -106,7 +107,7 @@ def test_the_second_condition_asks_for_no_more_than_the_guard() -> None:
     assert (compared(one, other, low).near, compared(one, other, lower).near) == (False, True)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(facts, facts)
 def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
     """A pair is held back if at least three of the fewer facts differ and less than the configured share is common.

@@ -13,11 +13,12 @@ from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
 from consumer.reviews.flag_events import FlagEvent
 from consumer.reviews.tables import FLAGS, STORIES
+from tests.examples import examples
 from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, flag_ids, flagged, released, written
 
 Version = tuple[str, str]
 VERSIONS: Final[list[Version]] = [(article, version) for article in "abcdefgh" for version in ("00", "11")]
-EXAMPLES = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+EXAMPLES = settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @st.composite

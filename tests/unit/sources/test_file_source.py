@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from consumer.decode.decompression import gunzip
@@ -24,6 +24,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.sources.file import FileSource
 from consumer.sources.lines import LineSplitter
+from tests.examples import examples
 from tests.zstandard import zstd
 
 BEGIN = Position()
@@ -235,7 +236,7 @@ def test_chunks_make_no_difference(parts: list[bytes], cuts: list[int], record_b
 
 
 @given(st.lists(st.integers(1, 200_000), max_size=6), st.sampled_from([b"a", b"a\r", b"\r"]))
-@settings(max_examples=25)
+@examples(25)
 def test_long_lines_are_hashed_in_any_chunks(cuts: list[int], ending: bytes) -> None:
     """Of a line over the limit the first bytes are kept, and size and digest are of the whole, without its line end."""
     line = b"ab\r" * 60_000 + ending
@@ -370,7 +371,7 @@ def test_members_padding_and_garbage(tmp_path: Path) -> None:
 
 @example(b"\0\0\0\0\0\0:\0\t\0", [], 1)
 @given(st.binary(max_size=60), st.lists(st.integers(1, 9), max_size=20), st.integers(1, 40))
-@settings(max_examples=500)
+@examples(500)
 def test_any_bytes_behind_the_magic_end_in_a_fault(data: bytes, sizes: list[int], chunk_bytes_max: int) -> None:
     """Whatever follows the first bytes of gzip, decompressing ends, with a fault unless it is whole."""
     stream = b"\x1f\x8b\x08\x00" + data

@@ -15,6 +15,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
 from consumer.sources.partitions import Partitions
 from consumer.sources.progress import BEGINNING, CommitPoint, Start
+from tests.examples import examples
 
 LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
@@ -795,5 +796,5 @@ class Consumer(RuleBasedStateMachine):
             assert answered == set(filter(self.exists, range(max(answered, default=-1) + 1)))
 
 
-Consumer.TestCase.settings = settings(max_examples=150, stateful_step_count=60)
+Consumer.TestCase.settings = settings(examples(150), stateful_step_count=60)
 TestConsumer = Consumer.TestCase
