@@ -83,7 +83,7 @@ def test_the_architecture_has_every_package() -> None:
         "contracts"
     ]
     (layers,) = [found["layers"] for found in contracts if found.get("containers") == ["consumer"]]
-    depths = {package: depth for depth, layer in enumerate(layers) for package in layer.split(" : ")}
+    depths = {package: depth for depth, layer in enumerate(layers) for package in re.split(" [:|] ", layer)}
     assert sorted(depths) == sorted(package for package, _ in rows)
     assert [depths[package] for package, _ in rows] == sorted(depths.values())
     for package, files in rows:
