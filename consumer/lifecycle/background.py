@@ -9,24 +9,23 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import NotBegun
 
-_Answer = TypeVar("_Answer")
 log = logging.getLogger("dupwatch")
+
+Result = TypeVar("Result")
 
 PAUSE_S: Final = 1.0
 """The pause between two looks: what changes in a file counts this much later."""
 _END_S: Final = 1.0
 """How long the end waits for the last look. One that hangs is left behind; its thread does not keep the process."""
-Result = TypeVar("Result")
-
 _CHECK_EVERY_S: Final = 0.1
 
 
-class Call(Generic[_Answer]):
+class Call(Generic[Result]):
     """One call in a thread. An abandoned thread ends when its call returns, and releases the client then."""
 
-    def __init__(self, call: Callable[[], _Answer]) -> None:
+    def __init__(self, call: Callable[[], Result]) -> None:
         self._over = threading.Event()
-        self._answers: list[_Answer] = []
+        self._answers: list[Result] = []
         self._error: Exception | None = None
         threading.Thread(target=self._run, args=(call,), name="call", daemon=True).start()
 
@@ -34,13 +33,13 @@ class Call(Generic[_Answer]):
         """Wait up to ``wait_s`` seconds, and return whether the call has ended."""
         return self._over.wait(wait_s)
 
-    def result(self) -> _Answer:
+    def result(self) -> Result:
         """Return the result of the call, or raise its error; only after it has ended."""
         if self._error is not None:
             raise self._error
         return self._answers[0]
 
-    def _run(self, call: Callable[[], _Answer]) -> None:
+    def _run(self, call: Callable[[], Result]) -> None:
         try:
             self._answers.append(call())
         except Exception as error:  # noqa: BLE001  # raised again by result()

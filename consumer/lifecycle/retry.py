@@ -3,11 +3,11 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import override
 
-from consumer.model.hooks import Hooks, Outage
+from consumer.model.hooks import Hooks, Outage, Part
 from storage.backoff import Backoff
 from storage.errors import StoreUnavailable
 
@@ -39,40 +39,48 @@ class NoPatience(Patience):
         return work()
 
 
+class Awaited(NamedTuple):
+    """What is waited for: its part of the run, who reports its outages, the error of one, and its name in the log."""
+
+    part: Part
+    reporter: str
+    error: type[Exception]
+    what: str
+
+
 class UntilReachable(Patience):
     """Repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    ``what`` names the thing that is waited for in the log. It is out of reach when a call raises ``away``; ``report``
-    is called with the reason each time, and with None after success. ``proceed`` is called ten times a second
-    meanwhile, and what it raises ends the wait.
+    ``awaited`` is out of reach when a call raises its error. The outage is reported with the reason each time, and with
+    None after success. ``proceed`` is called ten times a second meanwhile, and what it raises ends the wait.
     """
 
-    def __init__(
-        self, proceed: Callable[[], None], report: Callable[[str | None], None], away: type[Exception], what: str
-    ) -> None:
+    def __init__(self, proceed: Callable[[], None], hooks: Hooks, awaited: Awaited) -> None:
         self._proceed = proceed
-        self._report = report
-        self._away = away
-        self._what = what
+        self._hooks = hooks
+        self._awaited = awaited
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
         pauses = _PAUSES.pauses()
-        waited = False
+        what, waited = self._awaited.what, False
         while True:
             try:
                 result = work()
-            except self._away as error:
+            except self._awaited.error as error:
                 if not waited:
-                    log.warning("%s is out of reach, waiting for it: %s", self._what, error)
+                    log.warning("%s is out of reach, waiting for it: %s", what, error)
                 waited = True
                 self._report(str(error))
                 self._sleep(next(pauses))
                 continue
             if waited:
-                log.warning("%s is within reach again.", self._what)
+                log.warning("%s is within reach again.", what)
             self._report(None)
             return result
+
+    def _report(self, why: str | None) -> None:
+        self._hooks.report(Outage(self._awaited.part, self._awaited.reporter, why))
 
     def _sleep(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
@@ -85,7 +93,4 @@ class UntilStoreReachable(UntilReachable):
     """Waits for a store, and reports its outage."""
 
     def __init__(self, proceed: Callable[[], None], hooks: Hooks) -> None:
-        def report(why: str | None) -> None:
-            hooks.report(Outage("store", "run", why))
-
-        super().__init__(proceed, report, StoreUnavailable, "The store")
+        super().__init__(proceed, hooks, Awaited("store", "run", StoreUnavailable, "The store"))

@@ -17,10 +17,8 @@ from consumer.judge.attempt import Attempt
 from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
-from consumer.judge.judge import Judge
-from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import verdict_of
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import VersionBuilder
 from consumer.migration.seen_copy import merge_seen, seen_as
 from consumer.migration.stand_ins import left_out
 from consumer.model.article import Article
@@ -55,32 +53,16 @@ class Adopted:
 
 
 @dataclass(slots=True)
-class AdoptingJudge(Judge):
-    """Adopts the verdicts of ``in_force``, the store in force (None where there is none); ``detector`` judges the rest.
+class AdoptingJudge(Detector):
+    """Adopts the verdicts of ``in_force``, the store in force (None where there is none), and judges the rest.
 
     Verdicts are adopted with their arrivals, and postings are written only for what was kept; of many equal texts that
     were kept because the old settings could not compare them, for a few (``stand_ins``). Repeated after a crash
     anywhere, the result is the same. For one process; nobody else may judge into the store meanwhile.
     """
 
-    detector: Detector
     in_force: Store | None = None
     adopted: Adopted = field(default_factory=Adopted)
-
-    @property
-    def tally(self) -> Tally:
-        """What judging and adopting have cost."""
-        return self.detector.tally
-
-    @property
-    @override
-    def plan_name(self) -> str:
-        return self.detector.plan_name
-
-    @property
-    @override
-    def larger_plan(self) -> str | None:
-        return self.detector.larger_plan
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -100,26 +82,6 @@ class AdoptingJudge(Judge):
         with self.tally.settling():
             return self._together(work)
 
-    @override
-    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
-        return self.detector.retraction(article_id, arrived_at, origin)
-
-    @override
-    def sweep(self, before_ms: int, versions_max: int) -> int:
-        return self.detector.sweep(before_ms, versions_max)
-
-    @override
-    def forget(self, newest_ms: int, texts_max: int) -> int:
-        return self.detector.forget(newest_ms, texts_max)
-
-    @override
-    def newest_ms(self, before_ms: int) -> int | None:
-        return self.detector.newest_ms(before_ms)
-
-    @override
-    def cost(self) -> Cost:
-        return self.detector.cost()
-
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
         judged = self._judged_in_force(versions)
@@ -129,11 +91,11 @@ class AdoptingJudge(Judge):
         """Do all that is done for a batch at once, and keep what it has counted and learned."""
 
         def attempted() -> tuple[_Adoption, _Answer]:
-            adoption = _Adoption(self.detector.attempt())
+            adoption = _Adoption(self.attempt())
             return adoption, work(adoption)
 
-        adoption, answer = self.detector.store.together(attempted)
-        self.detector.keep(adoption.attempt.learned)
+        adoption, answer = self.store.together(attempted)
+        self.keep(adoption.attempt.learned)
         self.adopted.add(adoption.adopted)
         return answer
 
@@ -145,7 +107,7 @@ class AdoptingJudge(Judge):
         judged = {
             stored.record.reference: stored for stored in found if stored is not None and stored.verdict is not None
         }
-        if not self.detector.seen_ms:
+        if not self.seen_ms:
             return _InForce(judged, {})
         digests = (
             (judged[version.reference].record.text_digest, version.record.text_digest)

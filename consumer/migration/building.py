@@ -6,7 +6,6 @@ from functools import partial
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
-from consumer.judge.detector import Detector
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
@@ -53,10 +52,8 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         bound = stores.bind(store, settings, config)
         fingerprinting = components.fingerprinting(config, bound, lexicon)
         stack.callback(fingerprinting.close)
-        judge = AdoptingJudge(
-            Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S, common=common_hashes(config)),
-            in_force,
-        )
+        seen_ms, common = config.seen_s * MS_PER_S, common_hashes(config)
+        judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=in_force)
         judging = Judging(bound, fingerprinting, judge)
         decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 

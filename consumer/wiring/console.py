@@ -23,7 +23,7 @@ from consumer.console.rendering import Rendering
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import trimming
-from consumer.lifecycle.retry import UntilReachable
+from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError
@@ -267,8 +267,11 @@ def _completed(config: Config) -> Config:
 
 
 def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:
-    waiting = UntilReachable(starting.proceed, lambda _: None, DatabaseUnavailable, "The console's database")
-    return waiting.call(partial(starting.call, partial(opened_reviews, section)))
+    database = Awaited("database", "start", DatabaseUnavailable, "The console's database")
+    # Nothing shows outages yet.
+    return UntilReachable(starting.proceed, Hooks(), database).call(
+        partial(starting.call, partial(opened_reviews, section))
+    )
 
 
 def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitStack) -> tuple[StoreAccess, StoreAccess]:

@@ -147,7 +147,7 @@ class Articles:
 
     def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> list[bool]:
         """Write these cells where there are none; return which of them are stored now."""
-        return swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))
+        return swap_all(calls, self._table, swaps)
 
     def _rows(self, calls: Calls, references: Sequence[bytes]) -> dict[bytes, ArticleRow]:
         """Read the rows of these references or id hashes, empty ones where nothing is stored."""
@@ -176,11 +176,6 @@ def _new_cell(reference: bytes, cell: bytes) -> Swap:
 def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
     column = cells.version_column(reference)
     return Swap(reference[:ID_HASH_BYTES], column, pending, cells.settled_cell(pending, verdict))
-
-
-def _decide_absent(swap: Swap, found: bytes | None) -> Decision:
-    """Stop as soon as there is a cell, from any process; the caller reads it afterwards."""
-    return swap if found is None else found == swap.value
 
 
 def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:

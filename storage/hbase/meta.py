@@ -44,7 +44,7 @@ class Meta:
 
     def agree(self, calls: Calls, row: bytes, value: bytes) -> bytes:
         """Write a value by compare-and-set from absent, and return the one stored now."""
-        swap_all(calls, self._table, [Swap(row, _COLUMN, None, value)], [_decide])
+        swap_all(calls, self._table, [Swap(row, _COLUMN, None, value)])
         stored = self.read(calls, row)
         if stored is None:
             raise StoreUnavailable(f"The row {row.decode()} of meta was deleted while it was being written.")
@@ -52,15 +52,7 @@ class Meta:
 
     def replace(self, calls: Calls, row: bytes, before: bytes, value: bytes) -> None:
         """Write a value by compare-and-set from ``before``; another value that is stored stays."""
-        swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)], [_decide_replaced])
-
-
-def _decide_replaced(swap: Swap, found: bytes | None) -> Decision:
-    return swap if found == swap.expected else found == swap.value
-
-
-def _decide(swap: Swap, found: bytes | None) -> Decision:
-    return swap if found is None else found == swap.value
+        swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)])
 
 
 class PackMeta(NamedTuple):

@@ -12,7 +12,7 @@ from storage.hbase.calls import Calls, take
 from storage.hbase.connection import Selection, Swap
 from storage.hbase.failures import damaged
 from storage.hbase.schema import SEEN_FAMILY
-from storage.hbase.swapping import Decision, read_cells, swap_all
+from storage.hbase.swapping import read_cells, swap_all
 from storage.seen import Seen, SeenChange, decode_seen, encode_seen
 
 _FAMILY: Final = SEEN_FAMILY.encode()
@@ -37,7 +37,7 @@ class SeenTexts:
 
     def change(self, calls: Calls, changes: Sequence[SeenChange]) -> list[bool]:
         """Carry out each compare-and-set; return where ``after`` is stored now."""
-        return swap_all(calls, self._table, [_swap(change) for change in changes], [_decide] * len(changes))
+        return swap_all(calls, self._table, [_swap(change) for change in changes])
 
     def scan(self, calls: Calls) -> Iterator[tuple[bytes, Seen]]:
         """Iterate over all entries, page by page."""
@@ -57,11 +57,6 @@ class SeenTexts:
 def _swap(change: SeenChange) -> Swap:
     before = None if change.before is None else encode_seen(change.before)
     return Swap(change.digest, _COLUMN, before, encode_seen(change.after))
-
-
-def _decide(swap: Swap, found: bytes | None) -> Decision:
-    """Try again where nothing has changed, as after a lost answer; else what is stored decides."""
-    return swap if found == swap.expected else found == swap.value
 
 
 def _seen_in(digest: bytes, value: bytes) -> Seen:

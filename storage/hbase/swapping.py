@@ -21,8 +21,14 @@ ROWS_AT_ONCE: Final = 128
 """Rows of a few cells read with one request."""
 
 
-def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequence[Decide]) -> list[bool]:
+def unless_changed(swap: Swap, found: bytes | None) -> Decision:
+    """Try again where nothing has changed, as after a lost answer; else what is stored decides."""
+    return swap if found == swap.expected else found == swap.value
+
+
+def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequence[Decide] | None = None) -> list[bool]:
     """Carry out each swap; its decider says what a failure means. The cells of one call differ."""
+    decides = [unless_changed] * len(swaps) if decides is None else decides
     outcomes = [False] * len(swaps)
     under_way = dict(enumerate(swaps))
     while under_way:

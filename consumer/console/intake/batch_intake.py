@@ -13,7 +13,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 from consumer.console.intake.event_reading import NewerEvent
 from consumer.kafka.offset_metadata import Note
-from consumer.lifecycle.retry import UntilReachable
+from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
@@ -125,8 +125,5 @@ class BatchIntake(ABC, Generic[Event]):
 
     def patience(self, proceed: Callable[[], None]) -> UntilReachable:
         """Return what waits for the database."""
-
-        def report(why: str | None) -> None:
-            self._hooks.report(Outage("database", self._name, why))
-
-        return UntilReachable(proceed, report, DatabaseUnavailable, "The console's database")
+        database = Awaited("database", self._name, DatabaseUnavailable, "The console's database")
+        return UntilReachable(proceed, self._hooks, database)

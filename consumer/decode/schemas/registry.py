@@ -13,12 +13,12 @@ from typing_extensions import override
 
 from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, bound
 from consumer.kafka.client_settings import Settings, with_secrets
-from consumer.lifecycle.retry import Patience, UntilReachable
+from consumer.lifecycle.retry import Awaited, Patience, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Reason
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
-from consumer.model.hooks import Hooks, Outage
+from consumer.model.hooks import Hooks
 from consumer.text.install_advice import install_command
 from storage.backoff import Backoff
 
@@ -211,7 +211,5 @@ def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:
         if stopping.asked():
             raise Abandoned("the schema registry is out of reach, and the run is to stop")
 
-    def report(why: str | None) -> None:
-        hooks.report(Outage("source", "registry", why))
-
-    return UntilReachable(proceed, report, RegistryUnavailable, "The schema registry")
+    registry = Awaited("source", "registry", RegistryUnavailable, "The schema registry")
+    return UntilReachable(proceed, hooks, registry)

@@ -45,7 +45,7 @@ def judged(
 
 def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingJudge:
     """Return a fill; its clock differs, so that its own verdicts can be recognised."""
-    return AdoptingJudge(Detector(store, settings, lambda: TIME_MS + 1_000), before)
+    return AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, in_force=before)
 
 
 def outcomes(events: Sequence[VerdictEvent]) -> list[str]:
@@ -275,7 +275,7 @@ def test_a_batch_is_written_at_once_and_counted_once(tmp_path: Path) -> None:
     assert before.asked == 4
     assert store._environment._map_bytes() > size
     assert environment.info()["last_txnid"] == committed + 1
-    assert state(store) == state(in_memory.detector.store)
+    assert state(store) == state(in_memory.store)
     assert fill.adopted == in_memory.adopted == Adopted(2, 31, 0, 31)
     assert (fill.tally.versions, fill.tally.kept, fill.tally.replays) == (
         in_memory.tally.versions,
