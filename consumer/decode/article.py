@@ -22,6 +22,7 @@ from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
 from consumer.model.article import Article, BodyForm, Extracted, PageForm, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
+from consumer.model.record import RawRecord
 
 Parse = Callable[[bytes], object]
 """Parses a record's bytes into plain values: those of JSON, and ``bytes``. Raises ``BadRecord``, or what ends a run."""
@@ -96,6 +97,24 @@ def decode(
         extracted=body.extracted,
         without_text=body.without_text,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleDecoder:
+    """Decodes records of one configuration; the fields are parameters of ``decode``, and so are the errors."""
+
+    fields: FieldMap
+    limits: DecodeLimits
+    body_form: BodyForm
+    parse: Parse
+
+    def __call__(self, data: bytes, key: str | None = None) -> Article:
+        """Decode the bytes of a record."""
+        return decode(data, self.fields, self.limits, self.body_form, key, self.parse)
+
+    def record(self, record: RawRecord) -> Article:
+        """Decode a record as read, also one with a fault that was found while reading."""
+        return self(record.whole())
 
 
 def _check_depth(record: object, depth_max: int) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.judging import configured_scheme, configured_settings
-from consumer.decode.article import FieldMap, Parse, decode
+from consumer.decode.article import ArticleDecoder, FieldMap, Parse
 from consumer.decode.html.page import load_extractor
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
@@ -137,8 +137,7 @@ def fingerprinting(
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
     """Return what decodes records as read; it raises BadRecord, also for a fault found while reading."""
-    decode_bytes = decoder(config)
-    return lambda record: decode_bytes(record.whole())
+    return decoder(config).record
 
 
 def kafka_options(config: Config) -> KafkaOptions:
@@ -155,10 +154,9 @@ def kafka_options(config: Config) -> KafkaOptions:
     )
 
 
-def decoder(config: Config) -> Callable[[bytes], Article]:
+def decoder(config: Config) -> ArticleDecoder:
     """Return what decodes the bytes of records; it raises BadRecord."""
-    decode_value = _json_decoder(config)
-    return lambda data: decode_value(data, None)
+    return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
 def value_decoder(config: Config, patience: Patience | None = None) -> DecodeValue:
@@ -168,7 +166,7 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
     then ``RegistryUnavailable`` ends the run. Raises ConfigError where the registry's client cannot be created.
     """
     if config.kafka.value_format == "json":
-        return _json_decoder(config)
+        return decoder(config)
     options = registry_options(config)
     parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), decode_limits(config))
     return _decoder(config, parse)
@@ -212,10 +210,5 @@ def body_form(config: Config) -> BodyForm:
     return form
 
 
-def _json_decoder(config: Config) -> DecodeValue:
-    return _decoder(config, partial(parse_json, values_max=config.source.values_max))
-
-
-def _decoder(config: Config, parse: Parse) -> DecodeValue:
-    fields, limits, form = field_map(config), decode_limits(config), body_form(config)
-    return lambda data, key: decode(data, fields, limits, form, key, parse)
+def _decoder(config: Config, parse: Parse) -> ArticleDecoder:
+    return ArticleDecoder(field_map(config), decode_limits(config), body_form(config), parse)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
@@ -46,7 +47,8 @@ def message_decoder(config: Config, patience: Patience | None = None) -> Callabl
     """Return what decodes messages as configured; it raises BadRecord. ``patience`` is that of ``value_decoder``."""
     decode_value = components.value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
-    return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
+    id_from = config.kafka.id_from
+    return partial(decode_message, decode_value=decode_value, id_from=id_from, id_bytes_max=id_bytes_max)
 
 
 def topic_arrivals(config: Config, hooks: Hooks) -> TopicArrivals:

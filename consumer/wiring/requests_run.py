@@ -1,6 +1,7 @@
 """A run over the requests of the HTTP service, built and wired: articles from its inbox, verdicts to any sink."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -53,13 +54,12 @@ def build_requests_pipeline(
 
     It waits for its store, as long as ``interruption`` lets it.
     """
-    decode = components.file_decoder(config)
     return build_pipeline(
         config,
         judging,
         Route(
             source=inbox,
-            decode=lambda record: _decoded(record, decode),
+            decode=partial(_decoded, decode=components.file_decoder(config)),
             arrivals=SubmittedArrivals(now_ms),
             sink=sink,
             dead_letters=DeadLetterPolicy(FEED, Refusals(sink.replies)),

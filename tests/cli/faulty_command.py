@@ -57,10 +57,10 @@ def _slow_store() -> None:
 def _hangs_in_decoding() -> None:
     decode = vars(kafka_parts)["decode_message"]
 
-    def hang(record: Any, *more: Any) -> Any:  # noqa: ANN401  # as there
+    def hang(record: Any, **more: Any) -> Any:  # noqa: ANN401  # as there
         if HANGS.encode() in record.data:
             hang_here()
-        return decode(record, *more)
+        return decode(record, **more)
 
     vars(kafka_parts)["decode_message"] = hang
 
