@@ -5,8 +5,7 @@ from typing import Final, get_args
 from consumer.access.audit_log import ChangesRecorded, ChangesUnrecorded
 from consumer.access.known_tokens import SecretRefused, TokensRead, TokensUnreadable
 from consumer.access.token import RefusalReason
-from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Label, Measure, reaction
 from consumer.web.certificates import CertificateLoaded
 
 SECRETS_REFUSED: Final = Measure(
@@ -39,36 +38,14 @@ CERTIFICATE_EXPIRY: Final = Measure(
 )
 CERTIFICATE_GROUP: Final = Group("Certificates", (CERTIFICATE_EXPIRY,))
 
-
-class AccessMetrics:
-    """Counts refusals and changes, as any thread reports them."""
-
-    def __init__(self, instruments: Instruments) -> None:
-        refused = instruments.counter(SECRETS_REFUSED)
-        self._refused = {reason: refused.labels(reason) for reason in get_args(RefusalReason)}
-        self._tokens = instruments.gauge(TOKENS)
-        self._failures = instruments.counter(TOKEN_FILE_FAILURES)
-        self._recorded = instruments.counter(CHANGES_RECORDED)
-        self._unrecorded = instruments.counter(CHANGES_UNRECORDED)
-
-    def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
-        hooks.on(SecretRefused, lambda refused: self._refused[refused.refusal.reason].inc())
-        hooks.on(TokensRead, lambda read: self._tokens.set(read.tokens))
-        hooks.on(TokensUnreadable, lambda _: self._failures.inc())
-        hooks.on(ChangesRecorded, lambda recorded: self._recorded.inc(recorded.lines))
-        hooks.on(ChangesUnrecorded, lambda unrecorded: self._unrecorded.inc(unrecorded.lines))
-
-
-class CertificateMetrics:
-    """Shows until when the certificate is valid, as any thread reports it.
-
-    One that cannot be loaded is counted among the errors.
-    """
-
-    def __init__(self, instruments: Instruments) -> None:
-        self._expiry = instruments.gauge(CERTIFICATE_EXPIRY)
-
-    def listen(self, hooks: Hooks) -> None:
-        """Follow what is reported from now on."""
-        hooks.on(CertificateLoaded, lambda loaded: self._expiry.set(loaded.ends.timestamp()))
+REACTIONS: Final = (
+    reaction(SECRETS_REFUSED, SecretRefused, labels=lambda refused: (refused.refusal.reason,)),
+    reaction(TOKENS, TokensRead, lambda read: read.tokens),
+    reaction(TOKEN_FILE_FAILURES, TokensUnreadable),
+    reaction(CHANGES_RECORDED, ChangesRecorded, lambda recorded: recorded.lines),
+    reaction(CHANGES_UNRECORDED, ChangesUnrecorded, lambda unrecorded: unrecorded.lines),
+)
+CERTIFICATE_REACTIONS: Final = (
+    reaction(CERTIFICATE_EXPIRY, CertificateLoaded, lambda loaded: loaded.ends.timestamp()),
+)
+"""A certificate that cannot be loaded is counted among the errors."""

@@ -8,7 +8,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
 from consumer.sources.fetching import FetchingWaited
-from consumer.telemetry.metrics.instruments import SECONDS, SHORT_SECONDS, Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, SHORT_SECONDS, Group, Instruments, Label, Measure, reaction
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S, Clock
 
@@ -48,6 +48,10 @@ BATCH_FILL: Final = Measure(
     bounds=_FILLS,
 )
 GROUP: Final = Group("Time and batches", (END_TO_END, STAGES, BATCH_RECORDS, BATCH_BYTES, BATCH_FILL))
+REACTIONS: Final = (
+    reaction(BATCH_RECORDS, BatchMeasured, lambda batch: batch.records),
+    reaction(BATCH_BYTES, BatchMeasured, lambda batch: batch.size_bytes),
+)
 
 
 class BatchMetrics:
@@ -59,8 +63,6 @@ class BatchMetrics:
         self._limits = limits
         self._stages = instruments.distributions(STAGES, TIMED_STAGES)
         self._end_to_end = instruments.distribution(END_TO_END)
-        self._records = instruments.distribution(BATCH_RECORDS)
-        self._bytes = instruments.distribution(BATCH_BYTES)
         self._fill = instruments.distribution(BATCH_FILL)
 
     def listen(self, hooks: Hooks) -> None:
@@ -71,8 +73,6 @@ class BatchMetrics:
         hooks.on(BatchCommitted, self._committed)
 
     def _measured(self, batch: BatchMeasured) -> None:
-        self._records.add((batch.records,))
-        self._bytes.add((batch.size_bytes,))
         limits = self._limits
         fill = max(batch.records / limits.batch_records_max, batch.size_bytes / limits.batch_bytes_max)
         # A record larger than a batch may be is a batch of its own.

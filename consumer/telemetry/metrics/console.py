@@ -5,8 +5,7 @@ What is reported is defined here because ``consumer.console``, which causes it, 
 
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Label, Measure, Reaction, reaction
 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
 TakenKind = Literal["flag", "release", "near_miss", "known", "other"]
@@ -127,34 +126,19 @@ class SignInFailed(NamedTuple):
     """Somebody could not sign in."""
 
 
-class QueueMetrics:
-    """Counts what comes in and goes out, and shows what waits."""
+def _flags_in(state: FlagState) -> Reaction:
+    return reaction(FLAGS, QueueCounted, lambda counted: counted.flags[state], lambda _: (state,))
 
-    def __init__(self, instruments: Instruments) -> None:
-        self._flags = instruments.gauge(FLAGS)
-        self._near_misses_open = instruments.gauge(NEAR_MISSES_OPEN)
-        self._oldest_open = instruments.gauge(OLDEST_OPEN)
-        self._releases_due = instruments.gauge(RELEASES_DUE)
-        self._events = instruments.counter(EVENTS)
-        self._skipped = instruments.counter(SKIPPED)
-        self._decisions = instruments.counter(DECISIONS)
-        self._releases = instruments.counter(RELEASES)
-        self._floods = instruments.counter(FLOODS)
-        self._sign_in_failures = instruments.counter(SIGN_IN_FAILURES)
 
-    def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
-        hooks.on(QueueCounted, self._counted)
-        hooks.on(EventsTaken, lambda taken: self._events.labels(taken.kind).inc(taken.events))
-        hooks.on(EventSkipped, lambda skipped: self._skipped.labels(skipped.reason).inc())
-        hooks.on(FlagsDecided, lambda decided: self._decisions.labels(decided.decision).inc(decided.flags))
-        hooks.on(ReleaseEnded, lambda ended: self._releases.labels(ended.outcome).inc())
-        hooks.on(FloodsBegan, lambda began: self._floods.inc(began.floods))
-        hooks.on(SignInFailed, lambda _: self._sign_in_failures.inc())
-
-    def _counted(self, counted: QueueCounted) -> None:
-        for state in get_args(FlagState):
-            self._flags.labels(state).set(counted.flags[state])
-        self._near_misses_open.set(counted.near_misses_open)
-        self._oldest_open.set(counted.oldest_open_s)
-        self._releases_due.set(counted.releases_due)
+REACTIONS: Final = (
+    *map(_flags_in, get_args(FlagState)),
+    reaction(NEAR_MISSES_OPEN, QueueCounted, lambda counted: counted.near_misses_open),
+    reaction(OLDEST_OPEN, QueueCounted, lambda counted: counted.oldest_open_s),
+    reaction(RELEASES_DUE, QueueCounted, lambda counted: counted.releases_due),
+    reaction(EVENTS, EventsTaken, lambda taken: taken.events, lambda taken: (taken.kind,)),
+    reaction(SKIPPED, EventSkipped, labels=lambda skipped: (skipped.reason,)),
+    reaction(DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision,)),
+    reaction(RELEASES, ReleaseEnded, labels=lambda ended: (ended.outcome,)),
+    reaction(FLOODS, FloodsBegan, lambda began: began.floods),
+    reaction(SIGN_IN_FAILURES, SignInFailed),
+)

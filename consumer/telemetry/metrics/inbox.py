@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from consumer.model.hooks import Hooks
 from consumer.sources.requests import InboxChanged, SubmissionAnswered
-from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, Group, Measure, reaction
 
 RECORDS: Final = Measure(
     "dupwatch_inbox_records",
@@ -24,20 +23,8 @@ ANSWERED: Final = Measure(
 )
 GROUP: Final = Group("Articles of requests (dupwatch serve)", (RECORDS, BYTES, ANSWERED))
 
-
-class InboxMetrics:
-    """Shows how full the inbox is, and how long answers take. The inbox reports while it is locked."""
-
-    def __init__(self, instruments: Instruments) -> None:
-        self._records = instruments.gauge(RECORDS)
-        self._bytes = instruments.gauge(BYTES)
-        self._answered = instruments.distribution(ANSWERED)
-
-    def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
-        hooks.on(InboxChanged, self._changed)
-        hooks.on(SubmissionAnswered, lambda answered: self._answered.add((answered.seconds,)))
-
-    def _changed(self, changed: InboxChanged) -> None:
-        self._records.set(changed.records)
-        self._bytes.set(changed.size_bytes)
+REACTIONS: Final = (
+    reaction(RECORDS, InboxChanged, lambda changed: changed.records),
+    reaction(BYTES, InboxChanged, lambda changed: changed.size_bytes),
+    reaction(ANSWERED, SubmissionAnswered, lambda answered: answered.seconds),
+)

@@ -5,8 +5,9 @@ something that is named. No label has a value per article.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Info
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
@@ -15,11 +16,13 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from consumer.model.histogram import Histogram
+from consumer.model.hooks import Hooks
 
 SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SHORT_SECONDS: Final = (0.0001, 0.0002, 0.0005, *SECONDS)
 _Labelled = TypeVar("_Labelled", Counter, Gauge)
 _Value = TypeVar("_Value", bound=str)
+_Occurrence = TypeVar("_Occurrence")
 
 Series = Mapping[tuple[str, ...], Histogram]
 """Distributions by the values of their labels."""
@@ -51,6 +54,28 @@ class Group(NamedTuple):
     measures: tuple[Measure, ...]
 
 
+class Reaction(NamedTuple):
+    """How a metric reacts to the occurrences of one class; see ``reaction``."""
+
+    measure: Measure
+    kind: type[Any]
+    value: Callable[[Any], float]
+    labels: Callable[[Any], tuple[str, ...]]
+
+
+def reaction(
+    measure: Measure,
+    kind: type[_Occurrence],
+    value: Callable[[_Occurrence], float] = lambda _: 1,
+    labels: Callable[[_Occurrence], tuple[str, ...]] = lambda _: (),
+) -> Reaction:
+    """Return that each occurrence of class ``kind`` adds ``value`` to a counter or a histogram, or sets a gauge to it.
+
+    ``labels`` gives the values of the measure's labels; a histogram here has none.
+    """
+    return Reaction(measure, kind, value, labels)
+
+
 class _Reader(Collector):
     """Reads counts and distributions that are kept elsewhere when Prometheus asks, so that nothing is counted twice."""
 
@@ -79,14 +104,15 @@ class Instruments:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
+        self._made: dict[str, Any] = {}
 
     def counter(self, measure: Measure) -> Counter:
-        """Return a counter."""
-        return _begin(Counter(measure.name, measure.help, _labels(measure), registry=self._registry), measure)
+        """Return the counter of a measure; the same one if it is asked for again."""
+        return self._once(Counter, measure)
 
     def gauge(self, measure: Measure) -> Gauge:
-        """Return a gauge."""
-        return _begin(Gauge(measure.name, measure.help, _labels(measure), registry=self._registry), measure)
+        """Return the gauge of a measure; the same one if it is asked for again."""
+        return self._once(Gauge, measure)
 
     def info(self, measure: Measure, values: Mapping[str, str]) -> None:
         """Add a metric whose labels are these values."""
@@ -108,6 +134,40 @@ class Instruments:
     def read(self, read: Callable[[], Mapping[Measure, float | Series]]) -> None:
         """Add metrics whose values are kept elsewhere: ``read`` is called by each scrape."""
         self._registry.register(_Reader(read))
+
+    def add_to(self, measure: Measure) -> Callable[[tuple[str, ...], float], None]:
+        """Return what adds a value to the series of a counter or a histogram with these labels, or sets a gauge."""
+        if measure.kind == "histogram":
+            distribution = self.distribution(measure)
+            return lambda _, value: distribution.add((value,))
+        if measure.kind == "gauge":
+            gauge = self.gauge(measure)
+            return lambda labels, value: (gauge.labels(*labels) if labels else gauge).set(value)
+        counter = self.counter(measure)
+        return lambda labels, value: (counter.labels(*labels) if labels else counter).inc(value)
+
+    def _once(self, make: type[_Labelled], measure: Measure) -> _Labelled:
+        if measure.name not in self._made:
+            made = make(measure.name, measure.help, _labels(measure), registry=self._registry)
+            self._made[measure.name] = _begin(made, measure)
+        found: _Labelled = self._made[measure.name]
+        return found
+
+
+class ReactingMetrics:
+    """Metrics that need nothing but their reactions."""
+
+    def __init__(self, instruments: Instruments, *reactions: Reaction) -> None:
+        self._reactions = [(each, instruments.add_to(each.measure)) for each in reactions]
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        for each, add in self._reactions:
+            hooks.on(each.kind, partial(_react, each, add))
+
+
+def _react(reaction: Reaction, add: Callable[[tuple[str, ...], float], None], occurrence: object) -> None:
+    add(reaction.labels(occurrence), reaction.value(occurrence))
 
 
 def _labels(measure: Measure) -> list[str]:

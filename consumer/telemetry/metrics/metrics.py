@@ -24,7 +24,7 @@ from consumer.telemetry.metrics import (
     topics,
     verdicts,
 )
-from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, Series
+from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, ReactingMetrics, Series
 from consumer.telemetry.source_names import SourceNames
 from storage.clock import Clock, now_ms
 
@@ -50,6 +50,8 @@ GROUPS: Final[tuple[Group, ...]] = (
 """All metrics, in the order in which the documentation has them."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
 """The fields of the detector's tally that are metrics of their own."""
+_OF_ALL: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
+_OF_FEEDS: Final = (*verdicts.REACTIONS, *batches.REACTIONS)
 REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
 """The other fields: metrics have them by outcome, or by stage."""
 
@@ -122,7 +124,7 @@ class Metrics(MetricSet):
                 outages.OutageMetrics(instruments),
                 run.RunMetrics(instruments, clock, bounds.workers),
                 clocks.ClockMetrics(instruments),
-                access.CertificateMetrics(instruments),
+                ReactingMetrics(instruments, *_OF_ALL, *_OF_FEEDS, *topics.REACTIONS),
             )
         )
 
@@ -136,15 +138,16 @@ class ServiceMetrics(MetricSet):
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
                 drift.DriftMetrics(instruments),
                 batches.BatchMetrics(instruments, now, bounds.read),
-                inbox.InboxMetrics(instruments),
                 requests.RequestMetrics(instruments, requests.SERVICE_REQUESTS),
-                requests.CheckMetrics(instruments),
-                access.AccessMetrics(instruments),
                 clocks.ClockMetrics(instruments),
-                access.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
+                ReactingMetrics(
+                    instruments,
+                    *(*_OF_ALL, *_OF_FEEDS),
+                    *(*requests.REACTIONS, requests.CHECK_REACTION, *access.REACTIONS, *inbox.REACTIONS),
+                ),
             )
         )
 
@@ -155,14 +158,13 @@ class ConsoleMetrics(MetricSet):
     def __init__(self) -> None:
         super().__init__(
             lambda instruments: (
-                console.QueueMetrics(instruments),
                 requests.RequestMetrics(instruments, requests.CONSOLE_REQUESTS),
                 topics.TopicMetrics(instruments),
                 clocks.ClockMetrics(instruments),
-                access.CertificateMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
+                ReactingMetrics(instruments, *_OF_ALL, *console.REACTIONS, *requests.REACTIONS, *topics.REACTIONS),
             ),
             tallied={},
         )

@@ -7,7 +7,7 @@ from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pipeline.batches import BatchAbandoned
 from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.holds import NoteUnreadable
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, Reaction, reaction
 from consumer.web.certificates import CertificateKept
 from consumer.web.requests import RequestFailed
 
@@ -37,8 +37,21 @@ ERRORS: Final = Measure(
 GROUP: Final = Group("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS))
 
 
+def _error(kind: type, error: ErrorType) -> Reaction:
+    return reaction(ERRORS, kind, labels=lambda _: (error,))
+
+
+REACTIONS: Final = (
+    reaction(SINK_RECONNECTIONS, SinkReconnected),
+    _error(BatchAbandoned, "batch_abandoned"),
+    _error(RequestFailed, "request"),
+    _error(NoteUnreadable, "offset_note"),
+    _error(CertificateKept, "certificate"),
+)
+
+
 class OutageMetrics:
-    """Counts outages and errors, reported from any thread."""
+    """Counts outages, which any thread reports."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._lock = threading.Lock()
@@ -47,19 +60,10 @@ class OutageMetrics:
         self._unreachable = instruments.gauge(UNREACHABLE)
         self._outages = instruments.counter(OUTAGES)
         self._recoveries = instruments.counter(RECOVERIES)
-        self._sink_reconnections = instruments.counter(SINK_RECONNECTIONS)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(Outage, self._outage)
-        hooks.on(SinkReconnected, lambda _: self._sink_reconnections.inc())
-        hooks.on(BatchAbandoned, lambda _: self._error("batch_abandoned"))
-        hooks.on(RequestFailed, lambda _: self._error("request"))
-        hooks.on(NoteUnreadable, lambda _: self._error("offset_note"))
-        hooks.on(CertificateKept, lambda _: self._error("certificate"))
-
-    def _error(self, error: ErrorType) -> None:
-        self._errors.labels(error).inc()
 
     def _outage(self, outage: Outage) -> None:
         """Count an outage when its first reporter sees it, and its end when the last one does."""
@@ -73,7 +77,7 @@ class OutageMetrics:
                 reporters.add(outage.reporter)
             is_reachable = not reporters
             if was_reachable and not is_reachable:
-                self._error(part)
+                self._errors.labels(part).inc()
                 self._outages.labels(part).inc()
             elif is_reachable and not was_reachable:
                 self._recoveries.labels(part).inc()

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Label, Measure, reaction
 from consumer.web.requests import (
     CONSOLE,
     SERVICE,
@@ -76,38 +76,30 @@ GROUP: Final = Group(
     "Requests (dupwatch serve)", (*SERVICE_REQUESTS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
 )
 CONSOLE_GROUP: Final = Group("Requests (dupwatch console)", CONSOLE_REQUESTS)
+REACTIONS: Final = (
+    reaction(CONNECTIONS, ConnectionsChanged, lambda changed: changed.open),
+    reaction(LIMITS_MET, LimitMet, labels=lambda met: (met.limit,)),
+)
+CHECK_REACTION: Final = reaction(
+    TEXTS_CHECKED, TextsChecked, lambda checked: checked.texts, lambda checked: (checked.outcome,)
+)
 
 
 class RequestMetrics:
-    """Counts the requests to one server, its connections, and the limits that they meet."""
+    """Counts the requests to one server, and how long they take."""
 
     def __init__(self, instruments: Instruments, measures: RequestMeasures) -> None:
         self._requests = instruments.counter(measures.requests)
         (route,) = measures.seconds.labels
         self._seconds = instruments.distributions(measures.seconds, route.values)
         self._in_flight = instruments.gauge(IN_FLIGHT)
-        self._connections = instruments.gauge(CONNECTIONS)
-        self._limits_met = instruments.counter(LIMITS_MET)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(RequestBegan, lambda _: self._in_flight.inc())
         hooks.on(RequestEnded, self._ended)
-        hooks.on(ConnectionsChanged, lambda changed: self._connections.set(changed.open))
-        hooks.on(LimitMet, lambda met: self._limits_met.labels(met.limit).inc())
 
     def _ended(self, ended: RequestEnded) -> None:
         self._in_flight.dec()
         self._requests.labels(ended.route, ended.method, str(ended.status)).inc()
         self._seconds[ended.route].add((ended.seconds,))
-
-
-class CheckMetrics:
-    """Counts the texts of checks."""
-
-    def __init__(self, instruments: Instruments) -> None:
-        self._texts = instruments.counter(TEXTS_CHECKED)
-
-    def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
-        hooks.on(TextsChecked, lambda checked: self._texts.labels(checked.outcome).inc(checked.texts))

@@ -4,7 +4,7 @@ from itertools import product
 from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import SHORT_SECONDS, Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import SHORT_SECONDS, Group, Instruments, Label, Measure, reaction
 from storage.watched import (
     ConnectionChange,
     Ending,
@@ -49,23 +49,23 @@ STORE_CONNECTIONS: Final = Measure(
     (Label("what", get_args(ConnectionChange)),),
 )
 GROUP: Final = Group("The store", (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS))
+REACTIONS: Final = (
+    reaction(STORE_CONNECTIONS, StoreConnected, labels=lambda connected: (connected.change,)),
+    reaction(STORE_REPEATS, StoreRepeated, labels=lambda repeated: (repeated.operation,)),
+)
 
 
 class StoreMetrics:
-    """Counts what stores report, from any thread."""
+    """Counts and times the calls of stores, which any thread reports."""
 
     def __init__(self, instruments: Instruments) -> None:
         calls = instruments.counter(STORE_OPERATIONS)
         self._calls = {pair: calls.labels(*pair) for pair in product(_TIMED, _ENDINGS)}
         self._seconds = instruments.distributions(STORE_SECONDS, _TIMED)
-        self._repeats = instruments.counter(STORE_REPEATS)
-        self._connections = instruments.counter(STORE_CONNECTIONS)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(StoreCalled, self._called)
-        hooks.on(StoreConnected, lambda connected: self._connections.labels(connected.change).inc())
-        hooks.on(StoreRepeated, lambda repeated: self._repeats.labels(repeated.operation).inc())
 
     def _called(self, call: StoreCalled) -> None:
         self._calls[call.operation, call.ending].inc()

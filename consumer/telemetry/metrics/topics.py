@@ -10,7 +10,7 @@ from consumer.sources.holds import PartitionsHeld
 from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.sources.replicas import ReplicasRead
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
 
 _PARTITION: Final = (
     Label("topic", others="the topics that are read"),
@@ -58,32 +58,29 @@ LOST_TO_RETENTION: Final = Measure(
     "records",
 )
 GROUP: Final = Group("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, BEHIND, LOST_TO_RETENTION))
+REACTIONS: Final = (
+    reaction(REBALANCES, Rebalanced, labels=lambda rebalanced: (rebalanced.what,)),
+    reaction(ASSIGNED, Rebalanced, lambda rebalanced: rebalanced.partitions),
+    reaction(LAG, LagRead, lambda lag: lag.records, lambda lag: (lag.topic, str(lag.partition))),
+    reaction(PAUSED, FetchingPaused, lambda fetching: fetching.paused),
+    reaction(BEHIND, ReplicasRead, lambda replicas: replicas.behind, lambda replicas: (replicas.topic,)),
+    reaction(LOST_TO_RETENTION, RecordsDeleted, lambda deleted: deleted.records),
+)
 
 
 class TopicMetrics:
-    """Counts what the thread of the Kafka client reports."""
+    """Shows which partitions are held, and forgets the lag of those that are held or revoked."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._lag = instruments.gauge(LAG)
-        self._assigned = instruments.gauge(ASSIGNED)
         self._held = instruments.gauge(PARTITION_HELD)
-        self._rebalances = instruments.counter(REBALANCES)
-        self._paused = instruments.gauge(PAUSED)
-        self._behind = instruments.gauge(BEHIND)
-        self._lost_to_retention = instruments.counter(LOST_TO_RETENTION)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(Rebalanced, self._rebalanced)
-        hooks.on(LagRead, lambda lag: self._lag.labels(lag.topic, str(lag.partition)).set(lag.records))
-        hooks.on(FetchingPaused, lambda fetching: self._paused.set(fetching.paused))
-        hooks.on(ReplicasRead, lambda replicas: self._behind.labels(replicas.topic).set(replicas.behind))
-        hooks.on(RecordsDeleted, lambda deleted: self._lost_to_retention.inc(deleted.records))
         hooks.on(PartitionsHeld, self._show_held)
 
     def _rebalanced(self, rebalanced: Rebalanced) -> None:
-        self._rebalances.labels(rebalanced.what).inc()
-        self._assigned.set(rebalanced.partitions)
         if rebalanced.what != "assigned":
             # The lag of partitions that stay is reported again soon, that of the others by their new owner.
             self._lag.clear()

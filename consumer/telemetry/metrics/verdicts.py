@@ -13,7 +13,7 @@ from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 from consumer.sinks.record_times import RecordTimeMoved
 from consumer.telemetry.metrics.drift import DUPLICATES
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
 from consumer.telemetry.source_names import NONE, OTHER, SourceNames
 
 _REASONS: Final = frozenset(map(str, Reason))
@@ -143,6 +143,13 @@ GROUP: Final = Group(
         TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES, WITHOUT_TEXT,
     ),
 )  # fmt: skip
+REACTIONS: Final = (
+    reaction(TIMES_REPLACED, RecordTimeReplaced),
+    reaction(TIMES_BEHIND, RecordTimeBehind),
+    reaction(TIMES_MOVED, RecordTimeMoved),
+    reaction(HEADERS_LOST, BatchMeasured, lambda batch: batch.headers_lost),
+    reaction(WITHOUT_TEXT, BatchMeasured, lambda batch: batch.without_text),
+)
 TALLIED: Final[Mapping[str, Measure]] = {
     "replays": REPEATED,
     "truncated": TRUNCATED,
@@ -173,19 +180,11 @@ class VerdictMetrics:
             self._source(source)
         self._times_unread = instruments.counter(TIMES_UNREAD)
         self._pages = instruments.counter(PAGES)
-        self._without_text = instruments.counter(WITHOUT_TEXT)
-        self._times_replaced = instruments.counter(TIMES_REPLACED)
-        self._times_moved = instruments.counter(TIMES_MOVED)
-        self._times_behind = instruments.counter(TIMES_BEHIND)
-        self._headers_lost = instruments.counter(HEADERS_LOST)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(BatchMeasured, self._measured)
-        hooks.on(RecordTimeReplaced, lambda _: self._times_replaced.inc())
-        hooks.on(RecordTimeBehind, lambda _: self._times_behind.inc())
-        hooks.on(RecordTimeMoved, lambda _: self._times_moved.inc())
 
     def _committed(self, batch: BatchCommitted) -> None:
         for outcome, articles in Tallied(verdict.outcome for verdict in batch.verdicts).items():
@@ -194,12 +193,10 @@ class VerdictMetrics:
             self._dead_letters.labels(letter.reason if letter.reason in _REASONS else OTHER).inc()
 
     def _measured(self, batch: BatchMeasured) -> None:
-        self._headers_lost.inc(batch.headers_lost)
         for fault, articles in batch.time_faults.items():
             self._times_unread.labels(fault).inc(articles)
         for extracted, articles in batch.pages.items():
             self._pages.labels(extracted).inc(articles)
-        self._without_text.inc(batch.without_text)
         for (source, outcome), articles in Tallied(batch.outcomes).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 

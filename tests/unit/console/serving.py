@@ -26,8 +26,8 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity, opened_database
 from consumer.reviews.people import Person
-from consumer.telemetry.metrics.instruments import Instruments
-from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, RequestMetrics
+from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
+from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
 from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, listening_socket, url_of
 from consumer.web.workers import Workers
@@ -237,7 +237,9 @@ def served(
     section = ConsoleSection(**({"listen": "127.0.0.1:0"} | settings))
     opened = database if isinstance(database, Database) else database_in(database)
     heard, clock, registry = hooks or Hooks(), Clock(), CollectorRegistry()
-    RequestMetrics(Instruments(registry), CONSOLE_REQUESTS).listen(heard)
+    instruments = Instruments(registry)
+    RequestMetrics(instruments, CONSOLE_REQUESTS).listen(heard)
+    ReactingMetrics(instruments, *REACTIONS).listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
     desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging, evaluation)
     workers = Workers(section.threads, section.requests_max, section.answer_s)

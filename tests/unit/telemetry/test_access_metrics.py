@@ -6,14 +6,14 @@ from consumer.access.audit_log import ChangesRecorded, ChangesUnrecorded
 from consumer.access.known_tokens import SecretRefused, TokensRead, TokensUnreadable
 from consumer.access.token import Refusal
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.access import GROUP, AccessMetrics
-from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.access import GROUP, REACTIONS
+from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 
 
 def test_what_is_reported_is_counted() -> None:
     """Each occurrence in its metric, refusals by reason; all begin at 0, and no label has a name or a secret."""
     registry = CollectorRegistry()
-    hooks = Hooks(AccessMetrics(Instruments(registry)))
+    hooks = Hooks(ReactingMetrics(Instruments(registry), *REACTIONS))
 
     def values() -> dict[str, float]:
         return {
