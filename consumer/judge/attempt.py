@@ -96,7 +96,7 @@ class Attempt:
             found = self.search.look_up_unstored(records)
         said = self.seen_texts.said_of_unstored(records)
         matches = {record.reference: self._matches(record, found) for record in records}
-        parts = self.part_search.find_unposted(records, found.references())
+        parts = self.part_search.find(records, found.references(), are_posted=False)
         return [
             QueryResult(
                 matches[record.reference],

@@ -77,26 +77,17 @@ class PartSearch:
             for version, count, end in zip(versions, counts, ends, strict=True)
         ]
 
-    def find(self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]]) -> dict[bytes, tuple[Part, ...]]:
+    def find(
+        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], *, are_posted: bool = True
+    ) -> dict[bytes, tuple[Part, ...]]:
         """Return what is shared with earlier articles, by the reference of the record; the greatest share first.
 
-        The postings of the records are written. ``near`` are the references of what is near each of them: it is not
-        named.
+        ``are_posted`` says whether the postings of the records are written. ``near`` are the references of what is near
+        each of them: it is not named.
         """
-        return self._find(records, near, own_postings=1)
-
-    def find_unposted(
-        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]]
-    ) -> dict[bytes, tuple[Part, ...]]:
-        """Return the same of records that are not stored."""
-        return self._find(records, near, own_postings=0)
-
-    def _find(
-        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int
-    ) -> dict[bytes, tuple[Part, ...]]:
         if self.common is None:
             return {}
-        candidates = self._candidates([record for record in records if record.anchors], near, own_postings)
+        candidates = self._candidates([record for record in records if record.anchors], near, int(are_posted))
         wanted = {reference for chosen in candidates.values() for reference in chosen}
         if not wanted:
             return {}

@@ -130,14 +130,14 @@ class Metrics(MetricSet):
 
 
 class ServiceMetrics(MetricSet):
-    """All metrics of the service, which answers requests, and whose feed are requests. ``now`` as above."""
+    """All metrics of the service, which answers requests, and whose feed are requests."""
 
-    def __init__(self, bounds: Bounds = Bounds(), now: Clock = now_ms) -> None:  # noqa: B008  # immutable
+    def __init__(self, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         super().__init__(
             lambda instruments: (
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
                 drift.DriftMetrics(instruments),
-                batches.BatchMetrics(instruments, now, bounds.read),
+                batches.BatchMetrics(instruments, now_ms, bounds.read),
                 requests.RequestMetrics(instruments, requests.SERVICE_REQUESTS),
                 clocks.ClockMetrics(instruments),
                 store.StoreMetrics(instruments),
