@@ -22,8 +22,7 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.dead_letters.policy import DeadLetterPolicy
-from consumer.dead_letters.stream_letters import StreamDeadLetters
+from consumer.files.sinks import StreamDeadLetters, StreamSink
 from consumer.fingerprint import Lexicon
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
@@ -35,9 +34,9 @@ from consumer.model.histogram import Histogram
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileArrivals
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.streams import StreamSink
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.wiring import components

@@ -23,24 +23,24 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.dead_letters.policy import DeadLetterPolicy
-from consumer.dead_letters.stream_letters import StreamDeadLetters
+from consumer.files.sinks import StreamDeadLetters
 from consumer.fingerprint import Lexicon
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.near_misses import NearMisses
-from consumer.kafka.event_headers import event_headers
-from consumer.kafka.outgoing import Outgoing
+from consumer.kafka.sink.event_headers import event_headers
+from consumer.kafka.sink.outbox import Outbox
+from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.sink.topic_sink import KafkaSink, Messages
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
 from consumer.pipeline.arrivals import FileArrivals
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.kafka import KafkaSink, Messages
-from consumer.sinks.outbox import Outbox
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.wiring import components

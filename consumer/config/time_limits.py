@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from consumer.config.sections.kafka import KafkaSection
+from consumer.kafka.source.group_source import CLOSE_S
 from consumer.model.errors import ConfigError
-from consumer.sources.kafka import CLOSE_S
 from storage.clock import MS_PER_S
 
 ENDING_S: Final = 2 * CLOSE_S

@@ -1,4 +1,4 @@
-"""What several packages need to talk to Kafka: clients and their settings, topics, groups, offsets, notes, headers.
+"""All that talks to Kafka: clients and their settings, topics, groups, offsets, notes.
 
-``sources`` reads articles, ``sinks`` writes verdicts, ``dead_letters`` writes and reads dead letters.
+``source`` reads articles, ``sink`` writes verdicts and dead letters.
 """

@@ -7,14 +7,13 @@ allows: those on which the promises depend are refused or bounded.
 import re
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from consumer.kafka.client_properties import checked
 from consumer.model.errors import ConfigError
-from consumer.text.redaction import remember
+from consumer.text.redaction import with_secrets
 
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
@@ -145,19 +144,6 @@ def producer_settings(
 def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     """Return the settings of a client that queries brokers and creates topics."""
     return _given(options, "admin") | {"bootstrap.servers": brokers}
-
-
-def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Return the settings with those from files; the ``ConfigError`` for an unreadable one names ``where``."""
-    settings: dict[str, Any] = {**given}
-    for name, path in files.items():
-        try:
-            value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{where}: the value of {name} cannot be read from {path}: {error}") from error
-        remember(value)
-        settings[name] = value
-    return settings
 
 
 def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:

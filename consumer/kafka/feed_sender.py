@@ -7,7 +7,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from consumer.kafka.clients import new_producer
-from consumer.kafka.outgoing import ANY_PARTITION, Outgoing, produce
+from consumer.kafka.sink.outgoing import ANY_PARTITION, Outgoing, produce
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.record import RawBatch, RawRecord

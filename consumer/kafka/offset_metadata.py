@@ -5,16 +5,18 @@ JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]
 that cannot be read counts as none, and its reader reports that. docs/resuming.md, docs/decisions/0030.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
+
+from consumer.model.record import Partition
+from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX
 
 FORMAT: Final = 1
 """Increased when a member changes its meaning. Adding members does not need that: readers skip unknown ones."""
 NOTE_BYTES_MAX: Final = 1_000
 """Brokers accept 4,096 bytes by default (``offset.metadata.max.bytes``)."""
-WINDOW_COUNTS_MAX: Final = 22
-"""The largest number of counts in the window of a note; see ``consumer.pipeline.poison_limit``."""
 REASON_CHARS_MAX: Final = 40
 _COUNT_MAX: Final = 10**13
 
@@ -137,3 +139,30 @@ class HoldRequest(NamedTuple):
 
     offset: int
     held: Held
+
+
+class Ledger:
+    """The notes of the partitions of the current batch: read when it begins, stored when it is committed.
+
+    It shares them between the parts of a run that judge a batch and those that commit it. For the main thread only.
+    """
+
+    def __init__(self) -> None:
+        self._notes: dict[Partition, Note] = {}
+
+    @property
+    def notes(self) -> Mapping[Partition, Note]:
+        """The notes to be committed with the batch."""
+        return self._notes
+
+    def begin(self, notes: Mapping[Partition, Note]) -> None:
+        """Begin a batch whose partitions have these notes."""
+        self._notes = {**notes}
+
+    def note(self, partition: Partition) -> Note:
+        """Return the current note of a partition of the batch."""
+        return self._notes.get(partition, NOTHING)
+
+    def put(self, partition: Partition, note: Note) -> None:
+        """Replace the note of a partition."""
+        self._notes[partition] = note

@@ -5,10 +5,11 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.files.sinks import Nowhere
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
+from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import AdoptingJudge, Takeover
 from consumer.migration.migration import Migration, Moves
@@ -16,9 +17,8 @@ from consumer.migration.offsets import FillJournal
 from consumer.migration.seen_copy import copy_seen
 from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.nowhere import Nowhere
-from consumer.sources.range_source import RangeSource
 from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import kafka_options

@@ -22,6 +22,7 @@ from consumer.judge.tally import Tally
 from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group, Topics
 from consumer.kafka.offset_metadata import Note
 from consumer.kafka.offset_range import Ranges
+from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import Adopted, AdoptingJudge
 from consumer.migration.offsets import FillJournal, filled_offsets, gap_in, group_offsets
@@ -29,7 +30,6 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
-from consumer.sources.range_source import RangeSource
 
 AHEAD_OFFSETS: Final = 200
 """How much of each partition is searched at once for what old consumers settled and did not commit."""

@@ -6,13 +6,16 @@ The adapters are in ``consumer.sources``, ``consumer.sinks`` and ``consumer.dead
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import VerdictEvent
+
+Emit = Literal["duplicates", "all", "none"]
+"""Which verdicts a file or a stream gets. Dead letters are always written."""
 
 
 class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

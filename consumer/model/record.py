@@ -35,7 +35,7 @@ class Message:
     ``timestamp_ms`` is ``NO_TIME_MS`` where the message has none; otherwise it is any number that the producer chose.
     ``null_value`` tells a tombstone from an empty value. ``leader_epoch`` is committed with the offset, so that a
     broker can detect that a log was truncated. ``headers_lost`` counts headers that the client could not return
-    unchanged (``sources.client_headers``).
+    unchanged (``kafka.source.client_headers``).
     """
 
     topic: str

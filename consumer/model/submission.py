@@ -26,6 +26,19 @@ class Retraction(NamedTuple):
     name: bytes
 
 
+class InboxChanged(NamedTuple):
+    """How many records of submissions, and how many bytes of them, wait or are being judged."""
+
+    records: int
+    size_bytes: int
+
+
+class SubmissionAnswered(NamedTuple):
+    """All records of a submission are answered, this long after they came in."""
+
+    seconds: float
+
+
 Reply = VerdictEvent | Refusal
 """The verdict on a record, byte for byte as the store holds it, or why there is none."""
 

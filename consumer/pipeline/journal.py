@@ -1,20 +1,14 @@
-"""Keeps track of how far a run got, so that a run from a file into a file can be resumed."""
+"""The port that keeps track of how far a run got, and the journals of runs that own what they read."""
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-import msgspec
 from typing_extensions import override
 
 from consumer.model.dead_letter import DeadLetter
-from consumer.model.ports import Marks, Output
-from consumer.model.record import End, Position
+from consumer.model.record import End
 from consumer.model.verdict import Verdict
-from consumer.pipeline.checkpoint import Beginning, Checkpoint, Counts, head_of, save
-from storage.files import FileWriting
 
 log = logging.getLogger("dupwatch")
 
@@ -39,7 +33,7 @@ class Journal(Protocol):
         ...
 
 
-class _ExclusiveJournal(Journal):
+class ExclusiveJournal(Journal):
     """For files and streams, which belong to one run: it gives up a batch only when it is asked to stop."""
 
     @override
@@ -51,7 +45,7 @@ class _ExclusiveJournal(Journal):
         """Do nothing: the run ends, and a later one begins after the last committed batch."""
 
 
-class NoJournal(_ExclusiveJournal):
+class NoJournal(ExclusiveJournal):
     """For a stream, or for a store that ends with the process: such a run cannot be resumed."""
 
     @override
@@ -66,67 +60,3 @@ class NoJournal(_ExclusiveJournal):
     @override
     def finish(self) -> None:
         """Keep nothing."""
-
-
-class Outputs(NamedTuple):
-    """The outputs whose sizes a checkpoint records."""
-
-    verdicts: Output
-    dead_letters: Output
-
-
-class FileJournal(_ExclusiveJournal):
-    """Keeps a checkpoint beside the sink. The first one is written before the first batch: it has the record time.
-
-    It has the sizes of both outputs, if they can be cut back.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        checkpoint: Checkpoint,
-        beginning: Beginning,
-        outputs: Outputs,
-        writing: FileWriting,
-    ) -> None:
-        self._path = path
-        self._checkpoint = checkpoint
-        self._beginning = beginning
-        self._outputs = outputs
-        self._writing = writing
-        self._save(checkpoint)
-
-    @override
-    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Save where the batch ended, and the current sizes of the output files."""
-        before = self._checkpoint.counts
-        outcomes = Counter(verdict.outcome for verdict in verdicts)
-        counts = Counts(
-            unique=before.unique + outcomes["unique"],
-            duplicate=before.duplicate + outcomes["duplicate"],
-            retracted=before.retracted + outcomes["retracted"],
-            dead_letters=before.dead_letters + len(letters),
-        )
-        verdicts_bytes = self._outputs.verdicts.size_bytes()
-        if verdicts_bytes is None or not isinstance(end, Position):
-            raise TypeError("a checkpoint needs a file as the source, and a sink that can be cut back")
-        # Letters that cannot be cut back may be written again after a crash.
-        marks = Marks(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
-        self._save(
-            msgspec.structs.replace(
-                self._checkpoint,
-                head=head_of(self._beginning, end, self._checkpoint.head),
-                position=end,
-                marks=marks,
-                counts=counts,
-            )
-        )
-
-    @override
-    def finish(self) -> None:
-        """Save that the source ended: lines added later belong to another run."""
-        self._save(msgspec.structs.replace(self._checkpoint, finished=True))
-
-    def _save(self, checkpoint: Checkpoint) -> None:
-        save(self._path, checkpoint, self._writing)
-        self._checkpoint = checkpoint

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
@@ -32,6 +31,7 @@ from consumer.model.record import Partition, RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured, StageEnded, timed
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.preparation import Preparation, Prepared
 from consumer.pipeline.side_by_side import SideBySide

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from consumer.kafka.offset_metadata import WINDOW_COUNTS_MAX
-
 Window = tuple[tuple[int, int], ...]
 """Pairs of counts: records, and bad ones among them; the oldest first."""
 
 _PARTS: Final = 20
+WINDOW_COUNTS_MAX: Final = _PARTS + 2
+"""The largest number of counts in a window."""
 
 
 @dataclass(frozen=True, slots=True)

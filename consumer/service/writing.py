@@ -24,6 +24,7 @@ from consumer.model.submission import Reply, Retraction, Submission
 from consumer.model.verdict import VerdictEvent, decode_verdict
 from consumer.service.auditing import Action, Audit, Changed, record
 from consumer.service.desk import Desk, Judging
+from consumer.service.inbox import Inbox
 from consumer.service.messages import FailedArticle, ReleaseRequest
 from consumer.service.problems import (
     INVALID_REQUEST,
@@ -37,7 +38,6 @@ from consumer.service.problems import (
     too_many_articles,
     unreadable,
 )
-from consumer.sources.requests import Inbox
 from consumer.store_tools.releases import Attribution, NotFlagged
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.requests import LimitName

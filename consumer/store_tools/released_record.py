@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from consumer.judge.events import version_name
-from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
+from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
 from consumer.model.record import Message, RawRecord
 from consumer.model.verdict import Released, UnreadableEvent, decode_verdict

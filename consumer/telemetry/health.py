@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.holds import PartitionsHeld
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.record import partition_name
-from consumer.sources.handover import ClientTurned
-from consumer.sources.holds import PartitionsHeld
-from consumer.sources.rebalances import Rebalanced
 from consumer.text.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0

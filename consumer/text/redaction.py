@@ -11,8 +11,11 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import quote, unquote
+
+from consumer.model.errors import ConfigError
 
 HIDDEN: Final = "*****"
 TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # what all of them begin with
@@ -135,6 +138,19 @@ def remember_credentials(text: str) -> None:
     """Remember the passwords of the URLs in a text; derived forms, such as a path, may no longer look like a URL."""
     for password in _PASSWORD.findall(text):
         remember(password)
+
+
+def with_secrets(given: Mapping[str, Any], files: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Return the settings with those from files; the ``ConfigError`` for an unreadable one names ``where``."""
+    settings: dict[str, Any] = {**given}
+    for name, path in files.items():
+        try:
+            value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{where}: the value of {name} cannot be read from {path}: {error}") from error
+        remember(value)
+        settings[name] = value
+    return settings
 
 
 def forget_all() -> None:

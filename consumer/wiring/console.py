@@ -21,6 +21,7 @@ from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.judge.settings import JudgeSettings
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import Awaited, UntilReachable
@@ -30,7 +31,6 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
-from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.web.access import is_loopback, parse_address

@@ -20,10 +20,10 @@ from consumer.kafka.client_settings import (
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import Committed, Group, Topics
+from consumer.kafka.source.group_source import KafkaSource, SourceOptions
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
-from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess
 from consumer.wiring.kafka_parts import sink_topics

@@ -6,15 +6,15 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.console.intake.intake import NEAR_MISSES, NearMissIntake
+from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.gaps import RecordsDeleted
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.holds import PartitionsHeld
+from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name
-from consumer.sources.gaps import RecordsDeleted
-from consumer.sources.handover import ClientTurned
-from consumer.sources.holds import PartitionsHeld
-from consumer.sources.kafka_client import LagRead
-from consumer.sources.rebalances import Rebalanced
-from consumer.sources.replicas import ReplicasRead
 from consumer.wiring.console_feed import begin_again, is_there, near_misses_read, source_of
 
 log = logging.getLogger("dupwatch")

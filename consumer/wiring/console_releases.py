@@ -8,14 +8,14 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.console.intake.sending import ReleasePort
 from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
-from consumer.kafka.outgoing import Outgoing
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.topics import missing
 from consumer.model.errors import SinkError, SourceError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
-from consumer.sinks.answering import AnsweringSink
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink
+from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import Origins
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.wiring import components

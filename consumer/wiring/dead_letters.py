@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from consumer.config.config import Config
-from consumer.dead_letters.file_letters import DEAD_LETTERS_SUFFIX, FileDeadLetters, FileLetters, dead_letters_path
-from consumer.dead_letters.letter import Letters
-from consumer.dead_letters.stream_letters import StreamDeadLetters
-from consumer.dead_letters.topic_letters import TopicDeadLetters, TopicLetters
+from consumer.files.letters import DEAD_LETTERS_SUFFIX, FileDeadLetters, FileLetters, dead_letters_path
+from consumer.files.line_file import check_line_file
+from consumer.files.sinks import Nowhere, StreamDeadLetters
 from consumer.kafka.client_settings import is_kafka, parse_prefix
+from consumer.kafka.sink.topic_letters import TopicDeadLetters, TopicLetters
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import ConfigError, SourceError
+from consumer.model.letter import Letters
 from consumer.model.ports import DeadLetterSink
-from consumer.sinks.line_file import check_line_file
-from consumer.sinks.nowhere import Nowhere
 from consumer.wiring.components import STREAM, file_writing, kafka_options
 from consumer.wiring.outputs import FileOutput, Output, StreamOutput, TopicOutput
 

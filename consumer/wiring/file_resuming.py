@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from consumer.config.config import Config
-from consumer.judge.settings import JudgeSettings
-from consumer.model.errors import ConfigError
-from consumer.pipeline.checkpoint import (
+from consumer.files.checkpoint import (
     Checkpoint,
     check_emit,
     check_settings,
@@ -14,10 +12,12 @@ from consumer.pipeline.checkpoint import (
     load,
     passing_path,
 )
-from consumer.pipeline.distinct_files import check_apart, check_streams_apart
-from consumer.sinks.file import NO_CHECKPOINT
-from consumer.sinks.line_file import check_line_file, check_suffix
-from consumer.sources.file import FileSource
+from consumer.files.distinct_files import check_apart, check_streams_apart
+from consumer.files.line_file import check_line_file, check_suffix
+from consumer.files.sinks import NO_CHECKPOINT
+from consumer.files.source import FileSource
+from consumer.judge.settings import JudgeSettings
+from consumer.model.errors import ConfigError
 from consumer.wiring.components import STREAM, Streams
 from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letters_file
 from consumer.wiring.outputs import FileOutput, StreamOutput

@@ -10,7 +10,10 @@ from pathlib import Path
 import msgspec
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.files.checkpoint import Checkpoint, FileJournal, Outputs, began_ms
+from consumer.files.feed_gate import FeedGate
+from consumer.files.sinks import FileSink, StreamSink
+from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import is_kafka
@@ -21,14 +24,10 @@ from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink
 from consumer.model.record import Position
 from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
-from consumer.pipeline.checkpoint import Checkpoint, began_ms
-from consumer.pipeline.feed_gate import FeedGate
-from consumer.pipeline.journal import FileJournal, Journal, NoJournal, Outputs
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.journal import Journal, NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.poison_limit import PoisonLimit
-from consumer.sinks.file import FileSink
-from consumer.sinks.streams import StreamSink
-from consumer.sources.file import FileSource
 from consumer.wiring.common_hashes import warming
 from consumer.wiring.components import (
     NOWHERE,

@@ -8,14 +8,17 @@ from functools import partial
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
 from consumer.kafka.client_settings import admin_settings, is_kafka, parse_kafka, parse_prefix
-from consumer.kafka.event_headers import (
+from consumer.kafka.groups import Group, Topics
+from consumer.kafka.held_partitions import HeldPartitions
+from consumer.kafka.sink.event_headers import (
     cloud_event_headers,
     cloud_near_miss_headers,
     event_headers,
     near_miss_headers,
 )
-from consumer.kafka.groups import Group, Topics
-from consumer.kafka.held_partitions import HeldPartitions
+from consumer.kafka.sink.record_times import RecordTimes
+from consumer.kafka.sink.topic_sink import Messages
+from consumer.kafka.source.arrivals import TopicArrivals
 from consumer.kafka.topics import SinkTopics, missing
 from consumer.lifecycle.retry import Patience
 from consumer.model.article import Article
@@ -23,9 +26,6 @@ from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
-from consumer.pipeline.arrivals import TopicArrivals
-from consumer.sinks.kafka import Messages
-from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import components
 from storage.clock import MS_PER_S, now_ms
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from consumer.kafka.sink.outbox import Outbox
 from consumer.kafka.topics import SinkTopics
 from consumer.model.ports import Marks
-from consumer.sinks.outbox import Outbox
 from consumer.wiring.components import Streams
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
@@ -22,6 +21,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink, Source
 from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import Arrivals
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide

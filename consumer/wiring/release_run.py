@@ -18,14 +18,14 @@ from consumer.kafka.client_settings import (
     producer_settings,
 )
 from consumer.kafka.offset_range import Bound, OffsetRange
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
 from consumer.model.record import Position, RawRecord
 from consumer.model.verdict import VerdictEvent
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink
-from consumer.sources.range_source import RangeSource
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from consumer.wiring import components, stores
 from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics

@@ -5,21 +5,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.files.sinks import Nowhere
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, parse_prefix, producer_settings
 from consumer.kafka.offset_range import OffsetRange
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import DeadLetterSink, Sink
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.nowhere import Nowhere
-from consumer.sources.range_source import RangeSource
 from consumer.wiring import components, stores
 from consumer.wiring.common_hashes import warming
 from consumer.wiring.components import kafka_options

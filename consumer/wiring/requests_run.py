@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.files.distinct_files import check_apart
+from consumer.files.line_file import check_suffix
+from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamSink
 from consumer.kafka.client_settings import is_kafka, parse_prefix, producer_settings
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.stopping import Stopping
@@ -18,17 +22,11 @@ from consumer.model.ports import ReleasingSink
 from consumer.model.record import RawRecord
 from consumer.model.submission import submitted
 from consumer.pipeline.arrivals import SubmittedArrivals
-from consumer.pipeline.distinct_files import check_apart
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.answering import AnsweringSink, Refusals
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.file import WHOLE_VERDICTS, FileSink
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.line_file import check_suffix
-from consumer.sinks.nowhere import Nowhere
-from consumer.sinks.streams import StreamSink
-from consumer.sources.requests import Inbox
+from consumer.service.answering import AnsweringSink, Refusals
+from consumer.service.inbox import Inbox
 from consumer.wiring import components
 from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline

@@ -20,11 +20,11 @@ from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
+from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.routes import reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.web.access import Access

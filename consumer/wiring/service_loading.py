@@ -21,9 +21,9 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.pipeline.loop import Pipeline
+from consumer.service.answering import AnsweringSink
 from consumer.service.desk import Judging
-from consumer.sinks.answering import AnsweringSink
-from consumer.sources.requests import Inbox
+from consumer.service.inbox import Inbox
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe

@@ -8,7 +8,7 @@ from consumer.model.errors import SourceError
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
-from consumer.sinks.answering import AnsweringSink
+from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import Attribution, is_last, releasable, release
 from consumer.wiring.release_run import NO_RECORD, way_back

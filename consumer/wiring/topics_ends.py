@@ -4,24 +4,24 @@ from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
+from consumer.files.sinks import StreamSink
 from consumer.kafka.client_settings import consumer_settings, parse_kafka, parse_prefix, producer_settings
+from consumer.kafka.journals import KafkaJournal, TransactionalJournal
+from consumer.kafka.offset_metadata import Ledger
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.outbox import Outbox
+from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.kafka.sink.transactions import TransactionalOutbox
+from consumer.kafka.source.arrivals import LiveArrivals
+from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.partition_gate import PartitionGate
 from consumer.lifecycle.background import Starting
 from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.model.ports import DeadLetterSink, Sink
-from consumer.pipeline.arrivals import LiveArrivals
 from consumer.pipeline.journal import Journal
-from consumer.pipeline.offsets import KafkaJournal, TransactionalJournal
-from consumer.pipeline.partition_gate import PartitionGate
-from consumer.pipeline.partition_notes import Ledger
 from consumer.pipeline.poison_limit import PoisonLimit
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.outbox import Outbox
-from consumer.sinks.streams import StreamSink
-from consumer.sinks.transactions import TransactionalOutbox
-from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import components
 from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics, topic_arrivals

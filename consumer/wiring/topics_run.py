@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
-from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.decode.schemas.registry import waiting_for_registry
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
@@ -21,6 +20,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pages.latest_flags import LatestFlags
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide

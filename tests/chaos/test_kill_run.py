@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from consumer.dead_letters.file_letters import dead_letters_path
+from consumer.files.letters import dead_letters_path
 from consumer.judge.binding import Binding
 from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict

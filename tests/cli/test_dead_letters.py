@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer.dead_letters.file_letters import FileLetters, dead_letters_path
-from consumer.dead_letters.letter import Letter, Selection
+from consumer.files.letters import FileLetters, dead_letters_path
 from consumer.model.errors import SourceError
+from consumer.model.letter import Letter, Selection
 from tests.cli.command import FAST, Command, json_lines, write_lines
 
 COMMANDS = {
@@ -133,7 +133,7 @@ def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of another kind is not read into memory as a whole."""
-    monkeypatch.setattr("consumer.dead_letters.file_letters.LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr("consumer.files.letters.LINE_BYTES_MAX", 1000)
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(bytes(5000))
     with pytest.raises(SourceError, match="too long for a dead letter"):

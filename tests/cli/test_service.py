@@ -183,7 +183,7 @@ def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> No
         status, stack = service.page("/healthz")
         assert status == 503
         assert "The main thread has made no progress for" in stack
-        assert "sinks/streams.py" in stack
+        assert "files/sinks.py" in stack
         assert "in _finish" in stack
         assert service.process.stdout is not None
         taken = 0

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from consumer.dead_letters import topic_letters
 from consumer.kafka import groups, topics
-from consumer.sources import range_source
+from consumer.kafka.sink import topic_letters
+from consumer.kafka.source import range_source
 from storage.lmdb.data_file import DATA_FILE
 from tests.cli.command import FAST, Command, articles, run_process, write_lines
 from tests.cli.every_command import IMPATIENT, NOWHERE, sentence_of

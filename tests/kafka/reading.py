@@ -16,17 +16,17 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
+from consumer.kafka.source.gaps import RecordsDeleted
+from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord
-from consumer.sources.fetching import FetchingPaused, FetchingWaited
-from consumer.sources.gaps import RecordsDeleted
-from consumer.sources.handover import ClientTurned
-from consumer.sources.holds import NoteUnreadable, PartitionsHeld
-from consumer.sources.kafka import KafkaSource, SourceOptions
-from consumer.sources.kafka_client import LagRead
-from consumer.sources.rebalances import Rebalanced
 from tests.kafka.topics import ordered_producer
 
 GroupProtocol = Literal["classic", "consumer"]

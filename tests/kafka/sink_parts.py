@@ -8,9 +8,13 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer.dead_letters.topic_letters import TopicDeadLetters
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
 from consumer.kafka.planned_topics import planned
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.record_times import RecordTimeMoved, RecordTimes
+from consumer.kafka.sink.topic_letters import TopicDeadLetters
+from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.transactions import SinkReconnected, TransactionalOutbox
 from consumer.kafka.topics import Shape, SinkTopics, new_topic
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
@@ -18,10 +22,6 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, VerdictEvent, encode
-from consumer.sinks.at_least_once import AtLeastOnceOutbox
-from consumer.sinks.kafka import KafkaSink, Messages
-from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
-from consumer.sinks.transactions import SinkReconnected, TransactionalOutbox
 from storage.clock import now_ms
 from tests.kafka.reading import WAIT_S
 from tests.kafka.topics import ordered_producer

@@ -25,14 +25,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from confluent_kafka.cimpl import NewTopic
 
 from consumer.cli import main
-from consumer.dead_letters import topic_letters
-from consumer.dead_letters.letter import Letter
-from consumer.dead_letters.replay import LetterReplay, Refused, target_of
-from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
-from consumer.kafka.letter_headers import Origin, letter_headers
+from consumer.kafka.sink import topic_letters
+from consumer.kafka.sink.letter_headers import letter_headers
+from consumer.kafka.sink.letter_replay import LetterReplay, Refused, target_of
+from consumer.kafka.sink.topic_letters import TopicLetters
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.model.letter import Letter, Origin
 from consumer.model.ports import Rejection
 from consumer.model.record import Message, Position, RawRecord
 from tests.cli.command import Outcome, json_lines, start, wait_for

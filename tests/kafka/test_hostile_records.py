@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
-from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, ClientHeaders, read_client_headers
-from consumer.sources.kafka_records import record_of
+from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.source.client_headers import HEADERS_LOST, UNREADABLE_NAME, ClientHeaders, read_client_headers
+from consumer.kafka.source.records import record_of
 from tests.cli.command import Outcome, json_lines, run_process, text
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
 from tests.kafka.reading import WAIT_S, message_of

@@ -9,11 +9,11 @@ from confluent_kafka import Consumer, TopicPartition
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.offset_range import Bound, OffsetRange, parse_bound
+from consumer.kafka.source import range_source
+from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, RawRecord
-from consumer.sources import range_source
-from consumer.sources.range_source import RangeSource
 from tests.kafka.reading import delete_records
 from tests.kafka.topics import make_topics, ordered_producer
 from tests.kafka.topics import send as produce

@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Consumer
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.source import client_thread as kafka_client
+from consumer.kafka.source.group_source import KafkaSource
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import Abandoned, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets
-from consumer.sources import kafka_client
-from consumer.sources.handover import ClientTurned
-from consumer.sources.kafka import KafkaSource
-from consumer.sources.rebalances import Rebalanced
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,

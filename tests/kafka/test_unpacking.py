@@ -8,14 +8,14 @@ from types import MappingProxyType
 import pytest
 from confluent_kafka import Producer
 
-from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.offset_metadata import Held
 from consumer.kafka.offset_range import Bound, OffsetRange
+from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
-from consumer.sources.range_source import RangeSource
 from tests.cli.command import run_process
 from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch
 from tests.kafka.reading import by_partition, grouped, until

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from consumer.sources.client_headers import read_client_headers
+from consumer.kafka.source.client_headers import read_client_headers
 
 WAIT_S = 30.0
 SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "floods", "near-misses")

@@ -50,35 +50,20 @@ _JUDGE: Final = Target(
     ),
 )
 _FILE_SOURCES: Final = Target(
-    (*("consumer/sources/file.py", "consumer/decode/decompression.py", "consumer/sources/lines.py"),),
+    (*("consumer/files/source.py", "consumer/decode/decompression.py", "consumer/files/lines.py"),),
     (
         (
-            *("tests/unit/sources/test_lines.py", "tests/unit/sources/test_file_source.py"),
+            *("tests/unit/files/test_lines.py", "tests/unit/files/test_file_source.py"),
             "tests/unit/decode/test_unzstd.py",
-            *("tests/unit/sinks/test_file_sink.py", "tests/unit/pipeline/test_checkpoint.py"),
+            *("tests/unit/files/test_file_sink.py", "tests/unit/files/test_checkpoint.py"),
         ),
         ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),
     ),
 )
 _KAFKA_SOURCES: Final = Target(
+    ("consumer/kafka/source/*.py",),
     (
-        *("consumer/sources/buffer.py", "consumer/sources/client_headers.py", "consumer/sources/commits.py"),
-        *("consumer/sources/client_failure.py", "consumer/sources/fetching.py", "consumer/sources/gaps.py"),
-        *("consumer/sources/group_places.py", "consumer/sources/membership.py", "consumer/sources/progress.py"),
-        "consumer/sources/rebalances.py",
-        *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
-        *("consumer/sources/partitions.py", "consumer/sources/range_source.py"),
-        *("consumer/sources/replicas.py", "consumer/sources/unpacking.py"),
-    ),
-    (
-        (
-            *("tests/unit/sources", "tests/unit/kafka", "tests/unit/pipeline/test_offsets.py"),
-            *(
-                "tests/unit/kafka/test_offset_metadata.py",
-                "tests/unit/pipeline/test_partition_gate.py",
-                "tests/unit/pipeline/test_arrivals.py",
-            ),
-        ),
+        (*("tests/unit/kafka", "tests/unit/pipeline/test_arrivals.py"),),
         (
             *("tests/kafka/test_source.py", "tests/kafka/test_range_source.py", "tests/kafka/test_run.py"),
             *("tests/kafka/test_hostile_records.py", "tests/kafka/test_unpacking.py", "tests/kafka/test_poison.py"),
@@ -87,43 +72,32 @@ _KAFKA_SOURCES: Final = Target(
     ),
 )
 _REQUESTS: Final = Target(
-    ("consumer/sources/requests.py",),
+    ("consumer/service/inbox.py",),
     (
-        ("tests/unit/sources/test_requests.py", "tests/unit/wiring/test_requests_run.py"),
+        ("tests/unit/service/test_inbox.py", "tests/unit/wiring/test_requests_run.py"),
         ("tests/unit/service/test_storing.py", "tests/cli/serve"),
     ),
 )
 _ANSWERS: Final = Target(
-    ("consumer/sinks/answering.py",),
+    ("consumer/service/answering.py",),
     (("tests/unit/service/test_storing.py", "tests/unit/service/test_releasing.py"), ("tests/cli/serve",)),
 )
 _FILE_SINKS: Final = Target(
+    (*("consumer/files/distinct_files.py", "consumer/files/sinks.py", "consumer/files/line_file.py"),),
     (
-        *("consumer/pipeline/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
-        *("consumer/sinks/emit.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
-    ),
-    (
-        ("tests/unit/sinks/test_file_sink.py", "tests/unit/sinks/test_whole_verdicts.py", "tests/cli/test_sinks.py"),
+        ("tests/unit/files/test_file_sink.py", "tests/unit/files/test_whole_verdicts.py", "tests/cli/test_sinks.py"),
         ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_resuming.py"),
         ("tests/cli/test_streams.py", "tests/cli/test_exit_codes.py", "tests/cli/test_sample.py"),
     ),
 )
 _KAFKA_SINKS: Final = Target(
     (
-        *("consumer/sinks/kafka.py", "consumer/sinks/producing.py"),
-        *("consumer/sinks/at_least_once.py", "consumer/sinks/outbox.py"),
-        *("consumer/sinks/record_times.py", "consumer/sinks/transactions.py"),
+        *("consumer/kafka/sink/topic_sink.py", "consumer/kafka/sink/producing.py"),
+        *("consumer/kafka/sink/at_least_once.py", "consumer/kafka/sink/outbox.py"),
+        *("consumer/kafka/sink/record_times.py", "consumer/kafka/sink/transactions.py"),
     ),
     (
-        (
-            *("tests/unit/kafka/test_event_headers.py", "tests/unit/kafka/test_letter_headers.py"),
-            *(
-                "tests/unit/decode/test_message.py",
-                "tests/unit/sinks/test_transactions.py",
-            ),
-            *("tests/unit/sinks/test_producing.py", "tests/unit/sinks/test_waiting.py"),
-            "tests/unit/pipeline/test_offsets.py",
-        ),
+        (*("tests/unit/kafka/sink", "tests/unit/decode/test_message.py", "tests/unit/kafka/test_journals.py"),),
         (
             *("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
             *("tests/kafka/test_record_times.py", "tests/kafka/test_dead_letters.py", "tests/kafka/test_release.py"),
@@ -131,9 +105,13 @@ _KAFKA_SINKS: Final = Target(
     ),
 )
 _DEAD_LETTERS: Final = Target(
-    ("consumer/dead_letters/*.py", "consumer/kafka/letter_headers.py", "consumer/wiring/dead_letters.py"),
     (
-        ("tests/unit/dead_letters", "tests/unit/kafka/test_letter_headers.py", "tests/cli/test_dead_letters.py"),
+        *("consumer/files/letters.py", "consumer/pipeline/dead_letter_policy.py", "consumer/wiring/dead_letters.py"),
+        *("consumer/kafka/sink/letter_headers.py", "consumer/kafka/sink/letter_replay.py"),
+        "consumer/kafka/sink/topic_letters.py",
+    ),
+    (
+        ("tests/unit/kafka/sink", "tests/unit/pipeline/test_dead_letter_policy.py", "tests/cli/test_dead_letters.py"),
         ("tests/cli/test_sinks.py", "tests/cli/test_exit_codes.py", "tests/cli/test_bad_input.py"),
         ("tests/kafka/test_dead_letters.py",),
     ),

@@ -16,12 +16,12 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.dead_letters.letter import Letter, Letters, Selection
-from consumer.dead_letters.replay import LetterReplay, Refused
-from consumer.dead_letters.topic_letters import TopicLetters
+from consumer.kafka.sink.letter_replay import LetterReplay, Refused
+from consumer.kafka.sink.topic_letters import TopicLetters
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
+from consumer.model.letter import Letter, Letters, Selection
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.components import kafka_options
 from consumer.wiring.dead_letters import letters_topic, written_letters

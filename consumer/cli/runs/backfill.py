@@ -14,12 +14,12 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.cli.runs.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
+from consumer.files.backfill_state import State, default_state, named_state
+from consumer.files.checkpoint import checkpoint_path
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import RecordTimeReplaced
-from consumer.pipeline.backfill_state import State, default_state, named_state
-from consumer.pipeline.checkpoint import checkpoint_path
 from consumer.wiring.components import STREAM, Streams
 from consumer.wiring.dead_letters import dead_letters_file
 from consumer.wiring.file_run import prepared_run

@@ -7,11 +7,11 @@ from rich.console import Console
 
 from consumer.cli import render
 from consumer.cli.render import plain
+from consumer.files.source import FileSource
 from consumer.model.article import TimeFault
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import EndedBefore, Verdict
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
-from consumer.sources.file import FileSource
 from consumer.store_tools.inspection import titles
 from storage.interface import Store
 

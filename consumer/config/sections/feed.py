@@ -10,7 +10,7 @@ from consumer.decode.article import FieldPaths
 from consumer.decode.published_at import Unit
 from consumer.model.article import READER_REVISION, BodyForm, ExtractorName
 from consumer.model.limits import DecodeLimits, ReadLimits
-from consumer.sinks.emit import Emit
+from consumer.model.ports import Emit
 from consumer.text.timestamps import parse_zone
 from storage.files import FILE_MODE
 

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, bound
-from consumer.kafka.client_settings import Settings, with_secrets
 from consumer.lifecycle.retry import Awaited, Patience, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
@@ -20,6 +19,7 @@ from consumer.model.article import Reason
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
 from consumer.model.hooks import Hooks
 from consumer.text.install_advice import install_command
+from consumer.text.redaction import with_secrets
 from storage.backoff import Backoff
 
 SchemaFormat = Literal["avro", "protobuf"]
@@ -68,7 +68,7 @@ class RegistryOptions(NamedTuple):
 
     url: str
     request_s: float
-    client: Settings
+    client: Mapping[str, str | int | float | bool]
     secret_files: Mapping[str, str]
     schema_bytes_max: int = SCHEMA_BYTES_MAX
 

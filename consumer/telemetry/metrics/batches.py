@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Final, Literal, get_args
 
+from consumer.kafka.source.fetching import FetchingWaited
 from consumer.model.histogram import COUNT_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
-from consumer.sources.fetching import FetchingWaited
 from consumer.telemetry.metrics.instruments import SECONDS, SHORT_SECONDS, Group, Instruments, Label, Measure, reaction
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S, Clock

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from consumer.sources.requests import InboxChanged, SubmissionAnswered
+from consumer.model.submission import InboxChanged, SubmissionAnswered
 from consumer.telemetry.metrics.instruments import SECONDS, Group, Measure, reaction
 
 RECORDS: Final = Measure(

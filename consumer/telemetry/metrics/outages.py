@@ -3,10 +3,10 @@
 import threading
 from typing import Final, Literal, get_args
 
+from consumer.kafka.sink.transactions import SinkReconnected
+from consumer.kafka.source.holds import NoteUnreadable
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pipeline.batches import BatchAbandoned
-from consumer.sinks.transactions import SinkReconnected
-from consumer.sources.holds import NoteUnreadable
 from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, Reaction, reaction
 from consumer.web.certificates import CertificateKept
 from consumer.web.requests import RequestFailed

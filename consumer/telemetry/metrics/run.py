@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
+from consumer.kafka.source.handover import ClientTurned
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.sources.handover import ClientTurned
 from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
 
 Thread = Literal["client", "main"]

@@ -6,12 +6,13 @@ from typing import Final, get_args
 
 from prometheus_client import Counter
 
+from consumer.kafka.sink.record_times import RecordTimeMoved
+from consumer.kafka.source.arrivals import RecordTimeBehind
 from consumer.model.article import Extracted, Reason, TimeFault
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Outcome
-from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
+from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
-from consumer.sinks.record_times import RecordTimeMoved
 from consumer.telemetry.metrics.drift import DUPLICATES
 from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
 from consumer.telemetry.source_names import NONE, OTHER, SourceNames

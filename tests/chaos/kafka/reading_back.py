@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
-from consumer.sources.client_headers import read_client_headers
+from consumer.kafka.source.client_headers import read_client_headers
 from tests.kafka.topics import Topics, reader
 
 Headers = tuple[tuple[str, bytes | None], ...]

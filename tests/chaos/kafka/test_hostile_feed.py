@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from consumer.config.loading import load_config
+from consumer.kafka.source.records import record_of
 from consumer.model.errors import BadRecord
-from consumer.sources.kafka_records import record_of
 from consumer.wiring.kafka_parts import message_decoder
 from tests.chaos.kafka.feed_message import FeedMessage, Transaction
 from tests.chaos.kafka.formats import FORMATS, format_named

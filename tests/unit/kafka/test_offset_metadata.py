@@ -11,13 +11,13 @@ from consumer.kafka.offset_metadata import (
     NOTE_BYTES_MAX,
     NOTHING,
     REASON_CHARS_MAX,
-    WINDOW_COUNTS_MAX,
     Held,
     Note,
     UnreadableNote,
     decode_note,
     encode_note,
 )
+from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX
 
 COUNTS = st.integers(0, 10**13)
 REASONS = st.text("abcdefghijklmnopqrstuvwxyz_0123456789", max_size=REASON_CHARS_MAX)

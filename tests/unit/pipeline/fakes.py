@@ -7,7 +7,6 @@ from typing import get_args
 
 import msgspec
 
-from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.judge.detector import Detector
@@ -33,6 +32,7 @@ from consumer.pipeline.batches import (
     StageBegan,
     StageEnded,
 )
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
 from consumer.workers.pool import InProcess, TimedFingerprints
 from consumer.workers.word_files import load_lexicon

@@ -8,20 +8,12 @@ from hypothesis import strategies as some
 
 from consumer.config.config import Config
 from consumer.judge.versions import ArrivedAt
-from consumer.kafka.offset_metadata import Note
+from consumer.kafka.offset_metadata import Ledger, Note
+from consumer.kafka.source.arrivals import LiveArrivals, RecordTimeBehind, TopicArrivals
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
-from consumer.pipeline.arrivals import (
-    ArchiveArrivals,
-    FileArrivals,
-    LiveArrivals,
-    RecordTimeBehind,
-    RecordTimeReplaced,
-    StreamArrivals,
-    TopicArrivals,
-)
+from consumer.pipeline.arrivals import ArchiveArrivals, FileArrivals, RecordTimeReplaced, StreamArrivals
 from consumer.pipeline.loop import distinct_ids
-from consumer.pipeline.partition_notes import Ledger
 from consumer.wiring.kafka_parts import topic_arrivals
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 from typing_extensions import override
 
-from consumer.dead_letters.policy import DeadLetterPolicy, Gate
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
@@ -24,6 +23,7 @@ from consumer.model.ports import Rejection
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline import batches, loop
 from consumer.pipeline.batches import BatchCommitted
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, Gate
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore

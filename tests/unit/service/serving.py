@@ -15,6 +15,7 @@ import dupwatch
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import FieldMap
+from consumer.files.sinks import Nowhere
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
@@ -24,11 +25,10 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
 from consumer.pipeline.group_interruption import ReportedDrain
+from consumer.service.answering import AnsweringSink
 from consumer.service.auditing import Audit, NoAudit
 from consumer.service.desk import Judging
-from consumer.sinks.answering import AnsweringSink
-from consumer.sinks.nowhere import Nowhere
-from consumer.sources.requests import Inbox, InboxLimits
+from consumer.service.inbox import Inbox, InboxLimits
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import HEARTBEAT_MAX_S, Health
 from consumer.telemetry.metrics import Build, ServiceMetrics

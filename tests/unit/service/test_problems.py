@@ -21,12 +21,12 @@ from consumer.service import problems
 from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk, Judging
+from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.problems import KINDS
 from consumer.service.receiving import Receiving
 from consumer.service.routes import reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.sources.requests import Inbox, InboxLimits
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES

@@ -110,7 +110,7 @@ def test_a_release_does_not_wait_for_a_sink_that_is_stuck(
     storing: Client, sink: KeptSink, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would keep a thread from those who check; what was being written goes on."""
-    monkeypatch.setattr("consumer.sinks.answering.RELEASE_S", 0.1)
+    monkeypatch.setattr("consumer.service.answering.RELEASE_S", 0.1)
     storing.store(article(1), article(1, "copy"))
     sink.hold()
     waiting = pool.submit(storing.store, article(2))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from consumer.judge.events import version_name
-from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
+from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
 from consumer.model.record import Header, Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode

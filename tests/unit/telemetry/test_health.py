@@ -14,12 +14,12 @@ from typing import get_args
 
 import pytest
 
+from consumer.kafka.sink.transactions import SinkReconnected
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage, Part
-from consumer.sinks.transactions import SinkReconnected
-from consumer.sources.handover import ClientTurned
-from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics

@@ -8,6 +8,15 @@ import numpy as np
 import pytest
 
 from consumer.judge.tally import Tally
+from consumer.kafka.sink.transactions import SinkReconnected
+from consumer.kafka.source.arrivals import RecordTimeBehind
+from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
+from consumer.kafka.source.gaps import RecordsDeleted
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
+from consumer.kafka.source.rebalances import Rebalance, Rebalanced
+from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
 from consumer.model.article import Extracted, Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
@@ -15,16 +24,8 @@ from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.limits import ReadLimits
 from consumer.model.verdict import Outcome, Verdict
-from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
+from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, StageEnded, timed
-from consumer.sinks.transactions import SinkReconnected
-from consumer.sources.fetching import FetchingPaused, FetchingWaited
-from consumer.sources.gaps import RecordsDeleted
-from consumer.sources.handover import ClientTurned
-from consumer.sources.holds import NoteUnreadable, PartitionsHeld
-from consumer.sources.kafka_client import LagRead
-from consumer.sources.rebalances import Rebalance, Rebalanced
-from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.telemetry.metrics.instruments import SECONDS

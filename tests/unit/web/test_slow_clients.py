@@ -13,8 +13,8 @@ from statistics import median
 
 import pytest
 
+from consumer.kafka.source.rebalances import Rebalanced
 from consumer.model.hooks import Hooks
-from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics

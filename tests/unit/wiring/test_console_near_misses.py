@@ -1,13 +1,13 @@
 """What the second source of a console reports, beside the first one."""
 
+from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.gaps import RecordsDeleted
+from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.holds import PartitionsHeld
+from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import ThreadTurned
 from consumer.model.hooks import Hooks, Outage
-from consumer.sources.gaps import RecordsDeleted
-from consumer.sources.handover import ClientTurned
-from consumer.sources.holds import PartitionsHeld
-from consumer.sources.kafka_client import LagRead
-from consumer.sources.rebalances import Rebalanced
-from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.wiring.console_near_misses import NearMissesAssigned, beside

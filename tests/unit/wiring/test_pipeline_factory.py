@@ -5,7 +5,8 @@ import math
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.files.sinks import Nowhere
+from consumer.files.source import FileSource
 from consumer.judge.binding import Binding
 from consumer.lifecycle.interruption import UNINTERRUPTED, Drain
 from consumer.lifecycle.stopping import Stopping
@@ -13,9 +14,8 @@ from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position
 from consumer.pipeline.arrivals import StreamArrivals
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
-from consumer.sinks.nowhere import Nowhere
-from consumer.sources.file import FileSource
 from consumer.wiring import components
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from storage.memory import MemoryStore

@@ -10,6 +10,7 @@ import pytest
 
 import dupwatch
 from consumer.config.config import Config
+from consumer.files.sinks import Nowhere
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
@@ -17,9 +18,8 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal, SinkError, Unanswered
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
-from consumer.sinks.answering import AnsweringSink
-from consumer.sinks.nowhere import Nowhere
-from consumer.sources.requests import Inbox, InboxLimits
+from consumer.service.answering import AnsweringSink
+from consumer.service.inbox import Inbox, InboxLimits
 from consumer.wiring.components import NOWHERE, Streams
 from consumer.wiring.pipeline_factory import Judging
 from consumer.wiring.requests_run import build_requests_pipeline, build_sink

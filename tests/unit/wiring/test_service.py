@@ -14,7 +14,7 @@ from typing_extensions import override
 from consumer.config.config import Config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
-from consumer.sinks.answering import AnsweringSink
+from consumer.service.answering import AnsweringSink
 from consumer.wiring.components import Streams
 from consumer.wiring.service import prepared_service
 from tests.unit.service.kept_sink import KeptSink

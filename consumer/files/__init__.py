@@ -1,0 +1,1 @@
+"""Reads and writes files and standard streams: records, verdicts, dead letters, checkpoints."""

@@ -1,0 +1,231 @@
+"""The checkpoint of a run over a file: how far it got, and what it needs to resume.
+
+It lies beside the sink, and is written when the run begins and after each batch, once the sink is flushed. So the sink
+may have more than the checkpoint says, never less; ``FileSink`` cuts off the rest.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+from typing_extensions import override
+
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import ConfigError, SinkError
+from consumer.model.ports import Emit, Marks, Output
+from consumer.model.record import End, Position
+from consumer.model.verdict import Verdict
+from consumer.pipeline.journal import ExclusiveJournal
+from storage.files import FileWriting, replace_file
+
+SCHEMA: Final = "dupwatch.checkpoint/1"
+SUFFIX: Final = ".checkpoint.json"
+HEAD_BYTES_MAX: Final = 64 * 1024
+
+
+Beginning = Callable[[int], bytes]
+"""Reads at most this many of the first bytes of the input on disk. Raises ``SourceError``."""
+
+
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Identifies a file: the hex SHA-256 of its first bytes on disk, and how many bytes those are."""
+
+    size_bytes: int = 0
+    sha256: str = hashlib.sha256().hexdigest()
+
+
+class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Records by outcome, over all runs over this source.
+
+    Their sum is the number of records, plus the dead letters of gzip data that ended early.
+    """
+
+    unique: int = 0
+    duplicate: int = 0
+    retracted: int = 0
+    dead_letters: int = 0
+
+    @property
+    def articles(self) -> int:
+        """The number of articles that were judged."""
+        return self.unique + self.duplicate + self.retracted
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far a run got.
+
+    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of all that
+    affects verdicts. ``finished``: the source was read to its end. ``emit`` says which verdicts the sink has, ``store``
+    which store a backfill fills; earlier versions wrote neither.
+    """
+
+    schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
+    source: str
+    head: Head = Head()
+    position: Position = Position()
+    began_ms: int
+    marks: Marks = Marks()
+    settings: str
+    finished: bool = False
+    counts: Counts = Counts()
+    emit: Emit | None = None
+    store: str | None = None
+
+
+def checkpoint_path(sink: Path) -> Path:
+    """Return the path of the checkpoint of a sink."""
+    return sink.with_name(sink.name + SUFFIX)
+
+
+def passing_path(path: Path) -> Path:
+    """Return the path where a checkpoint is written before it replaces the previous one."""
+    return path.with_name(path.name + ".tmp")
+
+
+def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
+    """Replace the file atomically: a reader sees the old checkpoint or the new one. Raises ``SinkError``."""
+    try:
+        replace_file(path, passing_path(path), encode_checkpoint(checkpoint), writing)
+    except OSError as error:
+        raise SinkError(f"cannot write the checkpoint {path}: {error.strerror}") from error
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """Return the content of the file: one line of JSON."""
+    return msgspec.json.encode(checkpoint) + b"\n"
+
+
+def load(path: Path) -> Checkpoint | None:
+    """Read a checkpoint, None if there is none. Raises ``ConfigError`` for anything else found there."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read the checkpoint {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(
+            f"{path} is damaged, or was written by another version ({error}); "
+            "to start over, remove it together with the verdicts and dead letters beside it"
+        ) from error
+
+
+def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
+    """Return what identifies the file after it was read up to ``position``; ``before`` is what did so far.
+
+    Only bytes that were read count: a feed that grows remains the same feed. They are read from the open file, not from
+    the file that has its name now.
+    """
+    size_bytes = min(HEAD_BYTES_MAX, position.offset)
+    if size_bytes <= before.size_bytes:
+        return before
+    data = beginning(size_bytes)
+    return Head(len(data), hashlib.sha256(data).hexdigest())
+
+
+def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
+    """Raise ``ConfigError`` unless the file begins with what earlier runs read. Its name may have changed."""
+    head = checkpoint.head
+    if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:
+        raise ConfigError(
+            f"{name} is not the file that the checkpoint of this sink belongs to ({checkpoint.source}), or it was "
+            "changed; resume with the original file, or choose another sink"
+        )
+
+
+def check_settings(checkpoint: Checkpoint, settings: str) -> None:
+    """Raise ``ConfigError`` unless earlier runs used these settings."""
+    if checkpoint.settings != settings:
+        raise ConfigError(
+            "the verdicts in this sink were judged with other settings; "
+            "use those settings, or choose another sink and another store"
+        )
+
+
+def check_emit(checkpoint: Checkpoint, emit: str, sink: str) -> None:
+    """Raise ``ConfigError`` unless the sink has the same kind of verdicts as this run writes."""
+    if checkpoint.emit not in {None, emit}:
+        raise ConfigError(
+            f"{sink} has verdicts of --emit {checkpoint.emit}, and this run would add those of --emit {emit}; "
+            f"use --emit {checkpoint.emit}, or choose another sink"
+        )
+
+
+def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
+    """Return the record time of the run that is about to begin.
+
+    A resumed run keeps its time, so that every record keeps its arrival. New lines of a source that was read to its end
+    arrive later than those before them, even if the clock was set back meanwhile.
+    """
+    if checkpoint is None:
+        return now_ms
+    if checkpoint.finished:
+        return max(now_ms, checkpoint.began_ms + 1)
+    return checkpoint.began_ms
+
+
+class Outputs(NamedTuple):
+    """The outputs whose sizes a checkpoint records."""
+
+    verdicts: Output
+    dead_letters: Output
+
+
+class FileJournal(ExclusiveJournal):
+    """Keeps a checkpoint beside the sink. The first one is written before the first batch: it has the record time.
+
+    It has the sizes of both outputs, if they can be cut back.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        checkpoint: Checkpoint,
+        beginning: Beginning,
+        outputs: Outputs,
+        writing: FileWriting,
+    ) -> None:
+        self._path = path
+        self._checkpoint = checkpoint
+        self._beginning = beginning
+        self._outputs = outputs
+        self._writing = writing
+        self._save(checkpoint)
+
+    @override
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Save where the batch ended, and the current sizes of the output files."""
+        before = self._checkpoint.counts
+        outcomes = Counter(verdict.outcome for verdict in verdicts)
+        counts = Counts(
+            unique=before.unique + outcomes["unique"],
+            duplicate=before.duplicate + outcomes["duplicate"],
+            retracted=before.retracted + outcomes["retracted"],
+            dead_letters=before.dead_letters + len(letters),
+        )
+        verdicts_bytes = self._outputs.verdicts.size_bytes()
+        if verdicts_bytes is None or not isinstance(end, Position):
+            raise TypeError("a checkpoint needs a file as the source, and a sink that can be cut back")
+        # Letters that cannot be cut back may be written again after a crash.
+        marks = Marks(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
+        self._save(
+            msgspec.structs.replace(
+                self._checkpoint,
+                head=head_of(self._beginning, end, self._checkpoint.head),
+                position=end,
+                marks=marks,
+                counts=counts,
+            )
+        )
+
+    @override
+    def finish(self) -> None:
+        """Save that the source ended: lines added later belong to another run."""
+        self._save(msgspec.structs.replace(self._checkpoint, finished=True))
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        save(self._path, checkpoint, self._writing)
+        self._checkpoint = checkpoint

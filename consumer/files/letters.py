@@ -1,0 +1,136 @@
+"""Dead letters in a file beside that of the verdicts, one line of JSON each: written, and read back."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+from typing_extensions import override
+
+from consumer.files.line_file import LineFile
+from consumer.files.sinks import NO_CHECKPOINT
+from consumer.model.dead_letter import DeadLetter, encode
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.letter import Letter, Letters, is_number
+from consumer.model.ports import DeadLetterSink, Rejection
+from storage.files import FileWriting
+
+DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
+LINE_BYTES_MAX: Final = 16 << 20
+"""dupwatch writes no longer lines."""
+_LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
+
+
+def dead_letters_path(path: Path) -> Path:
+    """Return where the dead letters go whose verdicts go to ``path``."""
+    return path.with_name(path.name + DEAD_LETTERS_SUFFIX)
+
+
+class FileDeadLetters(DeadLetterSink):
+    """Appends letters to the file at ``path``, which one process at a time may do.
+
+    The file is created when the first letter comes. The parameters are those of ``FileSink``.
+    """
+
+    def __init__(
+        self, path: Path, keep_bytes: int | None, writing: FileWriting, *, why_not_append: str = NO_CHECKPOINT
+    ) -> None:
+        self._path = path
+        self._writing = writing
+        self._why_not_append = why_not_append
+        self._file: LineFile | None = None
+        if keep_bytes or path.exists():
+            self._file = LineFile(path, keep_bytes, writing, why_not_append)
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        if rejections:
+            if self._file is None:
+                self._file = LineFile(self._path, None, self._writing, self._why_not_append)
+            self._file.write(encode(rejection.letter) for rejection in rejections)
+
+    @override
+    def flush(self) -> None:
+        if self._file is not None and self._writing.durable:
+            self._file.sync()
+
+    @override
+    def size_bytes(self) -> int:
+        return 0 if self._file is None else self._file.size_bytes
+
+    @override
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class FileLetters(Letters):
+    """Reads the letters in the file at ``path``; a line that is still being written is left out."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._done_bytes = 0
+        try:
+            self._size_bytes = path.stat().st_size
+        except OSError as error:
+            raise self._error(error) from error
+
+    @override
+    def letters(self) -> Iterator[Letter]:
+        try:
+            with self._path.open("rb") as file:
+                yield from self._lines(file)
+        except OSError as error:
+            raise self._error(error) from error
+
+    @override
+    def letter(self, position: str) -> Letter | None:
+        if not is_number(position):
+            raise ConfigError(f"invalid position {position!r}: in a file it is a line number")
+        wanted = str(int(position))
+        return next((letter for letter in self.letters() if letter.position == wanted), None)
+
+    @override
+    def progress(self) -> tuple[int, int]:
+        """Return both in bytes."""
+        return self._done_bytes, self._size_bytes
+
+    def _lines(self, file: BinaryIO) -> Iterator[Letter]:
+        number = 0
+        while self._done_bytes < self._size_bytes:
+            line = file.readline(LINE_BYTES_MAX)
+            if not line.endswith(b"\n"):
+                if len(line) == LINE_BYTES_MAX:
+                    raise SourceError(f"{self._path}, line {number + 1} is too long for a dead letter")
+                return
+            number += 1
+            self._done_bytes += len(line)
+            try:
+                yield _of_line(number, _LETTER_DECODER.decode(line))
+            except (msgspec.DecodeError, UnicodeError, RecursionError, binascii.Error) as error:
+                raise SourceError(f"{self._path}, line {number} is not a dead letter: {error}") from error
+
+    def _error(self, error: OSError) -> SourceError:
+        return SourceError(f"the dead letters {self._path} cannot be read: {error.strerror}")
+
+
+def _of_line(number: int, found: DeadLetter) -> Letter:
+    raw = found.raw_base64
+    # A text that was edited by hand may contain anything, lone surrogates too.
+    value = (found.raw or "").encode(errors="surrogatepass") if raw is None else base64.b64decode(raw, validate=True)
+    return Letter(
+        position=str(number),
+        time_ms=None,
+        record_time_ms=None,
+        reason=found.reason,
+        detail=found.detail,
+        origin=None,
+        place=f"{found.position.source}:{found.position.line}",
+        key=None,
+        value=value,
+        size_bytes=found.size_bytes,
+        sha256=found.sha256,
+        cut=found.cut,
+    )

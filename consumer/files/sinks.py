@@ -1,0 +1,182 @@
+"""Verdicts to a file or a stream as lines of JSON, dead letters to a stream, and a sink that discards both."""
+
+import io
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from typing_extensions import override
+
+from consumer.files.line_file import LineFile, WholeLines
+from consumer.model.dead_letter import encode
+from consumer.model.errors import SinkError
+from consumer.model.ports import Answer, DeadLetterSink, Emit, Rejection, ReleasingSink
+from consumer.model.verdict import SCHEMA
+from storage.files import FileWriting
+
+NO_CHECKPOINT: Final = "there is no checkpoint beside it that records which run wrote it"
+"""Why a run does not append to a file that has something in it."""
+WHOLE_VERDICTS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "verdicts")
+"""Keeps all verdicts of a file that has no checkpoint."""
+
+
+class FileSink(ReleasingSink):
+    """Appends verdicts to the file at ``path``, which one process at a time may do.
+
+    ``keep_bytes`` comes from the checkpoint of an earlier run: what lies beyond belongs to a batch that was not
+    committed, and is cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
+    ``why_not_append`` completes the error for a file that is not. With ``WHOLE_VERDICTS`` every verdict in the file is
+    kept, and what is left of one that was being written when a process was killed is cut off. ``flush`` waits for the
+    disk if ``writing`` says so. ``emit`` selects the verdicts. They are compressed where the name ends with .gz. Raises
+    ``SinkError``, and then leaves no file behind that it created.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        keep_bytes: int | WholeLines | None,
+        writing: FileWriting,
+        *,
+        emit: Emit = "all",
+        why_not_append: str = NO_CHECKPOINT,
+    ) -> None:
+        self._durable = writing.durable
+        self._emit = emit
+        self._file = LineFile(path, keep_bytes, writing, why_not_append)
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None:
+        self._file.write(selected_events(answers, self._emit))
+
+    @override
+    def release(self, answer: Answer) -> None:
+        self._file.write(released_events(answer, self._emit))
+
+    @override
+    def flush(self) -> None:
+        if self._durable:
+            self._file.sync()
+
+    @override
+    def size_bytes(self) -> int:
+        return self._file.size_bytes
+
+    @override
+    def close(self) -> None:
+        self._file.close()
+
+    def discard(self) -> None:
+        """Close the file, and remove it if it was created here: nothing was written, and the run does not begin."""
+        self._file.discard()
+
+
+class StreamSink(ReleasingSink):
+    """Writes verdicts to a stream, which is flushed with every batch; ``emit`` selects the verdicts."""
+
+    def __init__(self, out: BinaryIO, *, emit: Emit = "all") -> None:
+        self._out = out
+        self._emit = emit
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None:
+        write_lines(self._out, "verdicts", selected_events(answers, self._emit))
+
+    @override
+    def release(self, answer: Answer) -> None:
+        write_lines(self._out, "verdicts", released_events(answer, self._emit))
+
+    @override
+    def flush(self) -> None:
+        """Do nothing: the stream is flushed with every call."""
+
+    @override
+    def size_bytes(self) -> None:
+        """Return None: a stream cannot be cut back."""
+
+    @override
+    def close(self) -> None:
+        """Do nothing: the stream belongs to the caller that opened it."""
+
+
+class StreamDeadLetters(DeadLetterSink):
+    """Writes letters to a stream as lines of JSON, and flushes it with every batch. They cannot be read back."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        write_lines(self._stream, "dead letters", [encode(rejection.letter) for rejection in rejections])
+
+    @override
+    def flush(self) -> None:
+        """Do nothing: the stream is flushed with every call."""
+
+    @override
+    def size_bytes(self) -> None:
+        """Return None: a stream cannot be cut back."""
+
+    @override
+    def close(self) -> None:
+        """Do nothing: the stream belongs to the caller that opened it."""
+
+
+class Nowhere(ReleasingSink, DeadLetterSink):
+    """Accepts verdicts and dead letters, and writes neither: the result of the run is what it leaves in the store."""
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None: ...
+
+    @override
+    def release(self, answer: Answer) -> None: ...
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None: ...
+
+    @override
+    def flush(self) -> None: ...
+
+    @override
+    def size_bytes(self) -> None: ...
+
+    @override
+    def close(self) -> None: ...
+
+
+def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:
+    """Return the events of the verdicts that ``emit`` selects."""
+    if emit == "none":
+        return []
+    return [answer.event.encoded for answer in answers if emit == "all" or answer.event.verdict.outcome == "duplicate"]
+
+
+def released_events(answer: Answer, emit: Emit) -> list[bytes]:
+    """Return the event of a release, for who gets flags."""
+    return [] if emit == "none" else [answer.event.encoded]
+
+
+def write_lines(stream: BinaryIO, what: str, lines: Iterable[bytes]) -> None:
+    """Write lines and flush them; raises ``SinkError``, which calls them ``what``.
+
+    A stream that broke is redirected to /dev/null, so that anything else printed to it does not fail as well.
+    """
+    try:
+        stream.write(b"".join(line + b"\n" for line in lines))
+        stream.flush()
+    except BrokenPipeError as error:
+        _silence(stream)
+        raise SinkError(f"the {what} cannot be written: the pipe was closed at the other end") from error
+    except OSError as error:
+        _silence(stream)
+        raise SinkError(f"the {what} cannot be written: {error.strerror}") from error
+
+
+def _silence(stream: BinaryIO) -> None:
+    try:
+        descriptor = stream.fileno()
+    except io.UnsupportedOperation:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -1,0 +1,209 @@
+"""Records from a file of JSON lines, plain or compressed, or from standard input."""
+
+import os
+import stat
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
+from consumer.files.lines import LineSplitter
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
+from consumer.model.record import Position, RawBatch, RawRecord
+
+_CHUNK_BYTES: Final = 256 * 1024
+_STDIN: Final = 0
+
+
+class FileSource(Source):
+    """Reads the file at ``path``, or standard input (None), from a position on.
+
+    The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end at the
+    time when it is reached; a last line without a line end is a record then. Anything else (standard input, a named
+    pipe) is delivered without waiting for more, and can only be read from its beginning. Raises ``SourceError``.
+    """
+
+    def __init__(self, path: Path | None, limits: ReadLimits, start: Position) -> None:
+        self._name = "standard input" if path is None else str(path)
+        self._limits = limits
+        self._start = start
+        self._splitter = LineSplitter(limits.record_bytes_max, start)
+        self._read_bytes = 0
+        self._break_answered = False
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY)
+            kind = os.fstat(self._descriptor)
+        except OSError as error:
+            self.close()
+            raise self._error(error) from error
+        self._total_bytes = kind.st_size if stat.S_ISREG(kind.st_mode) else None
+        self._streams = path is None or self._total_bytes is None
+        if stat.S_ISDIR(kind.st_mode):
+            self.close()
+            raise SourceError(f"{self._name} is a directory; name a file of JSON lines")
+        if self._streams and start != Position():
+            self.close()
+            raise SourceError(f"{self._name} can only be read from its beginning, so a run over it cannot be resumed")
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        """Deliver batches; damaged or truncated compressed data becomes one last record with a fault."""
+        records: list[RawRecord] = []
+        size_bytes = 0
+        end = self._start
+        for record in self._records():
+            full = len(records) == self._limits.batch_records_max or (
+                record is not None and size_bytes + len(record.data) > self._limits.batch_bytes_max
+            )
+            if records and (record is None or full):
+                end = records[-1].end
+                yield RawBatch(tuple(records), end)
+                records, size_bytes = [], 0
+            if record is not None:
+                records.append(record)
+                size_bytes += len(record.data)
+        if records or end != self._splitter.position:
+            yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
+
+    def progress(self) -> tuple[int, int | None]:
+        """Return how many bytes of the file on disk were read, and how many there are; None for a stream."""
+        total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
+        return self._read_bytes, total_bytes
+
+    def beginning(self, bytes_max: int) -> bytes:
+        """Return the first bytes of the open file, even if its name was given to another; of a stream, none."""
+        if self._streams:
+            return b""
+        try:
+            return os.pread(self._open_descriptor(), bytes_max, 0)
+        except OSError as error:
+            raise self._error(error) from error
+
+    @property
+    def name(self) -> str:
+        """Return the name of the input in messages."""
+        return self._name
+
+    @property
+    def blank_lines(self) -> int:
+        """Return how many blank lines were skipped."""
+        return self._splitter.blank_lines
+
+    @property
+    def streams(self) -> bool:
+        """Return whether the input is a stream, which can only be read from its beginning."""
+        return self._streams
+
+    def is_file(self, other: os.stat_result) -> bool:
+        """Return whether the input is this regular file, under any name."""
+        own = os.fstat(self._open_descriptor())
+        return stat.S_ISREG(own.st_mode) and os.path.samestat(own, other)
+
+    @override
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _records(self) -> Iterator[RawRecord | None]:
+        """Yield the records, and None where a stream has no more at the moment."""
+        codec, raw = self._opened()
+        chunks = raw if codec is None else self._behind_start(codec.decompress(raw, _CHUNK_BYTES))
+        try:
+            for chunk in chunks:
+                yield from self._splitter.feed(chunk)
+                if self._streams:
+                    yield None
+        except BadRecord as fault:
+            yield from self._broken_off(fault)
+            return
+        last = self._splitter.finish()
+        if last is not None:
+            yield last
+
+    def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
+        """Yield what is left where the input became unreadable, unless an earlier run has answered that already.
+
+        While the input grows within the same line, it is the same break.
+        """
+        if fault.reason == Reason.TRAILING_GARBAGE:
+            last = self._splitter.finish()
+            if last is not None:
+                yield last
+        if self._break_answered and self._splitter.position.offset == self._start.offset:
+            self._splitter.restart(self._start)
+        else:
+            yield self._splitter.abandon(fault)
+
+    def _opened(self) -> tuple[Codec | None, Iterator[bytes]]:
+        """Return the input's codec, and all its bytes; for a plain file those from the start position on."""
+        if self._streams:
+            raw = self._raw()
+            opening = b""
+            while is_undecided(opening) and (chunk := next(raw, b"")):
+                opening += chunk
+            return codec_of(opening, growing=True), chain([opening], raw)
+        try:
+            codec = codec_of(os.pread(self._open_descriptor(), MAGIC_BYTES_MAX, 0), growing=True)
+            if codec is None:
+                self._seek()
+        except OSError as error:
+            raise self._error(error) from error
+        return codec, self._raw()
+
+    def _seek(self) -> None:
+        offset = self._start.offset
+        if os.fstat(self._open_descriptor()).st_size < offset:
+            raise self._shorter()
+        self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
+
+    def _raw(self) -> Iterator[bytes]:
+        try:
+            while chunk := os.read(self._open_descriptor(), _CHUNK_BYTES):
+                self._read_bytes += len(chunk)
+                yield chunk
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _behind_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Skip decompressed input up to the start. Its count of lines tells whether a break at its end was answered."""
+        left = self._start.offset
+        lines = 0
+        chunk = b""
+        try:
+            while left > len(chunk):
+                left -= len(chunk)
+                lines += chunk.count(b"\n")
+                chunk = next(chunks)
+        except (BadRecord, StopIteration):
+            raise self._shorter() from None
+        passed = chunk[:left]
+        lines += passed.count(b"\n") + (passed[-1:] not in {b"", b"\n"})
+        self._break_answered = self._start.line > lines
+        if self._break_answered:
+            # The line at the break was counted, but not read.
+            self._splitter.restart(Position(lines, self._start.offset))
+        if left < len(chunk):
+            yield chunk[left:]
+        yield from chunks
+
+    def _open_descriptor(self) -> int:
+        if self._descriptor is None:
+            raise SourceError(f"{self._name} was closed while it was read")
+        return self._descriptor
+
+    def _shorter(self) -> SourceError:
+        return SourceError(
+            f"{self._name} is shorter than the {self._start.offset} bytes that an earlier run read of it; "
+            "restore it, or start again with another sink"
+        )
+
+    def _error(self, error: OSError) -> SourceError:
+        return SourceError(f"{self._name} cannot be read: {error.strerror}")

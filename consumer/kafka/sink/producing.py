@@ -1,0 +1,240 @@
+"""A Kafka producer for outboxes: every message is acknowledged, or the run knows why not."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Delivered
+
+from consumer.kafka.clients import new_producer
+from consumer.kafka.sink.outgoing import Outgoing, produce
+from consumer.model.errors import SinkError
+from consumer.model.hooks import Hooks, Outage
+
+SLICE_S: Final = 0.25
+"""How long one call of the client waits. Between two of them the wait may be ended."""
+TROUBLE_AFTER_S: Final = 2.0
+"""Healthy brokers answer sooner."""
+_KEY_SHOWN_CHARS: Final = 80
+
+
+class Failed(NamedTuple):
+    """A message that was refused; ``timestamp_ms`` as in ``Outgoing``."""
+
+    topic: str
+    key: bytes | None
+    size_bytes: int
+    error: KafkaError
+    timestamp_ms: int | None = None
+
+
+class BrokerWait:
+    """A wait for brokers: whether it is continued, and the report of one that has become long.
+
+    ``proceed`` is called several times a second while there is no progress; what it raises ends the wait.
+    """
+
+    def __init__(self, hooks: Hooks, proceed: Callable[[], None]) -> None:
+        self._hooks = hooks
+        self._proceed = proceed
+        self._since_s: float | None = None
+        self._reported = False
+
+    def no_progress(self, why: str, last_error: str) -> None:
+        """Note that nothing was acknowledged since the last call. Raises what ``proceed`` raises."""
+        self._proceed()
+        now_s = time.monotonic()
+        if self._since_s is None:
+            self._since_s = now_s
+        elif not self._reported and now_s - self._since_s >= TROUBLE_AFTER_S:
+            self._reported = True
+            self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
+
+    def progress(self) -> None:
+        """Note progress."""
+        self._since_s = None
+        if self._reported:
+            self._reported = False
+            self._hooks.report(Outage("sink", "brokers", None))
+
+
+class _Reports:
+    """What a client calls back. It has no reference to the client, so that both can be garbage-collected."""
+
+    def __init__(self) -> None:
+        self.failed: list[Failed] = []
+        self.last_error = ""
+
+    def delivered(self, timestamp_ms: int | None, error: KafkaError | None, message: Delivered) -> None:
+        if error is not None:
+            key = message.key()
+            size = len(message.value() or b"")
+            own = key.encode() if isinstance(key, str) else key
+            self.failed.append(Failed(message.topic() or "", own, size, error, timestamp_ms))
+
+    def on_error(self, error: KafkaError) -> None:
+        # "All brokers down" says less than the last broker's error.
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or not self.last_error:  # noqa: SLF001  # librdkafka's own
+            self.last_error = error.str()
+
+
+class Producing:
+    """One producer, and the fate of its messages. Not thread-safe.
+
+    ``settings`` are of ``producer_settings``. ``ended`` tells whether the producer has failed for good, ``fatal`` why.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
+        self._waiting = waiting
+        self._reports = _Reports()
+        self.ended = False
+        self.fatal: KafkaError | None = None
+        self._client: Producer | None = new_producer({**settings, "error_cb": self._reports.on_error})
+
+    @property
+    def client(self) -> Producer:
+        """Return the client, for calls that are not here; raises ``ValueError`` after ``close``."""
+        if self._client is None:
+            raise ValueError("the producer was closed")
+        return self._client
+
+    @property
+    def last_error(self) -> str:
+        """Return the client's last error, however old."""
+        return self._reports.last_error
+
+    def send(self, message: Outgoing) -> Failed | None:
+        """Hand over a message, waiting while the queue is full. Return its failure where it is refused at once."""
+        try:
+            produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
+        except KafkaException as error:
+            size = len(message.value or b"")
+            return Failed(message.topic, message.key, size, error_of(error), message.timestamp_ms)
+        # Each message has a delivery report; without this they would pile up until the flush.
+        self.serve(0)
+        return None
+
+    def flush(self) -> Sequence[Failed]:
+        """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
+
+        In a transaction nothing more is sent behind a refused message.
+        """
+        return self._wait(lambda: not self._reports.failed)
+
+    def settle(self) -> Sequence[Failed]:
+        """Return what was refused, once everything is answered in any way, or the producer has ended."""
+        return self._wait(lambda: True)
+
+    def _wait(self, on: Callable[[], bool]) -> Sequence[Failed]:
+        left = self.unanswered()
+        while left and on() and not self.ended:
+            before = left
+            self._call(self.client.flush, SLICE_S)
+            left = self.unanswered()
+            self._note(progress=left < before)
+        # Even if no message is left, there may be reports of messages that were answered meanwhile.
+        self.serve(0)
+        return tuple(self._reports.failed)
+
+    def serve(self, wait_s: float) -> None:
+        """Serve the client's callbacks, waiting at most this long."""
+        self._call(self.client.poll, wait_s)
+
+    def forget_failed(self) -> None:
+        """Forget what was refused: it belonged to a batch that is void."""
+        self.serve(0)
+        self._reports.failed.clear()
+
+    def unanswered(self) -> int:
+        """Return how many messages are not answered yet."""
+        return len(self.client)
+
+    def close(self) -> None:
+        """Release the client, and discard what was not sent.
+
+        The client's own ``close`` is not called: that of a transactional producer waits for brokers that may be down.
+        """
+        if self._client is not None:
+            self._client.purge()
+            self.serve(0)
+            self._client = None
+
+    def _call(self, call: Callable[[float], int], wait_s: float) -> None:
+        """Make a call that serves callbacks. Any of these calls may raise the error that ended the client."""
+        try:
+            call(wait_s)
+        except KafkaException as error:
+            self.ended = True
+            self.fatal = error_of(error)
+        except SystemError:
+            # The same, but a delivery report that was served later in the same call replaced the exception.
+            self.ended = True
+
+    def _make_room(self, message: Outgoing) -> None:
+        """Wait for an answer to what is in the queue. Raises ``SinkError`` where that is empty."""
+        before = self.unanswered()
+        if not before:
+            raise SinkError(
+                f"a message for {message.topic}{_named(message.key)} is larger than the producer's queue; "
+                "raise queue.buffering.max.kbytes in kafka.producer"
+            )
+        self.serve(SLICE_S)
+        self._note(progress=self.unanswered() < before)
+
+    def _note(self, *, progress: bool) -> None:
+        if progress:
+            self._waiting.progress()
+        else:
+            self._waiting.no_progress("Kafka acknowledges nothing that was sent", self._reports.last_error)
+
+
+def refused(failed: Failed) -> SinkError:
+    """Return the error of a refused message: which one it was, and what to do."""
+    what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
+    advice = _ADVICE.get(failed.error.code())
+    return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
+
+
+def most_relevant(failures: Sequence[Failed]) -> Failed:
+    """Return the message to name when several were refused: the largest, if they are too large together."""
+    causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
+    return max(causes or failures, key=lambda failed: failed.size_bytes)
+
+
+def is_permanent(error: KafkaError) -> bool:
+    """Return whether the same message would be refused every time."""
+    return error.code() in _ADVICE
+
+
+def error_of(error: KafkaException) -> KafkaError:
+    """Return the error in the client's exception."""
+    found: KafkaError = error.args[0]
+    return found
+
+
+_TOO_LARGE: Final = "raise max.message.bytes of the topic, and message.max.bytes in kafka.producer"
+_NO_TOPIC: Final = "create it: dupwatch topics init"
+_NOT_ALLOWED: Final = "allow this user to write to the topic {topic}"
+_ADVICE: Final[Mapping[int, str]] = {
+    KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE: _TOO_LARGE,
+    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,  # noqa: SLF001  # librdkafka's own codes are named so
+    KafkaError._UNKNOWN_PARTITION: _NO_TOPIC,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
+    KafkaError.TOPIC_EXCEPTION: "the name of the topic is not valid; choose another prefix",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "allow this user IdempotentWrite on the cluster",
+    KafkaError.INVALID_RECORD: "a compacted topic accepts no message without a key; see: dupwatch topics init",
+    KafkaError.INVALID_MSG: "a compacted topic accepts no message without a key; see: dupwatch topics init",
+    KafkaError.INVALID_TIMESTAMP: (
+        "the time of sending is outside the limits of the topic {topic} (message.timestamp.before.max.ms, "
+        "message.timestamp.after.max.ms): compare the clocks of this machine and the brokers"
+    ),
+    KafkaError.POLICY_VIOLATION: "a policy of the brokers forbids it",
+}
+
+
+def _named(key: bytes | None) -> str:
+    return "" if key is None else f" (id {key.decode(errors='replace')[:_KEY_SHOWN_CHARS]!r})"

@@ -1,0 +1,89 @@
+"""Which times the copies of records may have in the sink's topics.
+
+Dead letters and the clean feed keep their record's time. A broker refuses times that are too far from its own
+(``message.timestamp.before.max.ms``, ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
+refuse the same batch every time. So a time that is ahead, or that a topic has refused, is moved into a header, and the
+copy gets the time of sending. The limit of a topic is learned from its refusals, because reading its configuration
+needs a permission that a producer may not have.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError
+
+from consumer.kafka.sink.letter_headers import TIMESTAMP
+from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.sink.producing import Failed
+from consumer.model.hooks import Hooks
+from consumer.model.record import Headers
+from storage.clock import Clock
+
+_REFUSED: Final = frozenset(
+    {
+        KafkaError.INVALID_TIMESTAMP,
+        # For a batch with several such records the client reports only this.
+        KafkaError.INVALID_RECORD,
+    }
+)
+
+
+class _Bounds(NamedTuple):
+    """How far from our clock a time may be: up to ``ahead_ms`` ahead, less than ``behind_ms`` behind if known."""
+
+    behind_ms: int | None
+    ahead_ms: int
+
+
+class RecordTimeMoved(NamedTuple):
+    """A copy of a record was sent with the time of sending, and with the record's own time in a header."""
+
+
+class RecordTimes:
+    """Learns which times each topic takes."""
+
+    def __init__(self, clock: Clock, ahead_ms_max: int, hooks: Hooks) -> None:
+        self._clock = clock
+        self._first = _Bounds(None, ahead_ms_max)
+        self._hooks = hooks
+        self._bounds: dict[str, _Bounds] = {}
+
+    def dated(self, message: Outgoing) -> Outgoing:
+        """Return the message to send: its time, if it has one, may be moved into a header."""
+        if message.timestamp_ms is None or self._accepted(message.topic, message.timestamp_ms):
+            return message
+        self._hooks.report(RecordTimeMoved())
+        return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
+
+    def learn(self, failures: Iterable[Failed]) -> bool:
+        """Narrow the bounds by what was refused. Return whether the same messages would now be sent differently."""
+        learned = False
+        for failed in failures:
+            if failed.timestamp_ms is None or failed.error.code() not in _REFUSED:
+                continue
+            bounds = self._bounds.get(failed.topic, self._first)
+            ahead_ms = failed.timestamp_ms - self._clock()
+            if ahead_ms > 0:
+                # The distance shrinks with every attempt, so only 0 is safe.
+                bounds = bounds._replace(ahead_ms=0)
+            else:
+                known_ms = -ahead_ms if bounds.behind_ms is None else bounds.behind_ms
+                bounds = bounds._replace(behind_ms=min(known_ms, -ahead_ms))
+            self._bounds[failed.topic] = bounds
+            learned = True
+        return learned
+
+    def _accepted(self, topic: str, time_ms: int) -> bool:
+        if time_ms <= 0:
+            # To the client 0 means the time of sending, and no record is older than 1970.
+            return False
+        bounds = self._bounds.get(topic, self._first)
+        ahead_ms = time_ms - self._clock()
+        if ahead_ms > 0:
+            return ahead_ms <= bounds.ahead_ms
+        return bounds.behind_ms is None or -ahead_ms < bounds.behind_ms
+
+
+def _with_time(headers: Headers, time_ms: int) -> Headers:
+    time = (TIMESTAMP, b"%d" % time_ms)
+    return headers if time in headers else [*headers, time]

@@ -1,0 +1,211 @@
+"""Dead letters in a topic: the records themselves, with headers that say why. Written, and read back."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, cast
+
+import msgspec
+from confluent_kafka import KafkaError, Message, TopicPartition
+from typing_extensions import override
+
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.sink.event_headers import CUT_OF_BYTES
+from consumer.kafka.sink.letter_headers import LetterHeaders, letter_headers, read_headers
+from consumer.kafka.sink.outbox import Outbox, OutboxOutput
+from consumer.kafka.sink.outgoing import Outgoing, time_of
+from consumer.kafka.source.records import record_of
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.letter import Letter, Letters, is_number
+from consumer.model.ports import DeadLetterSink, Rejection
+from consumer.model.record import NO_TIME_MS, Headers
+
+_ASK_S: Final = 10.0
+_POLL_S: Final = 0.5
+_SILENCE_S: Final = 30.0
+
+
+class TopicDeadLetters(OutboxOutput, DeadLetterSink):
+    """Sends letters to one topic.
+
+    With the outbox of the verdicts, letters are in the same transaction as verdicts and offsets. ``headers_of`` makes
+    all headers of a letter, the record's own included.
+    """
+
+    def __init__(self, outbox: Outbox, topic: str, headers_of: Callable[[Rejection], Headers] = letter_headers) -> None:
+        super().__init__(outbox)
+        self._topic = topic
+        self._headers_of = headers_of
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        for rejection in rejections:
+            self._outbox.send(self._letter(rejection))
+
+    def _letter(self, rejection: Rejection) -> Outgoing:
+        """Return the record unchanged, with its own headers before those of the letter.
+
+        Of a record over the limit only the first bytes are kept; a header has the size of the whole.
+        """
+        record = rejection.record
+        message = record.message
+        headers = self._headers_of(rejection)
+        if len(record.data) < record.size_bytes:
+            headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
+        if message is None:
+            return Outgoing(self._topic, None, record.data, headers)
+        value = None if message.null_value else record.data
+        return Outgoing(self._topic, message.key, value, headers, time_of(message))
+
+
+class _Range(NamedTuple):
+    """The offsets of a partition from ``low`` to ``high``, which is excluded."""
+
+    partition: int
+    low: int
+    high: int
+
+
+class TopicLetters(Letters):
+    """Reads the letters in a topic, without joining a group or committing anything.
+
+    ``options`` are those of the consumer that wrote the letters. Partitions are read one after another, so that the
+    order of the letters is the same every time.
+    """
+
+    def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
+        self._topic = topic
+        self._done = 0
+        self._attempts = Attempts()
+        self._consumer = new_consumer(_settings(brokers, options))
+        try:
+            self._ranges = self._ask(brokers)
+        except SourceError:
+            self.close()
+            raise
+
+    @override
+    def letters(self) -> Iterator[Letter]:
+        for span in self._ranges:
+            before = self._done
+            for message in self._messages(span):
+                self._done = before + cast("int", message.offset()) + 1 - span.low
+                yield _of_message(message)
+            self._done = before + span.high - span.low
+
+    @override
+    def letter(self, position: str) -> Letter | None:
+        partition, colon, offset = position.partition(":")
+        if not (colon and is_number(partition) and is_number(offset)):
+            raise ConfigError(f"invalid position {position!r}: in a topic it is PARTITION:OFFSET")
+        for span in self._ranges:
+            if span.partition == int(partition) and span.low <= int(offset) < span.high:
+                only = _Range(span.partition, int(offset), int(offset) + 1)
+                return next((_of_message(message) for message in self._messages(only)), None)
+        return None
+
+    @override
+    def progress(self) -> tuple[int, int]:
+        """Return both in offsets; not every offset has a letter."""
+        return self._done, sum(span.high - span.low for span in self._ranges)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, brokers: str) -> list[_Range]:
+        """Return what each partition has, of those that have anything."""
+        ranges = []
+        with asking(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
+            for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
+                low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
+                ranges.append(_Range(partition, low, high))
+        return [span for span in ranges if span.low < span.high]
+
+    def _messages(self, span: _Range) -> Iterator[Message]:
+        """Yield the messages of a range; offsets that were deleted, or end a transaction, have none."""
+        self._consumer.assign([TopicPartition(self._topic, span.partition, span.low)])
+        heard_s = time.monotonic()
+        position = span.low
+        while True:
+            message = self._consumer.poll(_POLL_S)
+            if message is None:
+                if time.monotonic() - heard_s > _SILENCE_S:
+                    raise SourceError(f"the topic {self._topic} cannot be read: no answer for {_SILENCE_S:.0f} s")
+                continue
+            heard_s = time.monotonic()
+            error = message.error()
+            if error is not None and error.code() in UNPACK_ERRORS:
+                if (offset := message.offset() or 0) >= span.high:
+                    return
+                self._cannot_unpack(error, span.partition, position, offset)
+                continue
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
+                raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
+            # No message need ever follow the end of a transaction, and a new one may follow the last message.
+            if error is not None or cast("int", message.offset()) >= span.high:
+                return
+            yield message
+            position = cast("int", message.offset()) + 1
+
+    def _cannot_unpack(self, error: KafkaError, partition: int, position: int, offset: int) -> None:
+        key = (self._topic, partition)
+        if is_final(error, self._attempts.failed(key, position, offset)):
+            raise SourceError(
+                f"{cannot_unpack(error, key, offset)}. Delete the records of the partition up to the end of the batch"
+                " (kafka-delete-records.sh), or show the letters outside it one by one: dupwatch dead-letters show"
+            )
+
+
+def _settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
+    alone = msgspec.structs.replace(options, instance_id=None, group_protocol="classic")
+    return consumer_settings(brokers, alone) | {
+        # Letters that are deleted while they are being read are skipped.
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+        "statistics.interval.ms": 0,
+    }
+
+
+def _of_message(message: Message) -> Letter:
+    found = record_of(message, sys.maxsize)
+    record = found.message
+    if record is None:
+        raise TypeError("a record of a topic has a message")
+    value = None if record.null_value else found.data
+    try:
+        headers, why = read_headers(record.headers), "its headers do not say that it is a dead letter of dupwatch"
+    except ValueError as error:
+        headers, why = None, str(error)
+    reason = None if headers is None else headers.reason
+    if headers is None:
+        headers = LetterHeaders("", why, None, "", None, None, None, 0, tuple(record.headers))
+    written_ms = None if record.timestamp_ms == NO_TIME_MS else record.timestamp_ms
+    return Letter(
+        position=f"{record.partition}:{record.offset}",
+        time_ms=written_ms if headers.timestamp_ms is None else headers.timestamp_ms,
+        record_time_ms=headers.timestamp_ms,
+        reason=reason,
+        detail=headers.detail,
+        origin=headers.origin,
+        place=headers.position,
+        key=record.key,
+        value=value,
+        size_bytes=len(value or b"") if headers.size_bytes is None else headers.size_bytes,
+        sha256=headers.sha256,
+        cut=headers.size_bytes is not None,
+        headers=headers.own,
+        replays=headers.replays,
+    )

@@ -1,0 +1,95 @@
+"""Verdicts and the clean feed to topics: which messages an answer and a release make."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from consumer.kafka.sink.event_headers import near_miss_headers, origin_headers
+from consumer.kafka.sink.letter_headers import TIMESTAMP
+from consumer.kafka.sink.outbox import Outbox, OutboxOutput
+from consumer.kafka.sink.outgoing import Outgoing, time_of
+from consumer.kafka.topics import SinkTopics
+from consumer.model.ports import Answer, ReleasingSink
+from consumer.model.record import Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Which topic gets what; ``headers_of`` makes the headers of verdicts, ``near_miss_headers_of`` of near misses."""
+
+    topics: SinkTopics
+    headers_of: Callable[[Answer], Headers]
+    near_miss_headers_of: Callable[[Answer], Headers] = near_miss_headers
+
+    def answered(self, answer: Answer) -> Iterator[Outgoing]:
+        """Yield the messages that one answer makes."""
+        topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
+        if outcome == "duplicate" or topics.verdicts:
+            headers = self.headers_of(answer)
+            if outcome == "duplicate":
+                yield Outgoing(topics.duplicates_topic, key, answer.event.encoded, headers)
+            if topics.verdicts:
+                yield Outgoing(topics.verdicts_topic, key, answer.event.encoded, headers)
+        if topics.unique:
+            yield from _clean(answer, topics.unique_topic)
+        if topics.near_misses and answer.event.near_miss is not None:
+            yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, self.near_miss_headers_of(answer))
+
+    def released(self, answer: Answer) -> Iterator[Outgoing]:
+        """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""
+        key, headers = answer.event.verdict.id.encode(), self.headers_of(answer)
+        yield Outgoing(self.topics.duplicates_topic, key, answer.event.encoded, headers)
+        if self.topics.verdicts:
+            yield Outgoing(self.topics.verdicts_topic, key, answer.event.encoded, headers)
+        if self.topics.unique and answer.record.message is not None:
+            yield from _clean(answer, self.topics.unique_topic)
+
+
+class KafkaSink(OutboxOutput, ReleasingSink):
+    """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
+
+    def __init__(self, outbox: Outbox, messages: Messages) -> None:
+        super().__init__(outbox)
+        self._messages = messages
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            for message in self._messages.answered(answer):
+                self._outbox.send(message)
+
+    @override
+    def release(self, answer: Answer) -> None:
+        for message in self._messages.released(answer):
+            self._outbox.send(message)
+
+
+def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
+    """Yield what the clean feed gets: the unchanged record of a unique version, a tombstone for every other verdict.
+
+    The record's time is also in a header: a topic with LogAppendTime has no other place for it.
+
+    Every duplicate makes a tombstone, not only a new version of an article that was in the feed before. Only the store
+    knows which ids those are, and a retry or a second consumer must send the same: the last message of an id has to be
+    right whichever process wrote it. Readers ignore a tombstone for an id that was never there, and compaction removes
+    it; a missing tombstone would leave a duplicate in the feed for ever.
+
+    Where the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would remove another
+    article that has the same key.
+    """
+    record, key = answer.record, answer.event.verdict.id.encode()
+    message = record.message
+    if answer.event.verdict.outcome == "unique":
+        if message is None:
+            yield Outgoing(topic, key, record.data, [])
+        else:
+            own = key if message.key is None else message.key
+            # Where a header was lost, a reader must be able to find the original.
+            headers = [*message.headers, *(origin_headers(message) if message.headers_lost else ())]
+            time_ms = time_of(message)
+            if time_ms is not None:
+                headers.append((TIMESTAMP, b"%d" % time_ms))
+            yield Outgoing(topic, own, record.data, headers, time_ms)
+    elif message is None or message.key in {None, key}:
+        yield Outgoing(topic, key, None, [])

@@ -1,0 +1,223 @@
+"""What a client fetches: taken in while there is room, paused while there is not, and sought back where it must be."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as ClientMessage
+
+from consumer.kafka.client_log import client_log
+from consumer.kafka.errors import Trouble
+from consumer.kafka.source.handover import Handover
+from consumer.kafka.source.records import record_of
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, Unpacking
+from consumer.kafka.topic_partitions import partition_of, to_client
+from consumer.model.hooks import Hooks
+from consumer.model.record import Partition, RawRecord
+
+POLL_S: Final = 0.1
+_NO_ENDS: Final[Mapping[Partition, int]] = MappingProxyType({})
+
+
+class FetchingPaused(NamedTuple):
+    """Whether fetching is paused, because what was fetched has not been judged."""
+
+    paused: bool
+
+
+class FetchingWaited(NamedTuple):
+    """How long no record was taken from the client, because what was taken has not been judged."""
+
+    seconds: float
+
+
+class FetchingOptions(NamedTuple):
+    """As in ``SourceOptions``; ``consume_max`` records are taken from the client in one call."""
+
+    record_bytes_max: int
+    consume_max: int
+    pause_after_s: float
+
+
+class FetchSize:
+    """How many messages to take from the client in one call, which copies all of them before their sizes are known."""
+
+    def __init__(self, messages_max: int) -> None:
+        self._messages_max = messages_max
+        self._large_bytes = 1
+
+    def next_count(self, room: int, room_bytes: int) -> int:
+        """Return how many fit if all are as large as the largest recent one; at least one where there is room."""
+        if not room:
+            return 0
+        return min(room, self._messages_max, max(1, room_bytes // self._large_bytes))
+
+    def observe(self, sizes_bytes: Iterable[int]) -> None:
+        """Note the sizes of messages. Each later call halves what a large message counts for."""
+        self._large_bytes = max(self._large_bytes // 2, *sizes_bytes, 1)
+
+
+class Fetching:
+    """Takes in what the client delivers; for the client's thread only.
+
+    ``heed`` is called for errors that come in a message's place. ``trouble`` is over as soon as anything comes.
+    ``rebalances`` counts assignments and revocations.
+    """
+
+    def __init__(
+        self,
+        options: FetchingOptions,
+        handover: Handover,
+        hooks: Hooks,
+        trouble: Trouble,
+        heed: Callable[[KafkaError, Partition], None],
+    ) -> None:
+        self.paused = False
+        self.rebalances = 0
+        self._options = options
+        self._handover = handover
+        self._hooks = hooks
+        self._trouble = trouble
+        self._heed = heed
+        self._full_since_s: float | None = None
+        self._unpacking = Unpacking(handover)
+        self._fetch_size = FetchSize(options.consume_max)
+
+    def turn(self, consumer: Consumer) -> None:
+        """Take in what there is; without room, only keep the client alive."""
+        if self._has_room():
+            self._resume(consumer)
+            self._read(consumer)
+        else:
+            self._keep_alive(consumer)
+
+    def seek(self, consumer: Consumer) -> None:
+        """Seek where that is due. A partition that the client does not fetch yet is tried again in the next turn."""
+        with self._handover.changed:
+            seeks = self._handover.partitions.seeks()
+        for (topic, number), offset in seeks.items():
+            try:
+                consumer.seek(TopicPartition(topic, number, offset))
+            except KafkaException as error:
+                client_log.debug("%s [%d] cannot be sought to %d yet: %s", topic, number, offset, error)
+                continue
+            with self._handover.changed:
+                self._handover.partitions.sought((topic, number), offset)
+
+    def serve(self, consumer: Consumer) -> None:
+        """Serve all waiting callbacks; fetching has to be paused, so that this ends."""
+        while not self._handover.closing and (message := consumer.poll(0)) is not None:
+            self._take_in([message])
+
+    def rebalanced(self) -> None:
+        """Note that partitions came or left: what a call returns may be from before."""
+        self.rebalances += 1
+
+    def arriving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
+        """Pause new partitions while fetching is paused."""
+        if self.paused and partitions:
+            consumer.pause(to_client(partitions))
+
+    def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> bool:
+        """Forget partitions that leave. Return whether the pause of all of them was lifted here."""
+        for partition in partitions:
+            self._unpacking.gone(partition)
+        if self.paused:
+            # The client remembers a pause beyond the assignment: a partition that comes back would not be fetched.
+            consumer.resume(to_client(partitions))
+        return self.paused
+
+    def forget(self) -> None:
+        """Start counting again: another client has failed to unpack nothing."""
+        self._unpacking = Unpacking(self._handover)
+
+    def _has_room(self) -> bool:
+        with self._handover.changed:
+            return self._handover.partitions.room() > 0
+
+    def _resume(self, consumer: Consumer) -> None:
+        self._full_since_s = None
+        if not self.paused:
+            return
+        self.paused = False
+        with self._handover.changed:
+            # The client may have forgotten what was assigned or sought around a pause.
+            self._handover.partitions.rewind()
+            owned = [partition for partition, held in self._handover.partitions.holds().items() if held is None]
+        consumer.resume(to_client(owned))
+        self._hooks.report(FetchingPaused(paused=False))
+        self.seek(consumer)
+
+    def _read(self, consumer: Consumer) -> None:
+        first = consumer.poll(POLL_S)
+        if first is None:
+            return
+        self._take_in([first])
+        with self._handover.changed:
+            room, room_bytes = self._handover.partitions.room(), self._handover.partitions.room_bytes()
+        self._fetch_size.observe([_size_bytes(first)])
+        count = self._fetch_size.next_count(room, room_bytes)
+        rebalances = self.rebalances
+        more = consumer.consume(count, 0) if count else []
+        self._fetch_size.observe(map(_size_bytes, more))
+        if rebalances != self.rebalances:
+            # These may have been fetched before a partition left and came back.
+            more = [message for message in more if message.error() is not None]
+            with self._handover.changed:
+                self._handover.partitions.rewind()
+        self._take_in(more)
+
+    def _take_in(self, messages: Sequence[ClientMessage]) -> None:
+        records: list[RawRecord] = []
+        ends: dict[Partition, int] = {}
+        for message in messages:
+            error = message.error()
+            if error is None:
+                records.append(record_of(message, self._options.record_bytes_max))
+                continue
+            partition = partition_of(message)
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
+                ends[partition] = message.offset() or 0
+            elif error.code() in UNPACK_ERRORS:
+                # What came before it moves the position; what comes behind it may have to be discarded.
+                self._deliver(records)
+                records = []
+                self._unpacking.failed(error, partition, message.offset() or 0)
+            else:
+                self._heed(error, partition)
+        self._deliver(records, ends)
+
+    def _deliver(self, records: Sequence[RawRecord], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
+        if not records and not ends:
+            return
+        self._trouble.over()
+        with self._handover.changed:
+            self._handover.partitions.deliver(records)
+            for partition, offset in ends.items():
+                self._handover.partitions.ended(partition, offset)
+            self._handover.changed.notify_all()
+
+    def _keep_alive(self, consumer: Consumer) -> None:
+        """Serve callbacks, and take in one message. Pause after a while, or at once for a gap or large records."""
+        handover, now_s = self._handover, time.monotonic()
+        if self._full_since_s is None:
+            self._full_since_s = now_s
+        with handover.changed:
+            handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
+            overfull = handover.partitions.overfull() or handover.partitions.suspended
+            owned = list(handover.partitions.owned())
+        self._hooks.report(FetchingWaited(time.monotonic() - now_s))
+        if not self.paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):
+            self.paused = True
+            consumer.pause(to_client(owned))
+            self._hooks.report(FetchingPaused(paused=True))
+        message = consumer.poll(0)
+        if message is not None:
+            self._take_in([message])
+
+
+def _size_bytes(message: ClientMessage) -> int:
+    """Return the size of a message's value; what comes in a message's place has none."""
+    return len(message.value() or b"") if message.error() is None else 0

@@ -1,0 +1,210 @@
+"""Records from the topics of a Kafka cluster, as one member of a consumer group.
+
+The judge's side calls what is here; calls return at once. The client belongs to a thread of its own
+(``kafka_client``). Both share a ``Handover``.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+from typing_extensions import override
+
+from consumer.kafka.offset_metadata import HoldRequest, Note
+from consumer.kafka.source.client_thread import ClientOptions, ClientThread
+from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.partitions import Partitions
+from consumer.model.errors import SourceError
+from consumer.model.hooks import Hooks
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
+from consumer.model.record import Offsets, Partition, RawBatch
+
+log = logging.getLogger("dupwatch")
+
+Answer = TypeVar("Answer")
+
+CLOSE_S: Final = 10.0
+"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
+
+LOOK_S: Final = 0.1
+"""How often a wait for records checks whether the run is to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """How a topic is read.
+
+    ``start`` is where a partition without a committed offset begins. ``on_gap`` is what happens where records were
+    deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is judged,
+    ``revoke_s`` how long a revoked partition waits for the batch that was begun. Up to ``batches_ahead_max`` batches
+    are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
+    offsets, and ``done`` is called instead of ``commit``.
+    """
+
+    start: Literal["earliest", "latest"] = "earliest"
+    on_gap: Literal["stop", "continue"] = "stop"
+    linger_s: float = 0.002
+    revoke_s: float = 30.0
+    batches_ahead_max: int = 2
+    pause_after_s: float = 5.0
+    transactional: bool = False
+
+
+class KafkaSource(Source):
+    """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
+
+    It is the ``GroupSource`` of a journal of topics (``kafka.journals``).
+
+    Its client is created when the first batch is requested. When ``stopped`` returns true, there are no more batches.
+    Each call raises the error that ended the client's thread, most often a ``SourceError``.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        limits: ReadLimits,
+        options: SourceOptions,
+        hooks: Hooks,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._stopped = stopped
+        self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
+        self._linger_s = options.linger_s
+        self._handover = Handover(Partitions(limits, options.batches_ahead_max, transactional=options.transactional))
+        client = ClientOptions(
+            settings=settings,
+            topics=tuple(topics),
+            record_bytes_max=limits.record_bytes_max,
+            consume_max=limits.batch_records_max,
+            start=options.start,
+            on_gap=options.on_gap,
+            revoke_s=options.revoke_s,
+            close_s=CLOSE_S,
+            pause_after_s=options.pause_after_s,
+            transactional=options.transactional,
+        )
+        self._hooks = hooks
+        self._client = ClientThread(client, self._handover, hooks)
+        self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        """Yield batches until the source is closed: what was read since the last one, or what comes next."""
+        # From here on the client's thread must turn, even if it hangs before its first turn.
+        self._hooks.report(ClientTurned())
+        self._thread.start()
+        while (batch := self._next()) is not None:
+            yield batch
+
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """Begin judging a batch; return the notes of its partitions as they are before it.
+
+        Batches are begun in order, one at a time. Raises ``Abandoned`` where partitions were reassigned since the batch
+        was yielded.
+        """
+        return self._change(lambda partitions: partitions.begin(end))
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` where the begun batch was given up; called while waiting."""
+        self._change(Partitions.check)
+
+    def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
+        """Hold partitions of the begun batch where their answered records end; then ``abandon`` the batch.
+
+        The hold is committed soon. Raises ``Abandoned`` where the batch was given up.
+        """
+        self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
+
+    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Have the begun batch committed soon, with the notes of its partitions.
+
+        It is committed before a partition leaves, and before the source closes. Raises ``Abandoned`` where the batch
+        was given up.
+        """
+        self._change(lambda partitions: partitions.acknowledge(end, notes))
+
+    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Note that the begun batch was committed with these notes, in a transaction.
+
+        That holds even for a batch that was given up meanwhile: partitions that are still owned do not repeat it.
+        """
+        self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
+
+    def abandon(self) -> None:
+        """Read the begun batch again, and all that was read after it. Without a begun batch, do nothing."""
+        self._change(Partitions.abandon)
+
+    def reread(self) -> None:
+        """Read the begun batch again, unless it was committed: the brokers are asked where each partition continues.
+
+        Called after a transaction with an unknown outcome.
+        """
+        self._change(Partitions.lose_places)
+
+    def group_metadata(self) -> object:
+        """Return the current group metadata for ``send_offsets_to_transaction``.
+
+        Raises ``Abandoned`` where the begun batch was given up: a consumer that was taken for dead may be a member
+        again, and with that membership the brokers would accept offsets of partitions that others own by now.
+        """
+        with self._handover.changed:
+            self._handover.raise_error()
+            self._handover.partitions.check()
+            if self._handover.group_metadata is None:
+                raise SourceError(f"{self._name} is not being read")
+            return self._handover.group_metadata
+
+    @override
+    def close(self) -> None:
+        """Commit what was acknowledged, leave the group, and close the client, all within ``CLOSE_S``."""
+        self._handover.close()
+        if self._thread.ident is None:
+            return
+        self._thread.join(CLOSE_S)
+        if self._thread.is_alive():
+            log.warning(
+                "The Kafka client did not close within %.0f s because no broker answers; records whose commit was not"
+                " acknowledged will be read again",
+                CLOSE_S,
+            )
+
+    @property
+    def name(self) -> str:
+        """Return the name of the input in messages."""
+        return self._name
+
+    def _change(self, change: Callable[[Partitions], Answer]) -> Answer:
+        with self._handover.changed:
+            self._handover.raise_error()
+            answer = change(self._handover.partitions)
+            self._handover.changed.notify_all()
+        return answer
+
+    def _next(self) -> RawBatch | None:
+        handover = self._handover
+        with handover.changed:
+            while True:
+                if not handover.partitions.waiting():
+                    handover.changed.wait_for(lambda: handover.over() or handover.partitions.waiting() > 0, LOOK_S)
+                    self._linger()
+                handover.raise_error()
+                if handover.closing or self._stopped():
+                    return None
+                # Since the wait, a rebalance may have revoked everything again.
+                if (batch := handover.partitions.take()) is not None:
+                    handover.changed.notify_all()
+                    return batch
+
+    def _linger(self) -> None:
+        handover = self._handover
+        until = time.monotonic() + self._linger_s
+        while not handover.over() and not handover.partitions.full_batch():
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                return
+            handover.changed.wait(left_s)

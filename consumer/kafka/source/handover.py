@@ -1,0 +1,44 @@
+"""What the client's thread and the judge's side of a source share."""
+
+import threading
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from consumer.kafka.membership import GroupMetadata
+from consumer.kafka.source.partitions import Partitions
+
+
+class ClientTurned(NamedTuple):
+    """The client's thread has made progress, or is about to begin."""
+
+
+@dataclass(slots=True)
+class Handover:
+    """What both sides know; all of it is read and changed under ``changed`` only."""
+
+    partitions: Partitions
+    closing: bool = False
+    error: BaseException | None = None
+    group_metadata: GroupMetadata | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def close(self) -> None:
+        """Ask the client's thread to end."""
+        with self.changed:
+            self.closing = True
+            self.changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Note why the client's thread has ended."""
+        with self.changed:
+            self.error = error
+            self.changed.notify_all()
+
+    def over(self) -> bool:
+        """Return whether no more records will come."""
+        return self.closing or self.error is not None
+
+    def raise_error(self) -> None:
+        """Raise what ended the client's thread."""
+        if self.error is not None:
+            raise self.error

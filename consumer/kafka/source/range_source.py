@@ -1,0 +1,253 @@
+"""A range of topics, read once to its end in the order of the messages' times, without joining a group.
+
+Partitions are merged by time; read one after the other, the earliest article could be judged last. Merging needs some
+messages of each partition in memory. Only partitions that have too few there are assigned to the client, each at the
+next offset to be read, so that none has to be paused. What the client had fetched beyond that is discarded.
+"""
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Message as ClientMessage
+from typing_extensions import override
+
+from consumer.kafka.client_log import client_log
+from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at
+from consumer.kafka.source.records import record_of
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.kafka.topic_partitions import partition_of
+from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.model.errors import SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
+from consumer.model.record import Offsets, RawBatch, RawRecord
+
+SILENCE_MAX_S: Final = 60.0
+"""How long to wait for a message, while some are missing, before the run ends."""
+_ASK_S: Final = 30.0
+_LOOK_S: Final = 0.2
+_CONSUME_MAX: Final = 1_000
+_KEPT_BYTES: Final = 64 << 20
+"""Roughly, for all partitions together: each gets a share, and may exceed it by what one call returns."""
+_SHARE_BYTES_MIN: Final = 64 << 10
+
+_ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
+"""At an offset behind the range, these mean that the client has delivered all of it."""
+
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "enable.partition.eof": True,
+    # What is fetched beyond a partition's share is discarded.
+    "queued.max.messages.kbytes": 4_096,
+}
+
+
+@dataclass(slots=True)
+class _Part:
+    """One partition: the next offset, where it ends, and what was read but not yet delivered."""
+
+    topic: str
+    number: int
+    next: int
+    end: int
+    time_ms: int = -1
+    kept: deque[tuple[int, RawRecord]] = field(default_factory=deque)
+    kept_bytes: int = 0
+
+    @property
+    def read(self) -> bool:
+        """Return whether nothing is left to be read."""
+        return self.next >= self.end
+
+    def take_in(self, record: RawRecord) -> None:
+        """Keep a record, at least with the time of the one before: the order within a partition is that of offsets."""
+        if record.message is not None:
+            self.time_ms = max(self.time_ms, record.message.timestamp_ms)
+        self.kept.append((self.time_ms, record))
+        self.kept_bytes += len(record.data)
+        self.next = record.start + 1
+
+    def take(self) -> RawRecord:
+        """Remove and return the first record that is kept."""
+        record = self.kept.popleft()[1]
+        self.kept_bytes -= len(record.data)
+        return record
+
+
+class RangeSource(Source):
+    """Reads a range of topics, up to their ends at creation or less; or only these offsets.
+
+    Of named offsets each has to be there, unless ``only_held``: then those that are gone, or never were, are left out.
+
+    ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is
+    called between two batches and while waiting for messages, and ends the reading. Raises ``SourceError`` and
+    ``ConfigError``.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        limits: ReadLimits,
+        offsets: OffsetRange | Ranges,
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        only_held: bool = False,
+    ) -> None:
+        self._limits = limits
+        self._stopped = stopped
+        self._attempts = Attempts()
+        brokers = str(settings["bootstrap.servers"])
+        self._name = f"kafka://{brokers}/{','.join(topics)}"
+        self._consumer = new_consumer({**settings, **_SETTINGS})
+        try:
+            with asking(brokers, f"{self._name} cannot be read"):
+                self._parts = (
+                    _parts(self._consumer, topics, brokers, offsets)
+                    if isinstance(offsets, OffsetRange)
+                    else _named_parts(self._held(offsets) if only_held else offsets)
+                )
+        except SourceError:
+            self._consumer.close()
+            raise
+        self._offsets = sum(part.end - part.next for part in self._parts.values())
+        self._next = {key: part.next for key, part in self._parts.items()}
+        self._share_bytes = max(_SHARE_BYTES_MIN, _KEPT_BYTES // max(1, len(self._parts)))
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        records: list[RawRecord] = []
+        size_bytes = 0
+        for record in self._records():
+            full = len(records) == self._limits.batch_records_max
+            if records and (full or size_bytes + len(record.data) > self._limits.batch_bytes_max):
+                yield self._batch(records)
+                records, size_bytes = [], 0
+            records.append(record)
+            size_bytes += len(record.data)
+        if records and not self._stopped():
+            yield self._batch(records)
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many offsets of the range were delivered, and how many it has; some have no message."""
+        left = sum(part.end - part.next + len(part.kept) for part in self._parts.values())
+        return self._offsets - left, self._offsets
+
+    @override
+    def close(self) -> None:
+        self._consumer.close()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the input in messages."""
+        return self._name
+
+    def _held(self, ranges: Ranges) -> Ranges:
+        """Return what the partitions have of these ranges."""
+        held: dict[tuple[str, int], tuple[int, int]] = {}
+        for key, (start, end) in ranges.items():
+            low, high = watermarks(self._consumer, *key, _ASK_S)
+            held[key] = max(start, low), min(end, high)
+        return held
+
+    def _batch(self, records: Sequence[RawRecord]) -> RawBatch:
+        for record in records:
+            if record.message is not None:
+                self._next[record.message.topic, record.message.partition] = record.start + 1
+        return RawBatch(tuple(records), Offsets(dict(self._next), 0))
+
+    def _records(self) -> Iterator[RawRecord]:
+        """Yield all records by time: a partition is in the heap with its first record while it has one."""
+        heap: list[tuple[int, tuple[str, int]]] = []
+        self._fill()
+        for key, part in self._parts.items():
+            if part.kept:
+                heapq.heappush(heap, (part.kept[0][0], key))
+        while heap and not self._stopped():
+            _, key = heapq.heappop(heap)
+            part = self._parts[key]
+            yield part.take()
+            if not part.kept and not part.read:
+                self._fill()
+            if part.kept:
+                heapq.heappush(heap, (part.kept[0][0], key))
+
+    def _fill(self) -> None:
+        """Read more of every partition that has less than half of its share, until none has."""
+        wanted = {
+            key: part
+            for key, part in self._parts.items()
+            if not part.read and (not part.kept or part.kept_bytes < self._share_bytes // 2)
+        }
+        if not wanted:
+            return
+        self._consumer.assign([TopicPartition(*key, part.next) for key, part in wanted.items()])
+        heard_s = time.monotonic()
+        while wanted and not self._stopped():
+            for message in self._consumer.consume(_CONSUME_MAX, _LOOK_S):
+                key = partition_of(message)
+                # Messages of a partition that has enough are read again later.
+                if (part := wanted.get(key)) is not None:
+                    if message.error() is None:
+                        heard_s = time.monotonic()
+                    self._take_in(part, message)
+                    if part.read or part.kept_bytes >= self._share_bytes:
+                        del wanted[key]
+                elif (error := message.error()) is not None:
+                    self._heed(error)
+            if time.monotonic() - heard_s > SILENCE_MAX_S:
+                raise SourceError(f"{self._name}: no message for {SILENCE_MAX_S:.0f} s; rerun the command")
+
+    def _take_in(self, part: _Part, message: ClientMessage) -> None:
+        error, offset = message.error(), message.offset()
+        if error is not None and error.code() in UNPACK_ERRORS and (offset or 0) < part.end:
+            self._cannot_unpack(part, error, offset or 0)
+        elif error is not None and error.code() not in _ENDS:
+            self._heed(error)
+        elif offset is not None and offset >= part.next:
+            if offset >= part.end or error is not None:
+                # The last offsets of a partition may have no message, after a transaction's end or compaction.
+                part.next = part.end
+            else:
+                part.take_in(record_of(message, self._limits.record_bytes_max))
+
+    def _cannot_unpack(self, part: _Part, error: KafkaError, offset: int) -> None:
+        key = (part.topic, part.number)
+        if is_final(error, self._attempts.failed(key, part.next, offset)):
+            raise SourceError(
+                f"{cannot_unpack(error, key, offset)}. Choose a range that ends before this batch or begins after it,"
+                " or delete the records of the partition up to the end of the batch (kafka-delete-records.sh)"
+            )
+
+    def _heed(self, error: KafkaError) -> None:
+        gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above
+        if is_fatal(error) or is_refusal(error) or error.code() in UNKNOWN_TOPICS or gone:
+            more = "; its first messages were deleted during reading" if gone else ""
+            raise SourceError(f"{self._name} cannot be read: {describe(error)}{more}")
+        # For example the end of a partition that nobody waits for.
+        client_log.debug("%s", describe(error))
+
+
+def _parts(
+    consumer: Consumer, topics: Sequence[str], brokers: str, offsets: OffsetRange
+) -> dict[tuple[str, int], _Part]:
+    """Return the partitions, each with its beginning and end."""
+    keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
+    marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
+    starts = offsets_at(consumer, marks, offsets.since)
+    ends = {key: high for key, (_, high) in marks.items()}
+    if offsets.until is not None:
+        ends = offsets_at(consumer, marks, offsets.until)
+    if offsets.offsets_max is not None:
+        ends = {key: min(end, starts[key] + offsets.offsets_max) for key, end in ends.items()}
+    return {key: _Part(*key, starts[key], max(starts[key], ends[key])) for key in keys}
+
+
+def _named_parts(ranges: Ranges) -> dict[tuple[str, int], _Part]:
+    return {key: _Part(*key, start, max(start, end)) for key, (start, end) in ranges.items()}

@@ -1,0 +1,106 @@
+"""What happens when the group assigns partitions to this consumer, or takes them away."""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from confluent_kafka import Consumer, TopicPartition
+
+from consumer.kafka.source.commits import Commits
+from consumer.kafka.source.fetching import Fetching
+from consumer.kafka.source.group_places import GroupPlaces
+from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.holds import Holds
+from consumer.kafka.source.membership import Membership
+from consumer.kafka.topic_partitions import from_client, log_names
+from consumer.model.hooks import Hooks
+
+log = logging.getLogger("dupwatch")
+
+POLL_S: Final = 0.1
+
+Rebalance = Literal["assigned", "revoked", "lost"]
+
+
+class Rebalanced(NamedTuple):
+    """Partitions came or went, and this consumer owns ``partitions`` now; ``lost`` ones went without warning."""
+
+    what: Rebalance
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalances:
+    """Answers the client's callbacks for rebalances; in the client's thread.
+
+    ``revoke_s`` is how long a partition that is taken away waits for the begun batch.
+    """
+
+    revoke_s: float
+    handover: Handover
+    hooks: Hooks
+    membership: Membership
+    fetching: Fetching
+    places: GroupPlaces
+    commits: Commits
+    holds: Holds
+
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Own these partitions once the group knows where they begin."""
+        self.membership.note(consumer)
+        self.fetching.rebalanced()
+        starts = self.places.starts(consumer, partitions)
+        with self.handover.changed:
+            self.handover.partitions.assign(starts)
+            owned = len(self.handover.partitions.owned())
+        consumer.incremental_assign(
+            [TopicPartition(topic, number, start.offset) for (topic, number), start in starts.items()]
+        )
+        self.fetching.arriving(consumer, starts)
+        self.holds.keep(consumer)
+        log.info("Assigned: %s", log_names(starts))
+        self.hooks.report(Rebalanced("assigned", owned))
+
+    def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Wait for the begun batch, as long as ``revoke_s``, commit, and give these partitions up."""
+        self.membership.note(consumer)
+        handover, leaving = self.handover, from_client(partitions)
+        until_s = time.monotonic() + self.revoke_s
+        with handover.changed:
+            handover.partitions.revoke(leaving)
+            while handover.partitions.concerns(leaving) and not handover.over():
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    log.warning(
+                        "A batch was not finished within %.1f s when some of its partitions were revoked",
+                        self.revoke_s,
+                    )
+                    break
+                self.hooks.report(ClientTurned())
+                handover.changed.wait(min(left_s, POLL_S))
+            places = {} if handover.error is not None else self.commits.due()
+            handover.partitions.leave(leaving, "some of its partitions went to another consumer before it was finished")
+        self.places.commit_now(consumer, places)
+        self._gone(consumer, partitions, "revoked")
+
+    def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Give these partitions up; another consumer may own them already."""
+        leaving = from_client(partitions)
+        self.membership.lost()
+        with self.handover.changed:
+            self.handover.partitions.revoke(leaving)
+            self.handover.partitions.leave(leaving, "this consumer was taken for dead, and lost them")
+        self._gone(consumer, partitions, "lost")
+
+    def _gone(self, consumer: Consumer, partitions: list[TopicPartition], how: Literal["revoked", "lost"]) -> None:
+        leaving = from_client(partitions)
+        self.fetching.rebalanced()
+        if not self.fetching.leaving(consumer, leaving):
+            self.holds.leaving(consumer, leaving)
+        consumer.incremental_unassign(partitions)
+        with self.handover.changed:
+            owned = len(self.handover.partitions.owned())
+            self.handover.changed.notify_all()
+        log.info("%s: %s", how.capitalize(), log_names(leaving))
+        self.hooks.report(Rebalanced(how, owned))

@@ -1,0 +1,106 @@
+"""A dead letter as it is read back, which letters a command selects, and the port of what reads them.
+
+In a topic a letter is the record itself, and headers say why it was rejected. In a file it is a line of JSON
+(``model.dead_letter``). Both are read as a ``Letter``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from consumer.model.record import Header
+
+
+class _HasId(msgspec.Struct):
+    id: str | int
+
+
+_ID_DECODER: Final = msgspec.json.Decoder(_HasId)
+
+
+class Origin(NamedTuple):
+    """Which record of which topic became a letter."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter.
+
+    ``position`` is "PARTITION:OFFSET" in a topic, the line number in a file. ``reason`` is None for a record of the
+    topic that dupwatch did not write as a letter; ``detail`` then says so. ``time_ms`` is the record's time, else when
+    the letter was written, else None; ``record_time_ms`` is the record's time only. For a record that did not come from
+    a topic, ``origin`` is None and ``place`` says where it stood. With ``cut``, ``value`` is only the beginning of the
+    ``size_bytes`` bytes that ``sha256`` (hex) is of; ``sha256`` is None for a whole value that was not digested.
+    """
+
+    position: str
+    time_ms: int | None
+    record_time_ms: int | None
+    reason: str | None
+    detail: str
+    origin: Origin | None
+    place: str
+    key: bytes | None
+    value: bytes | None
+    size_bytes: int
+    sha256: str | None
+    cut: bool
+    headers: tuple[Header, ...] = ()
+    replays: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the article's id: the key as text, else the id in the value, else ""."""
+        if self.key is not None:
+            return self.key.decode(errors="backslashreplace")
+        try:
+            return str(_ID_DECODER.decode(self.value or b"").id)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A condition on letters, of which every part has to hold. Times are in ms, ``until_ms`` is excluded."""
+
+    reasons: frozenset[str] = frozenset()
+    since_ms: int | None = None
+    until_ms: int | None = None
+    name: str | None = None
+
+    def takes(self, letter: Letter) -> bool:
+        """Return whether a letter is selected; a letter without a time is in no period."""
+        if self.reasons and letter.reason not in self.reasons:
+            return False
+        if self.since_ms is not None and (letter.time_ms is None or letter.time_ms < self.since_ms):
+            return False
+        if self.until_ms is not None and (letter.time_ms is None or letter.time_ms >= self.until_ms):
+            return False
+        return self.name is None or letter.name == self.name
+
+
+class Letters(Protocol):
+    """Reads dead letters back, wherever they were written. Calls raise ``SourceError`` where they cannot be read."""
+
+    def letters(self) -> Iterator[Letter]:
+        """Yield all letters that existed when the reader was made, in order of their positions; called once."""
+        ...
+
+    def letter(self, position: str) -> Letter | None:
+        """Return the letter at a position, None where there is none; raises ``ConfigError`` for an invalid position."""
+        ...
+
+    def progress(self) -> tuple[int, int]:
+        """Return how far ``letters`` has come, and how far it will come."""
+        ...
+
+
+def is_number(text: str) -> bool:
+    """Return whether this is a number in ASCII digits."""
+    return text.isascii() and text.isdigit()

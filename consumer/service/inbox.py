@@ -1,0 +1,160 @@
+"""The records of requests: gathered for some milliseconds, and delivered in batches as those of any other source.
+
+A batch costs almost the same calls of the store and of the disk for one record as for many.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from typing_extensions import override
+
+from consumer.model.errors import InboxFull
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
+from consumer.model.record import Position, RawBatch
+from consumer.model.submission import InboxChanged, Retraction, Submission, SubmissionAnswered, SubmittedRecord
+
+RETRACTION_BYTES: Final = 1_024
+"""What a retraction counts as: it has no data, but an id and a name."""
+
+
+class InboxLimits(NamedTuple):
+    """How many records, and how many bytes of them, may wait or be judged."""
+
+    records_max: int
+    bytes_max: int
+
+
+class Inbox(Source):
+    """Where any thread puts records, and one run takes them.
+
+    A batch waits for ``gather_s`` seconds after its first record came in, unless it is full before. What happens goes
+    to ``report``, while the inbox is locked.
+    """
+
+    def __init__(
+        self, gather_s: float, limits: InboxLimits, batch: ReadLimits, report: Callable[[object], None]
+    ) -> None:
+        self._gather_s = gather_s
+        self._limits = limits
+        self._batch = batch
+        self._report = report
+        self._changed = threading.Condition()
+        self._gathered: deque[tuple[SubmittedRecord, float]] = deque()
+        self._gathered_bytes = 0
+        self._waiting: dict[Submission, None] = {}
+        self._records = 0
+        self._bytes = 0
+        self._line = 0
+        self._is_closed = False
+
+    def put(self, articles: Sequence[bytes]) -> Submission:
+        """Take the articles of a request, at least one, all or none. Raises ``InboxFull``."""
+        return self._put([(data, None) for data in articles], sum(map(len, articles)))
+
+    def put_retraction(self, retraction: Retraction) -> Submission:
+        """Take a retraction. Raises ``InboxFull``."""
+        return self._put([(b"", retraction)], RETRACTION_BYTES)
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        """Deliver what was gathered, until the inbox is closed and empty."""
+        while records := self._next():
+            yield RawBatch(tuple(records), records[-1].end)
+
+    @override
+    def close(self) -> None:
+        """Take nothing more. What is there is still delivered."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Close it, and give up what is not answered: the run that takes its records has ended."""
+        self.close()
+        with self._changed:
+            given_up = list(self._waiting)
+            self._gathered.clear()
+            self._gathered_bytes = 0
+        for submission in given_up:
+            submission.give_up()
+
+    def _put(self, contents: Sequence[tuple[bytes, Retraction | None]], size_bytes: int) -> Submission:
+        submission = Submission(len(contents), lambda: self._leave(submission, len(contents), size_bytes))
+        with self._changed:
+            self._check_room(len(contents), size_bytes)
+            if self._is_closed:
+                submission.give_up()
+                return submission
+            now_s = time.monotonic()
+            for place, (data, retraction) in enumerate(contents):
+                self._gathered.append((self._record(data, retraction, submission, place), now_s))
+                self._gathered_bytes += len(data)
+            self._waiting[submission] = None
+            self._count(len(contents), size_bytes)
+            self._changed.notify_all()
+        return submission
+
+    def _check_room(self, records: int, size_bytes: int) -> None:
+        if self._records + records > self._limits.records_max:
+            raise InboxFull("inbox_records_max", self._limits.records_max)
+        if self._bytes + size_bytes > self._limits.bytes_max:
+            raise InboxFull("inbox_bytes_max", self._limits.bytes_max)
+
+    def _record(
+        self, data: bytes, retraction: Retraction | None, submission: Submission, place: int
+    ) -> SubmittedRecord:
+        self._line += 1
+        return SubmittedRecord(
+            line=self._line,
+            start=0,
+            data=data,
+            size_bytes=len(data),
+            sha256=None,
+            fault=None,
+            end=Position(line=self._line),
+            submission=submission,
+            place=place,
+            retraction=retraction,
+        )
+
+    def _next(self) -> list[SubmittedRecord]:
+        """Wait for a batch, and take it; none once the inbox is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._gathered or self._is_closed)
+            if self._gathered:
+                left_s = self._gathered[0][1] + self._gather_s - time.monotonic()
+                self._changed.wait_for(lambda: self._is_closed or self._is_full(), max(0.0, left_s))
+            return self._take()
+
+    def _is_full(self) -> bool:
+        limits = self._batch
+        return len(self._gathered) >= limits.batch_records_max or self._gathered_bytes >= limits.batch_bytes_max
+
+    def _take(self) -> list[SubmittedRecord]:
+        records: list[SubmittedRecord] = []
+        left_bytes = self._batch.batch_bytes_max
+        while self._gathered and len(records) < self._batch.batch_records_max:
+            record = self._gathered[0][0]
+            left_bytes -= record.size_bytes
+            if records and left_bytes < 0:
+                break
+            records.append(record)
+            self._gathered.popleft()
+            self._gathered_bytes -= record.size_bytes
+        return records
+
+    def _leave(self, submission: Submission, records: int, size_bytes: int) -> None:
+        with self._changed:
+            # None was taken by an inbox that was closed before.
+            if self._waiting.pop(submission, 0) is None:
+                self._count(-records, -size_bytes)
+                self._report(SubmissionAnswered(submission.seconds))
+
+    def _count(self, records: int, size_bytes: int) -> None:
+        self._records += records
+        self._bytes += size_bytes
+        self._report(InboxChanged(self._records, self._bytes))

@@ -1,0 +1,116 @@
+"""The headers of verdict events."""
+
+import msgspec
+
+from consumer.kafka.sink.event_headers import (
+    cloud_event_attributes,
+    cloud_event_headers,
+    cloud_near_miss_headers,
+    event_headers,
+    event_id,
+    near_miss_headers,
+)
+from consumer.model.ports import Answer
+from consumer.model.record import Message, Position, RawRecord
+from consumer.model.verdict import Verdict, VerdictEvent
+
+FLAG = Verdict(
+    id="a/1",
+    version="ab" * 16,
+    outcome="duplicate",
+    scheme="test/1",
+    arrived_at="2026-01-02T03:04:05.678Z",
+    decided_at="2026-01-02T03:04:06.789Z",
+)
+TRACE = (
+    ("traceparent", b"00-ab-cd-01"),
+    ("other", b"x"),
+    ("tracestate", b"\xff"),
+    ("baggage", b"1"),
+    ("baggage", None),
+)
+
+
+def answer(verdict: Verdict = FLAG, *, from_topic: bool = True) -> Answer:
+    """An answer to a record of a topic, or of a file."""
+    message = Message("articles", 3, 42, b"a/1", TRACE, 1)
+    record = RawRecord(0, 42, b"", 0, None, None, Position(), message if from_topic else None)
+    return Answer(record, VerdictEvent.of(verdict))
+
+
+def test_an_event_says_what_it_is_and_where_its_record_stood() -> None:
+    """Schema, scheme, outcome and origin as text; of the record's headers only those of the trace, untouched."""
+    assert event_headers(answer()) == [
+        ("dupwatch-schema", b"dupwatch.verdict/1"),
+        ("dupwatch-scheme", b"test/1"),
+        ("dupwatch-outcome", b"duplicate"),
+        ("dupwatch-origin-topic", b"articles"),
+        ("dupwatch-origin-partition", b"3"),
+        ("dupwatch-origin-offset", b"42"),
+        ("traceparent", b"00-ab-cd-01"),
+        ("tracestate", b"\xff"),
+        ("baggage", b"1"),
+        ("baggage", None),
+    ]
+
+
+def test_what_is_not_there_has_no_header() -> None:
+    """A retraction has no scheme, and a line of a file no origin."""
+    retracted = msgspec.structs.replace(FLAG, outcome="retracted", version=None, scheme=None)
+    assert event_headers(answer(retracted, from_topic=False)) == [
+        ("dupwatch-schema", b"dupwatch.verdict/1"),
+        ("dupwatch-outcome", b"retracted"),
+    ]
+
+
+def test_a_cloud_event_has_its_attributes() -> None:
+    """The required attributes of CloudEvents 1.0 in binary mode, the optional time and subject, and our own headers."""
+    headers = cloud_event_headers("/feeds/news")(answer())
+    assert headers[:7] == [
+        ("ce_specversion", b"1.0"),
+        ("ce_id", event_id(FLAG).encode()),
+        ("ce_source", b"/feeds/news"),
+        ("ce_type", b"io.dupwatch.verdict.duplicate"),
+        ("ce_time", b"2026-01-02T03:04:06.789Z"),
+        ("ce_subject", b"a/1"),
+        ("content-type", b"application/json"),
+    ]
+    assert headers[7:] == event_headers(answer())
+
+
+def test_an_event_has_one_id_however_often_it_is_sent() -> None:
+    """The id is of the verdict, not of its record; another version, outcome, article or retraction has another."""
+    others = [
+        msgspec.structs.replace(FLAG, **other)
+        for other in (
+            {},
+            {"version": "cd" * 16},
+            {"outcome": "unique"},
+            {"id": "a/2"},
+            {"outcome": "retracted", "version": None},
+            {"outcome": "retracted", "version": None, "arrived_at": "2026-01-02T03:04:05.679Z"},
+        )
+    ]
+    assert len({event_id(verdict) for verdict in others}) == len(others)
+    moved = msgspec.structs.replace(FLAG, truncated=True)
+    assert event_id(moved) == event_id(FLAG)
+
+
+def test_a_subject_has_no_control_characters() -> None:
+    """An id that cannot be an attribute is left out; ideographic spaces are no control characters."""
+    for article_id, there in (("a\nb", False), ("a\x85", False), ("a\u3000b", True), ("", False)):
+        verdict = msgspec.structs.replace(FLAG, id=article_id)
+        assert ("ce_subject" in dict(cloud_event_attributes(verdict, "/f"))) is there
+
+
+def test_a_near_miss_is_another_event_than_its_verdict() -> None:
+    """Its schema, type and id are its own, it has no outcome, and the rest is as of the verdict."""
+    of_verdict, own = dict(event_headers(answer())), dict(near_miss_headers(answer()))
+    assert own == {name: value for name, value in of_verdict.items() if name != "dupwatch-outcome"} | {
+        "dupwatch-schema": b"dupwatch.near-miss/1"
+    }
+    cloud, of_flag = dict(cloud_near_miss_headers("/feed")(answer())), dict(cloud_event_headers("/feed")(answer()))
+    assert cloud["ce_type"] == b"io.dupwatch.near-miss"
+    assert cloud["ce_id"] != of_flag["ce_id"]
+    assert (cloud["ce_source"], cloud["ce_subject"]) == (b"/feed", b"a/1")
+    assert own.items() <= cloud.items()

@@ -1,0 +1,112 @@
+"""The journals of both delivery guarantees: what they call, and in which order."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from consumer.kafka.journals import KafkaJournal, TransactionalJournal
+from consumer.kafka.offset_metadata import Ledger, Note
+from consumer.model.errors import Abandoned, OutcomeUnknown
+from consumer.model.record import Offsets, Partition, Position
+
+P0 = ("articles", 0)
+END = Offsets({P0: 7}, 3)
+BEFORE, AFTER = Note(highest_ms=8), Note(highest_ms=9)
+
+
+class Told:
+    """A source and a sink that note their calls; ``raising`` is what the sink's commit raises."""
+
+    def __init__(self, raising: Exception | None = None) -> None:
+        self.calls: list[object] = []
+        self.raising = raising
+
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """As the port says."""
+        self.calls.append(("begin", end))
+        return {P0: BEFORE}
+
+    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """As the port says."""
+        self.calls.append(("done", end, dict(notes)))
+
+    def abandon(self) -> None:
+        """As the port says."""
+        self.calls.append("abandon")
+
+    def reread(self) -> None:
+        """As the port says."""
+        self.calls.append("reread")
+
+    def abort(self) -> None:
+        """As the port says."""
+        self.calls.append("abort")
+
+    def group_metadata(self) -> str:
+        """As the port says."""
+        return f"metadata {len(self.calls)}"
+
+    def commit(self, end: object, *more: object) -> None:
+        """As the ports say: of a source, or of a sink."""
+        self.calls.append(("commit", end, *more))
+        if self.raising is not None:
+            raise self.raising
+
+
+class Sink(Told):
+    """The sink's part, whose first parameter has another name."""
+
+    def commit(  # type: ignore[override]  # a sink's, not a source's
+        self, offsets: Mapping[Partition, int], group_metadata: object, metadata: Mapping[Partition, str]
+    ) -> None:
+        """As the port says."""
+        super().commit(offsets, group_metadata, metadata)
+
+
+def test_at_least_once_the_source_commits() -> None:
+    """A batch is begun, committed and given up at the source."""
+    source, ledger = Told(), Ledger()
+    journal = KafkaJournal(source, ledger)
+    journal.begin(END)
+    assert ledger.note(P0) == BEFORE
+    ledger.put(P0, AFTER)
+    journal.commit(END, [], [])
+    journal.abandon()
+    journal.finish()
+    assert source.calls == [("begin", END), ("commit", END, {P0: AFTER}), "abandon"]
+
+
+def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
+    """Each commit uses fresh group metadata, and the source learns of it afterwards."""
+    source, sink, ledger = Told(), Sink(), Ledger()
+    journal = TransactionalJournal(source, sink, ledger)
+    for number in (1, 3):
+        journal.begin(END)
+        assert ledger.note(P0) == BEFORE
+        ledger.put(P0, AFTER)
+        journal.commit(END, [], [])
+        assert sink.calls[-1] == ("commit", END.next, f"metadata {number}", {P0: '{"dupwatch":1,"highest_ms":9}'})
+        assert source.calls[-1] == ("done", END, {P0: AFTER})
+    journal.finish()
+
+
+@pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reread")])
+def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> None:
+    """The sink aborts; if the outcome of a commit is unknown, the brokers are asked, once."""
+    source, sink = Told(), Sink(error)
+    journal = TransactionalJournal(source, sink, Ledger())
+    journal.begin(END)
+    with pytest.raises(type(error)):
+        journal.commit(END, [], [])
+    journal.abandon()
+    assert sink.calls[-1] == "abort"
+    assert source.calls == [("begin", END), then]
+    journal.begin(END)
+    journal.abandon()
+    assert source.calls[2:] == [("begin", END), "abandon"]
+
+
+def test_a_place_in_a_file_is_no_offset() -> None:
+    """A journal of a topic refuses a batch of a file."""
+    with pytest.raises(TypeError, match="offsets"):
+        KafkaJournal(Told(), Ledger()).begin(Position())
