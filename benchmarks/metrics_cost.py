@@ -22,6 +22,7 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
+from consumer.files.lines import Position
 from consumer.files.sinks import StreamDeadLetters, StreamSink
 from consumer.fingerprint import Lexicon
 from consumer.judge.binding import Binding
@@ -32,7 +33,7 @@ from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.histogram import Histogram
 from consumer.model.hooks import Hooks
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal

@@ -3,9 +3,11 @@
 import hashlib
 from typing import Any
 
+from consumer.files.lines import Position
 from consumer.judge.events import retracted_event
+from consumer.kafka.message import Message
 from consumer.model.ports import Answer
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from storage.records import Record, Tombstone, Version, reference_of
 
@@ -102,10 +104,19 @@ def raw_message(
     *,
     offset: int = 0,
     timestamp_ms: int = TIME_MS,
+    topic: str = "articles",
+    partition: int = 0,
     **fields: Any,  # noqa: ANN401  # whichever of the message's fields a test is about
-) -> RawRecord:
+) -> Message:
     """A record of a topic."""
-    given: dict[str, Any] = {"topic": "articles", "partition": 0, "headers": ()} | fields
-    message = Message(offset=offset, key=key, timestamp_ms=timestamp_ms, null_value=value is None, **given)
     data = value or b""
-    return RawRecord(0, offset, data, len(data), None, None, Position(0, offset + 1), message)
+    given: dict[str, Any] = {"line": 0, "size_bytes": len(data), "sha256": None, "fault": None} | fields
+    return Message(
+        start=offset,
+        data=data,
+        partition=(topic, partition),
+        key=key,
+        time_ms=timestamp_ms,
+        is_null=value is None,
+        **given,
+    )

@@ -21,17 +21,14 @@ def decode_message(record: RawRecord, decode_value: DecodeValue, id_from: IdFrom
     With ``id_from`` "value" the key is ignored, so that a message without a value does not say what it retracts.
     """
     data = record.whole()
-    message = record.message
-    if message is None:
-        raise TypeError("this record is not from a topic")
     if id_from == "value":
-        if message.null_value:
+        if record.is_null:
             raise BadRecord(
                 Reason.NULL_VALUE, 'the message has no value; with id_from = "value" it does not say what it retracts'
             )
         return decode_value(data, None)
-    key = _key(message.key, id_bytes_max)
-    return Article(id=key, body=None) if message.null_value else decode_value(data, key)
+    key = _key(record.key, id_bytes_max)
+    return Article(id=key, body=None) if record.is_null else decode_value(data, key)
 
 
 def _key(key: bytes | None, id_bytes_max: int) -> str:

@@ -13,10 +13,11 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from typing_extensions import override
 
+from consumer.files.lines import Position
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.ports import Emit, Marks, Output
-from consumer.model.record import End, Position
+from consumer.model.record import End
 from consumer.model.verdict import Verdict
 from consumer.pipeline.journal import ExclusiveJournal
 from storage.files import FileWriting, replace_file

@@ -6,13 +6,22 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from consumer.model.article import record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
-from consumer.model.record import Position, RawRecord
+from consumer.model.record import RawRecord
 
 _REPEATS_MAX: Final = (1 << 32) - 2
 """The largest number of repeats that a pattern can name."""
+
+
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a file was read: ``line`` lines, which are ``offset`` bytes of decompressed input."""
+
+    line: int = 0
+    offset: int = 0
 
 
 class LineSplitter:

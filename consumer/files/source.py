@@ -10,12 +10,12 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
-from consumer.files.lines import LineSplitter
+from consumer.files.lines import LineSplitter, Position
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import End, RawBatch, RawRecord
 
 _CHUNK_BYTES: Final = 256 * 1024
 _STDIN: Final = 0
@@ -57,7 +57,7 @@ class FileSource(Source):
         """Deliver batches; damaged or truncated compressed data becomes one last record with a fault."""
         records: list[RawRecord] = []
         size_bytes = 0
-        end = self._start
+        end: End = self._start
         for record in self._records():
             full = len(records) == self._limits.batch_records_max or (
                 record is not None and size_bytes + len(record.data) > self._limits.batch_bytes_max

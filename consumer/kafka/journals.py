@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from typing_extensions import override
 
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Ledger, Note, encode_note
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import OutcomeUnknown
-from consumer.model.record import End, Offsets, Partition
+from consumer.model.record import End, Partition
 from consumer.model.verdict import Verdict
 from consumer.pipeline.journal import Journal
 

@@ -199,9 +199,8 @@ class Migration:
         first_ms: dict[Partition, int] = {}
         ranges = {key: (watermarks[key][0], min(watermarks[key][1], watermarks[key][0] + _GAP_OFFSETS)) for key in gone}
         with closing(self.open_source(ranges)) as source:
-            for message in (record.message for batch in source.batches() for record in batch.records):
-                if message is not None:
-                    first_ms.setdefault((message.topic, message.partition), message.timestamp_ms)
+            for record in (record for batch in source.batches() for record in batch.records):
+                first_ms.setdefault(record.known_partition(), record.time_ms)
         sentences = [gap_in(key, first_ms.get(key), self.needed_ms) for key in sorted(gone)]
         gaps = [sentence for sentence in sentences if sentence is not None]
         if gaps and not self.moves.allow_gap:

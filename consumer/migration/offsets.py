@@ -7,9 +7,10 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.kafka.groups import FILLING, Committed
+from consumer.kafka.message import Offsets
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
-from consumer.model.record import End, Offsets, Partition
+from consumer.model.record import End, Partition
 from consumer.model.verdict import Verdict
 from consumer.pipeline.journal import Journal
 from consumer.text.timestamps import shown_time

@@ -1,52 +1,24 @@
-"""Records as sources read them, and positions in a source."""
+"""Records as sources read them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from consumer.model.errors import BadRecord
 
 NO_TIME_MS: Final = -1
-"""The timestamp of a message that has none, as the brokers write it."""
-
+"""The time of a record that has none, as Kafka's brokers write it."""
 
 Partition = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 Header = tuple[str, bytes | None]
-"""A header of a message: its name, which may repeat, and its value."""
+"""A header of a record: its name, which may repeat, and its value."""
 Headers = list[Header]
 """Headers of a message that is being built, in order."""
 
-
-class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a file was read: ``line`` lines, which are ``offset`` bytes of decompressed input."""
-
-    line: int = 0
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """The parts of a message other than its value, as they were received.
-
-    ``timestamp_ms`` is ``NO_TIME_MS`` where the message has none; otherwise it is any number that the producer chose.
-    ``null_value`` tells a tombstone from an empty value. ``leader_epoch`` is committed with the offset, so that a
-    broker can detect that a log was truncated. ``headers_lost`` counts headers that the client could not return
-    unchanged (``kafka.source.client_headers``).
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    headers: tuple[Header, ...]
-    timestamp_ms: int
-    null_value: bool = False
-    leader_epoch: int | None = None
-    headers_lost: int = 0
+End = object
+"""Where the next batch begins. Each source has its own type, which only the journal of that source reads."""
 
 
 def headers_bytes(headers: Iterable[Header]) -> int:
@@ -61,8 +33,11 @@ class RawRecord:
     ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, and then
     ``sha256`` is None; or it is only the first bytes, and ``sha256`` is the digest of the whole. ``size_bytes`` is
     always the size of the whole. A record with a ``fault``, found while reading, is rejected and not decoded. ``end``
-    is where a later run resumes once this record is answered. A record of a topic has its ``message``; its ``line`` is
-    0, and ``start`` is its offset in the partition.
+    is where a later run resumes once this record is answered, if its source resumes at single records.
+
+    A source fills what it knows of the rest. A record of a ``partition`` has 0 as its ``line``, and ``start`` is its
+    offset there. ``time_ms`` is any number that the sender chose, ``NO_TIME_MS`` for none. ``is_null`` tells a
+    tombstone from an empty value. ``headers_lost`` counts headers that could not be read unchanged.
     """
 
     line: int
@@ -71,8 +46,13 @@ class RawRecord:
     size_bytes: int
     sha256: bytes | None
     fault: BadRecord | None
-    end: Position
-    message: Message | None = None
+    end: End = None
+    partition: Partition | None = None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    time_ms: int = NO_TIME_MS
+    is_null: bool = False
+    headers_lost: int = 0
 
     def whole(self) -> bytes:
         """Return the bytes to decode. Raises the fault that was found while reading, a ``BadRecord``."""
@@ -80,27 +60,23 @@ class RawRecord:
             raise self.fault
         return self.data
 
-
-class Offsets(NamedTuple):
-    """Where the next batch begins in each partition of a topic, and the assignment of partitions that this is for."""
-
-    next: Mapping[Partition, int]
-    assignment: int
-
-
-End = Position | Offsets
+    def known_partition(self) -> Partition:
+        """Return the partition, where the source has partitions."""
+        if self.partition is None:
+            raise TypeError("this record does not come from a partition")
+        return self.partition
 
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
     """Records in the order of the source; none where only blank lines were read.
 
-    ``end`` is where the next batch begins. ``last`` says that the source ends here; it is never set for a stream or a
-    topic, which cannot know.
+    ``end`` is where the next batch begins. ``last`` says that the source ends here; it is never set for a source that
+    cannot know.
     """
 
     records: tuple[RawRecord, ...]
-    end: End
+    end: End = None
     last: bool = False
 
 

@@ -54,8 +54,7 @@ class DeadLetterPolicy:
 
     def reject(self, record: RawRecord, fault: BadRecord) -> Rejection:
         """Return the rejection of a record that cannot be judged; it is handed to the sink with its batch."""
-        message = record.message
-        where = self.source if message is None else f"{message.topic}[{message.partition}]"
+        where = self.source if record.partition is None else "{}[{}]".format(*record.partition)
         position = LetterPosition(source=where, line=record.line, offset=record.start)
         letter = dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
         return Rejection(record, letter, fault.limit)

@@ -27,7 +27,7 @@ from consumer.model.article import Article
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer, Sink, Source
-from consumer.model.record import Partition, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured, StageEnded, timed
@@ -180,7 +180,7 @@ class Pipeline:
     def _judge(self, prepared: Prepared, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         if self.side_by_side is None:
             return _in_order(arrived, lambda part: self.patience.call(partial(self.detector.judge, part)))
-        partitions = [_partition(record) for record, _ in prepared.articles]
+        partitions = [record.partition for record, _ in prepared.articles]
         judge = partial(_in_order, judge=self.detector.judge)
         # All parts are retried together: one that waits for the store must not hide that another has failed for good.
         return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
@@ -222,15 +222,11 @@ def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[V
             (article.source, verdict.outcome) for (_, article), verdict in zip(prepared.articles, verdicts, strict=True)
         ],
         keyword_counts=timed.fingerprints.keyword_counts,
-        headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
+        headers_lost=sum(record.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
         pages=Counter(article.extracted for _, article in prepared.articles if article.extracted is not None),
         without_text=sum(article.without_text for _, article in prepared.articles),
     )
-
-
-def _partition(record: RawRecord) -> Partition | None:
-    return None if record.message is None else (record.message.topic, record.message.partition)
 
 
 def _in_order(

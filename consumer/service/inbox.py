@@ -14,7 +14,7 @@ from typing_extensions import override
 from consumer.model.errors import InboxFull
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
-from consumer.model.record import Position, RawBatch
+from consumer.model.record import RawBatch
 from consumer.model.submission import InboxChanged, Retraction, Submission, SubmissionAnswered, SubmittedRecord
 
 RETRACTION_BYTES: Final = 1_024
@@ -63,7 +63,7 @@ class Inbox(Source):
     def batches(self) -> Iterator[RawBatch]:
         """Deliver what was gathered, until the inbox is closed and empty."""
         while records := self._next():
-            yield RawBatch(tuple(records), records[-1].end)
+            yield RawBatch(tuple(records))
 
     @override
     def close(self) -> None:
@@ -115,7 +115,6 @@ class Inbox(Source):
             size_bytes=len(data),
             sha256=None,
             fault=None,
-            end=Position(line=self._line),
             submission=submission,
             place=place,
             retraction=retraction,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from consumer.judge.events import version_name
 from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
-from consumer.model.record import Message, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import Released, UnreadableEvent, decode_verdict
 from storage.clock import MS_PER_S
 from storage.records import Stored
@@ -70,9 +70,9 @@ class RecordSearch:
         places: dict[bytes, list[RecordId]] = {reference: [] for reference in wanted.values()}
         missing = set(places)
         for flag in self.flags_since(min(map(_sent_from_ms, sought))) if sought else ():
-            if flag.message is None or flag.message.key not in keys:
+            if flag.key not in keys:
                 continue
-            reference, origin = wanted.get(_named_by(flag.message, flag.data)), _origin(flag.message)
+            reference, origin = wanted.get(_named_by(flag)), _origin(flag)
             if reference is None or origin is None:
                 continue
             if origin not in places[reference]:
@@ -106,9 +106,9 @@ class RecordSearch:
         if places is not None and known is not None and known.is_complete:
             return
         for flag in self.flags_since(_sent_from_ms(stored)):
-            if flag.message is None or flag.message.key != key or _named_by(flag.message, flag.data) != name:
+            if flag.key != key or _named_by(flag) != name:
                 continue
-            origin = _origin(flag.message)
+            origin = _origin(flag)
             if origin is not None and origin not in seen:
                 seen.add(origin)
                 yield origin
@@ -132,18 +132,18 @@ def _named(stored: Stored) -> tuple[bytes | None, str]:
     return stored.record.id.encode(), version_name(stored.record.reference)
 
 
-def _named_by(message: Message, data: bytes) -> tuple[bytes | None, str]:
+def _named_by(flag: RawRecord) -> tuple[bytes | None, str]:
     """Return the same of a message of the topic; the version is "" where it is no flag."""
     try:
-        verdict = decode_verdict(data)
+        verdict = decode_verdict(flag.data)
     except UnreadableEvent:
         # Anybody may write to a topic.
-        return message.key, ""
-    return message.key, (verdict.version or "") if verdict.outcome == "duplicate" else ""
+        return flag.key, ""
+    return flag.key, (verdict.version or "") if verdict.outcome == "duplicate" else ""
 
 
-def _origin(message: Message) -> RecordId | None:
-    headers: Mapping[str, bytes | None] = dict(message.headers)
+def _origin(flag: RawRecord) -> RecordId | None:
+    headers: Mapping[str, bytes | None] = dict(flag.headers)
     topic, partition, offset = (headers.get(name) or b"" for name in (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET))
     if not topic or not partition.isdigit() or not offset.isdigit():
         return None

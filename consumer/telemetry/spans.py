@@ -277,8 +277,8 @@ def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeV
     """Return what is known about a batch before it is judged; of its articles only their offsets."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:
-        if record.message is not None:
-            ranges.setdefault((record.message.topic, record.message.partition), []).append(record.message.offset)
+        if record.partition is not None:
+            ranges.setdefault(record.partition, []).append(record.start)
     topics = {topic for topic, _ in ranges}
     described: dict[str, AttributeValue] = {
         "messaging.system": "kafka",
@@ -300,5 +300,5 @@ def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeV
 
 
 def _name(records: Sequence[RawRecord]) -> str:
-    topics = {record.message.topic for record in records if record.message is not None}
+    topics = {record.partition[0] for record in records if record.partition is not None}
     return f"{_OPERATION} {next(iter(topics))}" if len(topics) == 1 else _OPERATION

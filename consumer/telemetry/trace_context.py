@@ -39,7 +39,7 @@ def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[Trac
 
     Only of traces that are recorded: a link to another one would lead nowhere.
     """
-    headers = (record.message.headers for record in records if record.message is not None)
+    headers = (record.headers for record in records)
     values = dict.fromkeys(found for pairs in headers if (found := _values(pairs)) is not None)
     read = (parse(parent, state) for parent, state in values)
     recorded = [context for context in read if context is not None and context.is_sampled]

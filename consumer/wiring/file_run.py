@@ -12,6 +12,7 @@ import msgspec
 from consumer.config.config import Config
 from consumer.files.checkpoint import Checkpoint, FileJournal, Outputs, began_ms
 from consumer.files.feed_gate import FeedGate
+from consumer.files.lines import Position
 from consumer.files.sinks import FileSink, StreamSink
 from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings
@@ -22,7 +23,6 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink
-from consumer.model.record import Position
 from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal, NoJournal

@@ -24,7 +24,7 @@ from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
-from consumer.model.record import Position, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from consumer.wiring import components, stores
@@ -32,7 +32,7 @@ from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
-NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None, Position())
+NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None)
 """The record of a release whose article does not return to the clean feed."""
 
 

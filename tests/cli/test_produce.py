@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from consumer.files.lines import Position
 from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SinkError
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from tests.cli.command import SAMPLE, run_process, start, text, write_lines
 
 TOPIC = "articles"

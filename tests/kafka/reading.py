@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.source.client_thread import LagRead
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
@@ -26,7 +27,7 @@ from consumer.kafka.source.rebalances import Rebalanced
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
 from tests.kafka.topics import ordered_producer
 
 GroupProtocol = Literal["classic", "consumer"]
@@ -110,14 +111,14 @@ def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> 
 
 
 def message_of(record: RawRecord) -> Message:
-    """The record's message, which is there."""
-    assert record.message is not None
-    return record.message
+    """The record, which is one of a topic."""
+    assert isinstance(record, Message)
+    return record
 
 
 def number_of(record: RawRecord) -> int:
     """The number that was sent."""
-    return int(message_of(record).key or b"")
+    return int(record.key or b"")
 
 
 @dataclass
@@ -296,5 +297,5 @@ def by_partition(records: Iterable[RawRecord]) -> dict[int, list[int]]:
     """The offsets of each partition, in the order in which they were given."""
     offsets: dict[int, list[int]] = defaultdict(list)
     for record in records:
-        offsets[message_of(record).partition].append(message_of(record).offset)
+        offsets[record.known_partition()[1]].append(record.start)
     return dict(offsets)

@@ -20,7 +20,7 @@ from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.ports import Answer, Rejection
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import Outcome, Verdict, VerdictEvent, encode
 from storage.clock import now_ms
 from tests.kafka.reading import WAIT_S
@@ -41,9 +41,10 @@ def raw(  # what a test does not name is a plain record
     null_value: bool = False,
 ) -> RawRecord:
     """A record of the topic "articles", partition 3."""
-    message = Message("articles", 3, offset, key, tuple(headers), timestamp_ms, null_value)
-    size = len(value) if size_bytes is None else size_bytes
-    return RawRecord(0, offset, value, size, None, None, Position(), message)
+    return RawRecord(
+        0, offset, value, len(value) if size_bytes is None else size_bytes, None, None,
+        partition=("articles", 3), key=key, headers=tuple(headers), time_ms=timestamp_ms, is_null=null_value,
+    )  # fmt: skip
 
 
 def answer(
@@ -109,7 +110,7 @@ class Given(NamedTuple):
 
 def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
     """The record's own, and the reason."""
-    own = [] if rejection.record.message is None else rejection.record.message.headers
+    own = rejection.record.headers
     return [*own, ("reason", rejection.letter.reason.encode())]
 
 

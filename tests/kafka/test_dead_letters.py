@@ -34,7 +34,7 @@ from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.letter import Letter, Origin
 from consumer.model.ports import Rejection
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import RawRecord
 from tests.cli.command import Outcome, json_lines, start, wait_for
 from tests.kafka.topics import ordered_producer, wait_until_known
 
@@ -68,12 +68,10 @@ class Feed:
     def bury(self, *rejections: Rejection, partition: int = 0) -> None:
         """Write letters as the sink does, all to one partition."""
         for rejection in rejections:
-            message = rejection.record.message
-            value = None if message is not None and message.null_value else rejection.record.data
-            key = None if message is None else message.key
-            time_ms = 0 if message is None else max(message.timestamp_ms, 0)
+            record = rejection.record
+            value, time_ms = None if record.is_null else record.data, max(record.time_ms, 0)
             headers = cast("list[Any]", letter_headers(rejection))
-            self.producer.produce(self.letters, value, key, partition, timestamp=time_ms, headers=headers)
+            self.producer.produce(self.letters, value, record.key, partition, timestamp=time_ms, headers=headers)
         assert self.producer.flush(WAIT_S) == 0
 
     def read(self, topic: str) -> list[Received]:
@@ -117,10 +115,12 @@ def rejected(
 ) -> Rejection:
     """A rejected record of a topic, whose value had this many more bytes than are kept."""
     fault = BadRecord(reason, f"because of {reason}")
-    message = Message(topic, partition, offset, key, headers, time_ms, null_value)
     size_bytes = len(value) + more_bytes
     sha256 = bytes(32) if more_bytes else None
-    record = RawRecord(0, offset, value, size_bytes, sha256, fault, Position(), message)
+    record = RawRecord(
+        0, offset, value, size_bytes, sha256, fault,
+        partition=(topic, partition), key=key, headers=headers, time_ms=time_ms, is_null=null_value,
+    )  # fmt: skip
     position = LetterPosition(f"kafka://{topic}/{partition}", 0, offset)
     return Rejection(record, dead_letter(fault, position, value, size_bytes=size_bytes, sha256=sha256))
 
@@ -274,7 +274,7 @@ def test_a_dry_run_sends_nothing(feed: Feed) -> None:
 def test_what_cannot_be_replayed_is_said(feed: Feed) -> None:
     """A cut value, a topic that is gone, a record of a file, and something that is no letter: the others are sent."""
     of_file = rejected(feed.articles)
-    of_file = replace(of_file, record=replace(of_file.record, message=None))
+    of_file = replace(of_file, record=RawRecord(0, 0, of_file.record.data, of_file.record.size_bytes, None, None))
     feed.bury(rejected(feed.articles, more_bytes=10), rejected("gone"), of_file)
     feed.producer.produce(feed.letters, b"foreign", b"key", 0)
     feed.bury(rejected(feed.articles))

@@ -14,7 +14,7 @@ from consumer.kafka.source.client_headers import HEADERS_LOST, UNREADABLE_NAME, 
 from consumer.kafka.source.records import record_of
 from tests.cli.command import Outcome, json_lines, run_process, text
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
-from tests.kafka.reading import WAIT_S, message_of
+from tests.kafka.reading import WAIT_S
 from tests.kafka.running import running
 from tests.kafka.test_run import BOTH, article
 from tests.kafka.topics import Seen, Topics, make_topics, read_all, send, wait_for_count
@@ -194,6 +194,6 @@ def test_headers_are_read_alike_however_often(topics: Topics) -> None:
     while seen < 500:
         for message in consumer.consume(500, WAIT_S):
             record = record_of(message, 1000)
-            assert (record.fault, message_of(record).headers) == (None, tuple(AS_READ))
+            assert (record.fault, record.headers) == (None, tuple(AS_READ))
             seen += 1
     consumer.close()

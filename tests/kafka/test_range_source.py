@@ -7,13 +7,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.message import Offsets
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.offset_range import Bound, OffsetRange, parse_bound
 from consumer.kafka.source import range_source
 from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Offsets, RawRecord
+from consumer.model.record import RawRecord
 from tests.kafka.reading import delete_records
 from tests.kafka.topics import make_topics, ordered_producer
 from tests.kafka.topics import send as produce
@@ -57,8 +58,7 @@ def read(source: RangeSource) -> list[RawRecord]:
 
 def places(records: list[RawRecord]) -> list[tuple[int, int, int]]:
     """Time, partition and offset of each."""
-    messages = [record.message for record in records]
-    return [(message.timestamp_ms, message.partition, message.offset) for message in messages if message is not None]
+    return [(record.time_ms, record.known_partition()[1], record.start) for record in records]
 
 
 def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.message import Offsets
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.handover import ClientTurned
@@ -20,7 +21,6 @@ from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import Abandoned, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Offsets
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,
@@ -81,10 +81,10 @@ def test_what_a_message_has_is_given_untouched(kafka_address: str) -> None:
         member = group.joined()
         until(lambda: len(member.finished()) == 2)
         tombstone, empty = member.finished()
-    assert message_of(tombstone).headers == (("a", b"\xff"), ("a", None))
-    assert message_of(tombstone).timestamp_ms == 1_700_000_000_123
+    assert tombstone.headers == (("a", b"\xff"), ("a", None))
+    assert tombstone.time_ms == 1_700_000_000_123
     assert message_of(tombstone).leader_epoch == 0
-    assert (message_of(tombstone).null_value, message_of(empty).null_value) == (True, False)
+    assert (tombstone.is_null, empty.is_null) == (True, False)
 
 
 def test_a_record_over_the_limit_keeps_its_beginning(kafka_address: str) -> None:
@@ -195,7 +195,7 @@ def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: G
         first.hold()
         send(kafka_address, topic, range(20, 40))
         until(lambda: first.begun is not None)
-        assert {message_of(record).partition for record in first.begun.records} == {0, 1}  # type: ignore[union-attr]
+        assert {record.known_partition()[1] for record in first.begun.records} == {0, 1}  # type: ignore[union-attr]
         second = group.joined()
         until(lambda: first.abandoned > 0)
         assert len(first.finished()) == 20

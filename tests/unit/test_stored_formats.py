@@ -11,11 +11,11 @@ from types import MappingProxyType
 import pytest
 
 from consumer.files.checkpoint import Checkpoint, Counts, encode_checkpoint
+from consumer.files.lines import Position
 from consumer.fingerprint import SCHEME_NAMES, BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.kafka.offset_metadata import Held, Note, encode_note
 from consumer.model.ports import Marks
-from consumer.model.record import Position
 from consumer.workers.word_files import load_lexicon
 from storage.records import encode_record
 from tests.builders import make_record

@@ -17,11 +17,11 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.line_file import check_suffix
+from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position
 from consumer.wiring.components import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 

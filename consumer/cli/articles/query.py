@@ -16,6 +16,7 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
+from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
@@ -26,7 +27,6 @@ from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position
 from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged

@@ -125,8 +125,8 @@ def _show_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: 
     topic = sink_topics(config).unique_topic
     if isinstance(back, NoWayBack):
         _warn(f"The article cannot be sent to {topic}: {render.plain(back.why)}.")
-    elif back.message is not None and not json:
-        origin = f"{back.message.topic} [{back.message.partition}] offset {back.message.offset}"
+    elif back.partition is not None and not json:
+        origin = "{} [{}] offset {}".format(*back.partition, back.start)
         with results():
             render.console().print(f"A release sends the article to {topic} again, from {origin}.")
 

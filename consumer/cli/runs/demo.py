@@ -23,13 +23,13 @@ from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
 from consumer.config.time_limits import ENDING_S
 from consumer.decode.codecs import described_forms
+from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
-from consumer.model.record import Position
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.health import enforce
 from consumer.wiring import components

@@ -13,6 +13,7 @@ from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
+from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
@@ -20,7 +21,6 @@ from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.sink.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
-from consumer.model.record import Position
 from consumer.wiring import components
 from storage.clock import MS_PER_S
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 from consumer.console.intake.event_reading import NewerEvent
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Note
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
-from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
 from consumer.reviews.database import DatabaseUnavailable
 
 log = logging.getLogger("dupwatch")

@@ -87,14 +87,13 @@ def _events(records: Sequence[RawRecord], form: _Form[Event], report: Callable[[
 
 def place_of(record: RawRecord) -> str:
     """Return where a record is in its topic."""
-    message = record.message
-    return "a record" if message is None else f"{message.topic} [{message.partition}] offset {message.offset}"
+    return "a record" if record.partition is None else "{} [{}] offset {}".format(*record.partition, record.start)
 
 
 def _why_not_whole(record: RawRecord) -> SkippedFor | None:
     if record.fault is not None:
         return "unreadable_message" if record.fault.reason == Reason.UNREADABLE_MESSAGE else "too_large"
-    if record.message is not None and record.message.null_value:
+    if record.is_null:
         return "null_value"
     return None
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer
-from consumer.model.record import Header, Headers, Message
+from consumer.model.record import Header, Headers, RawRecord
 from consumer.model.verdict import Verdict
 
 SCHEMA: Final = "dupwatch-schema"
@@ -64,12 +64,15 @@ def cloud_near_miss_headers(source: str) -> Callable[[Answer], Headers]:
     return dress
 
 
-def origin_headers(message: Message) -> Headers:
-    """Return the position of a record as text: topic, partition and offset."""
+def origin_headers(record: RawRecord) -> Headers:
+    """Return the position of a record as text: topic, partition and offset; none where it has no partition."""
+    if record.partition is None:
+        return []
+    topic, number = record.partition
     return [
-        _text(ORIGIN_TOPIC, message.topic),
-        _text(ORIGIN_PARTITION, str(message.partition)),
-        _text(ORIGIN_OFFSET, str(message.offset)),
+        _text(ORIGIN_TOPIC, topic),
+        _text(ORIGIN_PARTITION, str(number)),
+        _text(ORIGIN_OFFSET, str(record.start)),
     ]
 
 
@@ -119,8 +122,7 @@ def _described(answer: Answer, schema: str) -> Headers:
 
 
 def _origin(answer: Answer) -> Headers:
-    message = answer.record.message
-    return [] if message is None else origin_headers(message) + trace_headers(message.headers)
+    return origin_headers(answer.record) + trace_headers(answer.record.headers)
 
 
 def _text(name: str, value: str) -> Header:

@@ -80,22 +80,22 @@ def letter_headers(rejection: Rejection) -> Headers:
     If the record has the headers of an earlier letter, new ones replace them.
     """
     record, letter = rejection.record, rejection.letter
-    message = record.message
     texts = {  # the schema first, since readers look for it
         SCHEMA_NAME: SCHEMA,
         REASON: letter.reason,
         DETAIL: letter.detail,
         MESSAGE: f"{letter.reason}: {letter.detail}",
     }
-    if message is None:
+    if record.partition is None:
         texts[POSITION] = f"{letter.position.source}:{letter.position.line}"
     else:
-        texts |= {TOPIC: message.topic, PARTITION: f"{message.partition}", OFFSET: f"{message.offset}"}
-        if message.timestamp_ms != NO_TIME_MS:
-            texts[TIMESTAMP] = f"{message.timestamp_ms}"
+        topic, number = record.partition
+        texts |= {TOPIC: topic, PARTITION: f"{number}", OFFSET: f"{record.start}"}
+    if record.time_ms != NO_TIME_MS:
+        texts[TIMESTAMP] = f"{record.time_ms}"
     if len(record.data) < record.size_bytes:
         texts |= {SIZE: f"{record.size_bytes}", SHA256: letter.sha256}
-    own = [] if message is None else own_headers(message.headers)
+    own = own_headers(record.headers)
     # A detail that quotes the input may contain lone surrogates, which UTF-8 cannot encode.
     encoded = [(name, text.encode(errors="backslashreplace")) for name, text in texts.items()]
     return [*own, *encoded, (STAGE, _CONVERTING), (EXCEPTION, _BAD_RECORD)]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka import Message as Delivered
 
-from consumer.model.record import NO_TIME_MS, Headers, Message
+from consumer.model.record import NO_TIME_MS, Headers, RawRecord
 
 ANY_PARTITION: Final = -1
 """Let the key choose the partition."""
@@ -52,6 +52,6 @@ def produce(
             return
 
 
-def time_of(message: Message) -> int | None:
-    """Return the time of a record from a topic, None where it has none."""
-    return None if message.timestamp_ms == NO_TIME_MS else message.timestamp_ms
+def time_of(record: RawRecord) -> int | None:
+    """Return the time of a record, None where it has none."""
+    return None if record.time_ms == NO_TIME_MS else record.time_ms

@@ -22,7 +22,7 @@ from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letter, Letters, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
-from consumer.model.record import NO_TIME_MS, Headers
+from consumer.model.record import Headers
 
 _ASK_S: Final = 10.0
 _POLL_S: Final = 0.5
@@ -52,14 +52,11 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
         Of a record over the limit only the first bytes are kept; a header has the size of the whole.
         """
         record = rejection.record
-        message = record.message
         headers = self._headers_of(rejection)
         if len(record.data) < record.size_bytes:
             headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
-        if message is None:
-            return Outgoing(self._topic, None, record.data, headers)
-        value = None if message.null_value else record.data
-        return Outgoing(self._topic, message.key, value, headers, time_of(message))
+        value = None if record.is_null else record.data
+        return Outgoing(self._topic, record.key, value, headers, time_of(record))
 
 
 class _Range(NamedTuple):
@@ -180,11 +177,8 @@ def _settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
 
 
 def _of_message(message: Message) -> Letter:
-    found = record_of(message, sys.maxsize)
-    record = found.message
-    if record is None:
-        raise TypeError("a record of a topic has a message")
-    value = None if record.null_value else found.data
+    record = record_of(message, sys.maxsize)
+    value = None if record.is_null else record.data
     try:
         headers, why = read_headers(record.headers), "its headers do not say that it is a dead letter of dupwatch"
     except ValueError as error:
@@ -192,9 +186,9 @@ def _of_message(message: Message) -> Letter:
     reason = None if headers is None else headers.reason
     if headers is None:
         headers = LetterHeaders("", why, None, "", None, None, None, 0, tuple(record.headers))
-    written_ms = None if record.timestamp_ms == NO_TIME_MS else record.timestamp_ms
+    written_ms = time_of(record)
     return Letter(
-        position=f"{record.partition}:{record.offset}",
+        position=f"{record.partition[1]}:{record.start}",
         time_ms=written_ms if headers.timestamp_ms is None else headers.timestamp_ms,
         record_time_ms=headers.timestamp_ms,
         reason=reason,

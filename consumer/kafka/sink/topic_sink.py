@@ -42,7 +42,7 @@ class Messages:
         yield Outgoing(self.topics.duplicates_topic, key, answer.event.encoded, headers)
         if self.topics.verdicts:
             yield Outgoing(self.topics.verdicts_topic, key, answer.event.encoded, headers)
-        if self.topics.unique and answer.record.message is not None:
+        if self.topics.unique and answer.record.partition is not None:
             yield from _clean(answer, self.topics.unique_topic)
 
 
@@ -79,17 +79,12 @@ def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
     article that has the same key.
     """
     record, key = answer.record, answer.event.verdict.id.encode()
-    message = record.message
     if answer.event.verdict.outcome == "unique":
-        if message is None:
-            yield Outgoing(topic, key, record.data, [])
-        else:
-            own = key if message.key is None else message.key
-            # Where a header was lost, a reader must be able to find the original.
-            headers = [*message.headers, *(origin_headers(message) if message.headers_lost else ())]
-            time_ms = time_of(message)
-            if time_ms is not None:
-                headers.append((TIMESTAMP, b"%d" % time_ms))
-            yield Outgoing(topic, own, record.data, headers, time_ms)
-    elif message is None or message.key in {None, key}:
+        # Where a header was lost, a reader must be able to find the original.
+        headers = [*record.headers, *(origin_headers(record) if record.headers_lost else ())]
+        time_ms = time_of(record)
+        if time_ms is not None:
+            headers.append((TIMESTAMP, b"%d" % time_ms))
+        yield Outgoing(topic, key if record.key is None else record.key, record.data, headers, time_ms)
+    elif record.key in {None, key}:
         yield Outgoing(topic, key, None, [])

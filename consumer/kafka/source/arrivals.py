@@ -9,7 +9,7 @@ from consumer.judge.versions import ArrivedAt
 from consumer.kafka.offset_metadata import Ledger
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
-from consumer.model.record import Message, RawRecord
+from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import RecordTimeReplaced
 from storage.clock import Clock
 
@@ -36,17 +36,16 @@ class TopicArrivals:
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the timestamp, and the offset."""
         del article
-        message = _message(record)
         now_ms = self.clock()
-        if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
-            return ArrivedAt(message.timestamp_ms, message.offset)
+        if 0 <= record.time_ms <= now_ms + self.ahead_ms_max:
+            return ArrivedAt(record.time_ms, record.start)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivedAt(now_ms, message.offset, stamped_ms=_writable_ms(message.timestamp_ms))
+        return ArrivedAt(now_ms, record.start, stamped_ms=_writable_ms(record.time_ms))
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
-        message = _message(record)
-        return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
+        topic, number = record.known_partition()
+        return b"topic:%s:%d:%d" % (topic.encode(), number, record.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +65,13 @@ class LiveArrivals:
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the timestamp or what replaces it, and the offset."""
-        message = _message(record)
-        partition = message.topic, message.partition
+        partition = record.known_partition()
         note = self.ledger.note(partition)
         arrived_at = self.topics.arrived_at(record, article)
         highest_ms = note.highest_ms
         if highest_ms is not None and arrived_at.time_ms < highest_ms - self.behind_ms_max:
             self.hooks.report(RecordTimeBehind())
-            return ArrivedAt(highest_ms, arrived_at.sequence, stamped_ms=_writable_ms(message.timestamp_ms))
+            return ArrivedAt(highest_ms, arrived_at.sequence, stamped_ms=_writable_ms(record.time_ms))
         reached_ms = min(arrived_at.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
@@ -86,9 +84,3 @@ class LiveArrivals:
 
 def _writable_ms(time_ms: int) -> int | None:
     return time_ms if 0 <= time_ms <= _WRITABLE_MS_MAX else None
-
-
-def _message(record: RawRecord) -> Message:
-    if record.message is None:
-        raise TypeError("this record does not come from a topic")
-    return record.message

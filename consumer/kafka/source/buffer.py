@@ -3,14 +3,14 @@
 from collections import deque
 from typing import NamedTuple
 
+from consumer.kafka.message import Message
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Partition, RawRecord, headers_bytes
+from consumer.model.record import Partition, headers_bytes
 
 
 class _Waiting(NamedTuple):
-    """A record, its message, and the memory that they take."""
+    """A message, and the memory that it takes."""
 
-    record: RawRecord
     message: Message
     size_bytes: int
 
@@ -33,35 +33,35 @@ class Buffer:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, record: RawRecord, message: Message) -> None:
-        """Append a record, with its message, to those of its partition."""
-        waiting = _Waiting(record, message, memory_bytes(record, message))
-        self._waiting.setdefault((message.topic, message.partition), deque()).append(waiting)
+    def add(self, message: Message) -> None:
+        """Append a message to those of its partition."""
+        waiting = _Waiting(message, memory_bytes(message))
+        self._waiting.setdefault(message.partition, deque()).append(waiting)
         self._count += 1
         self._size_bytes += waiting.size_bytes
 
-    def take(self) -> tuple[list[RawRecord], dict[Partition, int]]:
+    def take(self) -> tuple[list[Message], dict[Partition, int]]:
         """Remove and return the records of the next batch, and the offset behind the last one of each partition.
 
         Partitions take turns, record by record: none waits behind the backlog of another, and a batch has articles that
         can be judged at the same time.
         """
         limits = self._limits
-        records: list[RawRecord] = []
+        records: list[Message] = []
         ends: dict[Partition, int] = {}
         taken_bytes = 0
         while self._waiting and len(records) < limits.batch_records_max:
             partition, waiting = next(iter(self._waiting.items()))
-            record, message, size_bytes = waiting[0]
+            message, size_bytes = waiting[0]
             if records and taken_bytes + size_bytes > limits.batch_bytes_max:
                 break
             waiting.popleft()
             del self._waiting[partition]
             if waiting:
                 self._waiting[partition] = waiting
-            records.append(record)
+            records.append(message)
             taken_bytes += size_bytes
-            ends[partition] = message.offset + 1
+            ends[partition] = message.start + 1
         self._count -= len(records)
         self._size_bytes -= taken_bytes
         return records, ends
@@ -93,13 +93,6 @@ class Buffer:
         return len(self) >= limits.batch_records_max or self._size_bytes >= limits.batch_bytes_max
 
 
-def memory_bytes(record: RawRecord, message: Message) -> int:
-    """Return the memory of a record as far as its sender chose the size: value, key and headers."""
-    return len(record.data) + len(message.key or b"") + headers_bytes(message.headers)
-
-
-def message_of(record: RawRecord) -> Message:
-    """Return the message of a record that came from a topic."""
-    if record.message is None:
-        raise TypeError("a record of a topic has a message")
-    return record.message
+def memory_bytes(message: Message) -> int:
+    """Return the memory of a message as far as its sender chose the size: value, key and headers."""
+    return len(message.data) + len(message.key or b"") + headers_bytes(message.headers)

@@ -10,12 +10,13 @@ from confluent_kafka import Message as ClientMessage
 
 from consumer.kafka.client_log import client_log
 from consumer.kafka.errors import Trouble
+from consumer.kafka.message import Message
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Unpacking
 from consumer.kafka.topic_partitions import partition_of, to_client
 from consumer.model.hooks import Hooks
-from consumer.model.record import Partition, RawRecord
+from consumer.model.record import Partition
 
 POLL_S: Final = 0.1
 _NO_ENDS: Final[Mapping[Partition, int]] = MappingProxyType({})
@@ -170,7 +171,7 @@ class Fetching:
         self._take_in(more)
 
     def _take_in(self, messages: Sequence[ClientMessage]) -> None:
-        records: list[RawRecord] = []
+        records: list[Message] = []
         ends: dict[Partition, int] = {}
         for message in messages:
             error = message.error()
@@ -189,7 +190,7 @@ class Fetching:
                 self._heed(error, partition)
         self._deliver(records, ends)
 
-    def _deliver(self, records: Sequence[RawRecord], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
+    def _deliver(self, records: Sequence[Message], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
         if not records and not ends:
             return
         self._trouble.over()

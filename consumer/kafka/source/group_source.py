@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from typing_extensions import override
 
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import HoldRequest, Note
 from consumer.kafka.source.client_thread import ClientOptions, ClientThread
 from consumer.kafka.source.handover import ClientTurned, Handover
@@ -21,7 +22,7 @@ from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
-from consumer.model.record import Offsets, Partition, RawBatch
+from consumer.model.record import Partition, RawBatch
 
 log = logging.getLogger("dupwatch")
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import msgspec
 from typing_extensions import override
 
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, HoldRequest, Ledger
 from consumer.model.errors import Abandoned
 from consumer.model.ports import Rejection
-from consumer.model.record import Offsets, Partition, RawBatch, RawRecord, partition_name
+from consumer.model.record import Partition, RawBatch, RawRecord, partition_name
 from consumer.pipeline.dead_letter_policy import Gate
 from consumer.pipeline.poison_limit import PoisonLimit, totals
 
@@ -62,7 +63,5 @@ class PartitionGate(Gate):
 def _by_partition(records: Sequence[RawRecord]) -> dict[Partition, list[RawRecord]]:
     found: defaultdict[Partition, list[RawRecord]] = defaultdict(list)
     for record in records:
-        if record.message is None:
-            raise TypeError("this record does not come from a topic")
-        found[record.message.topic, record.message.partition].append(record)
+        found[record.known_partition()].append(record)
     return found

@@ -23,12 +23,13 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Note
-from consumer.kafka.source.buffer import Buffer, message_of
+from consumer.kafka.source.buffer import Buffer
 from consumer.kafka.source.progress import CommitPoint, Progress, Start
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch
 
 _NO_NOTES: Final[Mapping[Partition, Note]] = MappingProxyType({})
 
@@ -58,19 +59,18 @@ class Partitions:
         for partition, start in starts.items():
             self._owned[partition] = Progress.assigned(start)
 
-    def deliver(self, records: Sequence[RawRecord]) -> None:
+    def deliver(self, messages: Sequence[Message]) -> None:
         """Take in what was read, except records of other partitions, duplicates, and records from before a seek."""
-        for record in records:
-            message = message_of(record)
-            progress = self._readable((message.topic, message.partition))
-            if progress is None or message.offset < progress.position:
+        for message in messages:
+            progress = self._readable(message.partition)
+            if progress is None or message.start < progress.position:
                 continue
-            progress.position = message.offset + 1
+            progress.position = message.start + 1
             progress.end = None
             epoch, known = message.leader_epoch, progress.leader_epochs
             if epoch is not None and (not known or known[-1][1] != epoch):
-                known.append((message.offset, epoch))
-            self._buffer.add(record, message)
+                known.append((message.start, epoch))
+            self._buffer.add(message)
 
     def ended(self, partition: Partition, offset: int) -> None:
         """Note that the client has delivered all records of a partition before this offset."""

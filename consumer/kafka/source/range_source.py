@@ -19,6 +19,7 @@ from typing_extensions import override
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
@@ -27,7 +28,7 @@ from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
-from consumer.model.record import Offsets, RawBatch, RawRecord
+from consumer.model.record import RawBatch
 
 SILENCE_MAX_S: Final = 60.0
 """How long to wait for a message, while some are missing, before the run ends."""
@@ -57,7 +58,7 @@ class _Part:
     next: int
     end: int
     time_ms: int = -1
-    kept: deque[tuple[int, RawRecord]] = field(default_factory=deque)
+    kept: deque[tuple[int, Message]] = field(default_factory=deque)
     kept_bytes: int = 0
 
     @property
@@ -65,15 +66,14 @@ class _Part:
         """Return whether nothing is left to be read."""
         return self.next >= self.end
 
-    def take_in(self, record: RawRecord) -> None:
+    def take_in(self, record: Message) -> None:
         """Keep a record, at least with the time of the one before: the order within a partition is that of offsets."""
-        if record.message is not None:
-            self.time_ms = max(self.time_ms, record.message.timestamp_ms)
+        self.time_ms = max(self.time_ms, record.time_ms)
         self.kept.append((self.time_ms, record))
         self.kept_bytes += len(record.data)
         self.next = record.start + 1
 
-    def take(self) -> RawRecord:
+    def take(self) -> Message:
         """Remove and return the first record that is kept."""
         record = self.kept.popleft()[1]
         self.kept_bytes -= len(record.data)
@@ -122,7 +122,7 @@ class RangeSource(Source):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        records: list[RawRecord] = []
+        records: list[Message] = []
         size_bytes = 0
         for record in self._records():
             full = len(records) == self._limits.batch_records_max
@@ -156,13 +156,12 @@ class RangeSource(Source):
             held[key] = max(start, low), min(end, high)
         return held
 
-    def _batch(self, records: Sequence[RawRecord]) -> RawBatch:
+    def _batch(self, records: Sequence[Message]) -> RawBatch:
         for record in records:
-            if record.message is not None:
-                self._next[record.message.topic, record.message.partition] = record.start + 1
+            self._next[record.partition] = record.start + 1
         return RawBatch(tuple(records), Offsets(dict(self._next), 0))
 
-    def _records(self) -> Iterator[RawRecord]:
+    def _records(self) -> Iterator[Message]:
         """Yield all records by time: a partition is in the heap with its first record while it has one."""
         heap: list[tuple[int, tuple[str, int]]] = []
         self._fill()

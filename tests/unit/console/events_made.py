@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from consumer.console.context import ArticleView
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Note
 from consumer.model.errors import Abandoned
 from consumer.model.near_miss import NearMiss
 from consumer.model.near_miss import encode as encode_near_miss
-from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
 from consumer.model.verdict import Released, Verdict, encode
 from tests.builders import raw_message
 

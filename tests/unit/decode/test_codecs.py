@@ -19,9 +19,9 @@ from consumer.decode.codecs import (
     is_undecided,
 )
 from consumer.decode.feed_format import guess
+from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position
 
 
 @pytest.mark.parametrize(

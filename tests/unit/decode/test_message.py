@@ -8,7 +8,7 @@ from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
-from tests.builders import raw_line, raw_message
+from tests.builders import raw_message
 
 LIMITS = DecodeLimits()
 
@@ -80,11 +80,7 @@ def test_the_value_can_be_asked_for_the_id() -> None:
 
 
 def test_a_fault_found_while_reading_is_the_answer() -> None:
-    """Nothing of such a record is decoded; and a line of a file is no message."""
-    record = raw_message(b"{}")
+    """Nothing of such a record is decoded."""
     fault = BadRecord("record_too_long", "far too long")
-    broken = RawRecord(0, 0, b"{", 10, b"", fault, record.end, record.message)
     with pytest.raises(BadRecord, match="far too long"):
-        decoded(broken)
-    with pytest.raises(TypeError):
-        decoded(raw_line(1))
+        decoded(raw_message(b"{", fault=fault))

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from consumer.files.lines import LineSplitter
+from consumer.files.lines import LineSplitter, Position
 from consumer.files.source import FileSource
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position
 from tests.zstandard import zstd
 
 RECORD = b'{"id": "one"}\n'

@@ -20,9 +20,9 @@ from consumer.files.checkpoint import (
     load,
     save,
 )
+from consumer.files.lines import Position
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.ports import Marks
-from consumer.model.record import Position
 from storage.files import FileWriting
 
 CHECKPOINT = Checkpoint(

@@ -14,13 +14,13 @@ import pytest
 
 from consumer.files.checkpoint import Checkpoint, checkpoint_path, load, save
 from consumer.files.letters import FileDeadLetters, dead_letters_path
+from consumer.files.lines import Position
 from consumer.files.sinks import FileSink, StreamDeadLetters, StreamSink
 from consumer.files.source import FileSource
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import DeadLetterSink, Marks, Rejection, Sink, Source
-from consumer.model.record import Position
 from storage.files import FileWriting
 from tests.builders import answers, raw_line
 

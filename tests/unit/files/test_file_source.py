@@ -17,13 +17,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from consumer.decode.decompression import gunzip
-from consumer.files.lines import LineSplitter
+from consumer.files.lines import LineSplitter, Position
 from consumer.files.source import FileSource
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from tests.examples import examples
 from tests.zstandard import zstd
 
@@ -122,6 +122,12 @@ class Seen(NamedTuple):
     end: Position
 
 
+def position_of(end: object) -> Position:
+    """The position in a file, as which this source gives an end."""
+    assert isinstance(end, Position)
+    return end
+
+
 def seen(records: Iterable[RawRecord]) -> list[Seen]:
     """Records in a form that compares."""
     return [
@@ -132,7 +138,7 @@ def seen(records: Iterable[RawRecord]) -> list[Seen]:
             record.size_bytes,
             record.sha256,
             record.fault.reason if record.fault else None,
-            record.end,
+            position_of(record.end),
         )
         for record in records
     ]
@@ -149,8 +155,7 @@ def batches(path: Path, limits: ReadLimits = LIMITS, start: Position = BEGIN) ->
 
 def behind(batch: RawBatch) -> Position:
     """Where a batch of a file ends."""
-    assert isinstance(batch.end, Position)
-    return batch.end
+    return position_of(batch.end)
 
 
 def records(path: Path, limits: ReadLimits = LIMITS, start: Position = BEGIN) -> list[Seen]:
@@ -468,7 +473,7 @@ def test_a_slow_pipe_gives_what_is_there(tmp_path: Path, form: Form) -> None:
 CHILD = """
 import resource, sys
 from pathlib import Path
-from consumer.model.record import Position
+from consumer.files.lines import Position
 from consumer.model.limits import ReadLimits
 from consumer.files.source import FileSource
 path = None if sys.argv[1] == "-" else Path(sys.argv[1])

@@ -4,9 +4,8 @@ import hashlib
 
 import pytest
 
-from consumer.files.lines import LineSplitter
+from consumer.files.lines import LineSplitter, Position
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.model.record import Position
 
 
 @pytest.mark.parametrize("limit", [50, DEAD_LETTER_RAW_BYTES_MAX, DEAD_LETTER_RAW_BYTES_MAX + 100])

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from consumer.files.lines import Position
 from consumer.kafka.journals import KafkaJournal, TransactionalJournal
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Ledger, Note
 from consumer.model.errors import Abandoned, OutcomeUnknown
-from consumer.model.record import Offsets, Partition, Position
+from consumer.model.record import Partition
 
 P0 = ("articles", 0)
 END = Offsets({P0: 7}, 3)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from consumer.kafka.groups import FILLING, SWITCHED, Committed
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Held, Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
@@ -15,7 +16,8 @@ from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
 from consumer.migration.offsets import GAP_MS, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
-from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
+from tests.builders import raw_message
 
 A, B = ("articles", 0), ("articles", 1)
 NOW_MS = 1_700_000_000_000
@@ -101,8 +103,7 @@ class Adoption:
     def __call__(self, records: Sequence[RawRecord]) -> int:
         """Call ``before``, adopt what is among these records, and return how many that are."""
         self.before()
-        messages = [record.message for record in records]
-        places = [((message.topic, message.partition), message.offset) for message in messages if message]
+        places = [(record.known_partition(), record.start) for record in records]
         found = [place for place in places if place in self.ahead]
         self.adopted += found
         return len(found)
@@ -217,8 +218,8 @@ class Moving:
 
 def record(key: Partition, offset: int, time_ms: int) -> RawRecord:
     """Return a message at this place."""
-    message = Message(key[0], key[1], offset, b"a", (), time_ms)
-    return RawRecord(0, offset, b"{}", 2, None, None, Position(), message)
+    topic, number = key
+    return raw_message(b"{}", offset=offset, topic=topic, partition=number, timestamp_ms=time_ms)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import get_args
 import msgspec
 
 from consumer.decode.article import FieldMap, decode
+from consumer.files.lines import Position
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
@@ -20,7 +21,7 @@ from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.ports import Answer, Rejection
-from consumer.model.record import End, Position, RawBatch, RawRecord
+from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.batches import (

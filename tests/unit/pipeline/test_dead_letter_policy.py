@@ -3,21 +3,19 @@
 from consumer.files.sinks import Nowhere
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
-from tests.builders import TIME_MS
 
 FAULT = BadRecord(Reason.INVALID_JSON, "the record is not JSON")
 
 
-def record(message: Message | None) -> RawRecord:
+def record(partition: Partition | None) -> RawRecord:
     """The third record of a feed."""
-    return RawRecord(3, 40, b"{", 1, None, None, Position(), message)
+    return RawRecord(3, 40, b"{", 1, None, None, partition=partition)
 
 
 def test_a_dead_letter_names_the_file_or_the_partition() -> None:
     """So that the record can be found again."""
     policy = DeadLetterPolicy("feed.jsonl", Nowhere())
     assert policy.reject(record(None), FAULT).letter.position.source == "feed.jsonl"
-    message = Message("articles", 2, 40, b"key", (), TIME_MS)
-    assert policy.reject(record(message), FAULT).letter.position.source == "articles[2]"
+    assert policy.reject(record(("articles", 2)), FAULT).letter.position.source == "articles[2]"

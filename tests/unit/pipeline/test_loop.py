@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from typing_extensions import override
 
+from consumer.files.lines import Position
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
@@ -20,7 +21,7 @@ from consumer.model.article import Article
 from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from consumer.pipeline import batches, loop
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, Gate

@@ -1,5 +1,6 @@
 """Parts of a batch that are judged side by side: how it is divided, and what becomes of answers and errors."""
 
+import dataclasses
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from consumer.judge.detector import Detector
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned, Turns, WorkerTurned
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
-from consumer.model.record import Message, Partition, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch
 from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.side_by_side import PART_ARTICLES_MIN, SideBySide, divided
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
@@ -167,14 +168,10 @@ def of_topic(batch: RawBatch, partitions: int) -> RawBatch:
     """Give the records of a batch to the partitions of a topic, in turn."""
     return RawBatch(
         tuple(
-            RawRecord(
-                record.line, record.start, record.data, record.size_bytes, None, None, record.end,
-                Message("articles", record.line % partitions, record.line, None, (), 0),
-            )
-            for record in batch.records
+            dataclasses.replace(record, partition=("articles", record.line % partitions)) for record in batch.records
         ),
         batch.end,
-    )  # fmt: skip
+    )
 
 
 class Noting(Detector):

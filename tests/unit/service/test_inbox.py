@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from consumer.files.lines import Position
 from consumer.model.article import Article
 from consumer.model.errors import InboxFull, Unanswered
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from consumer.model.submission import InboxChanged, Refusal, Retraction, SubmissionAnswered, submitted
 from consumer.pipeline.arrivals import SubmittedArrivals
 from consumer.service.inbox import RETRACTION_BYTES, Inbox, InboxLimits

@@ -8,11 +8,11 @@ import pytest
 from consumer.judge.events import version_name
 from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
-from consumer.model.record import Header, Message, Position, RawRecord
+from consumer.model.record import Header, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from storage.records import Stored
-from tests.builders import make_record, make_tombstone
+from tests.builders import make_record, make_tombstone, raw_message
 
 RECORD = make_record("a")
 PLACE = RecordId("articles", 2, 7)
@@ -34,7 +34,7 @@ STORED = Stored(RECORD, flag_of(), None)
 
 def message(data: bytes, key: bytes = b"a", headers: tuple[Header, ...] = ()) -> RawRecord:
     """Return a record of a topic."""
-    return RawRecord(0, 0, data, len(data), None, None, Position(), Message("any", 0, 0, key, headers, 0))
+    return raw_message(data, key, headers=headers)
 
 
 def origin(record_id: RecordId) -> tuple[Header, ...]:

@@ -17,11 +17,12 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.record import Message, Position, RawBatch, RawRecord
+from consumer.model.record import RawBatch
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
 from consumer.web.requests import RequestEnded
 from storage.memory import MemoryStore
+from tests.builders import raw_message
 from tests.unit.pipeline.fakes import Ends, line, pipeline
 from tests.unit.telemetry.collector import collecting
 
@@ -61,9 +62,11 @@ def batch(*places: tuple[str, int, int], parents: int = 0) -> RawBatch:
     for number, (topic, partition, offset) in enumerate(places):
         parent = f"00-{TRACE}-{number + 1:016x}-01".encode()
         headers = (("traceparent", parent), ("tracestate", b"vendor=x")) if number < parents else ()
-        message = Message(topic, partition, offset, b"secret-id", headers, 0)
-        records.append(RawRecord(0, offset, b"secret body", 11, None, None, Position(), message))
-    return RawBatch(tuple(records), Position())
+        message = raw_message(
+            b"secret body", b"secret-id", offset=offset, topic=topic, partition=partition, headers=headers
+        )
+        records.append(message)
+    return RawBatch(tuple(records))
 
 
 def test_a_run_makes_a_span_for_each_batch(tracing: SpanListening) -> None:
@@ -297,11 +300,11 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     work = (
         "import sys; from consumer.telemetry.spans import tracing_to\n"
         "from consumer.model.hooks import Hooks\n"
-        "from consumer.model.record import Position, RawBatch\n"
+        "from consumer.model.record import RawBatch\n"
         "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
         "tracing = tracing_to(sys.argv[1], 'group', '1', 1)\n"
         "hooks = Hooks(tracing.spans)\n"
-        "hooks.report(BatchBegun(RawBatch((), Position()))); hooks.report(BatchCommitted([], []))\n"
+        "hooks.report(BatchBegun(RawBatch(()))); hooks.report(BatchCommitted([], []))\n"
         "sys.argv[2:] and tracing.close(0.2)"
     )
     with collecting() as collector:

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from consumer.model.record import Message, Position, RawRecord
+from consumer.files.lines import Position
+from consumer.model.record import RawRecord
 from consumer.telemetry.trace_context import TraceContext, contexts, parse
+from tests.builders import raw_message
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01".encode()
@@ -15,8 +17,7 @@ PARENT = f"00-{TRACE}-{SPAN}-01".encode()
 
 def record(*headers: tuple[str, bytes | None]) -> RawRecord:
     """A message with these headers."""
-    message = Message("articles", 0, 0, b"a", headers, 0)
-    return RawRecord(0, 0, b"", 0, None, None, Position(), message)
+    return raw_message(b"", headers=headers)
 
 
 def test_a_context_is_read() -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from consumer.config.loading import load_config
+from consumer.files.lines import Position
 from consumer.files.sinks import Nowhere
 from consumer.kafka.sink.outgoing import Outgoing
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.ports import Marks, Rejection
-from consumer.model.record import Position, RawRecord
+from consumer.model.record import RawRecord
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.wiring.components import Streams
 from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letter_sink, dead_letters_file

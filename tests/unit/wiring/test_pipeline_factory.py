@@ -5,6 +5,7 @@ import math
 import pytest
 
 from consumer.config.loading import load_config
+from consumer.files.lines import Position
 from consumer.files.sinks import Nowhere
 from consumer.files.source import FileSource
 from consumer.judge.binding import Binding
@@ -12,7 +13,6 @@ from consumer.lifecycle.interruption import UNINTERRUPTED, Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
-from consumer.model.record import Position
 from consumer.pipeline.arrivals import StreamArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal

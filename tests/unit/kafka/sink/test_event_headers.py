@@ -11,8 +11,9 @@ from consumer.kafka.sink.event_headers import (
     near_miss_headers,
 )
 from consumer.model.ports import Answer
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
+from tests.builders import raw_message
 
 FLAG = Verdict(
     id="a/1",
@@ -33,8 +34,8 @@ TRACE = (
 
 def answer(verdict: Verdict = FLAG, *, from_topic: bool = True) -> Answer:
     """An answer to a record of a topic, or of a file."""
-    message = Message("articles", 3, 42, b"a/1", TRACE, 1)
-    record = RawRecord(0, 42, b"", 0, None, None, Position(), message if from_topic else None)
+    message = raw_message(b"", b"a/1", offset=42, partition=3, headers=TRACE)
+    record = message if from_topic else RawRecord(7, 42, b"", 0, None, None)
     return Answer(record, VerdictEvent.of(verdict))
 
 

@@ -25,21 +25,22 @@ from consumer.model.dead_letter import SCHEMA, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
 from consumer.model.letter import Origin
 from consumer.model.ports import Rejection
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import RawRecord
 
 OWN = (("trace", b"\x00\xff"), ("empty", None), ("trace", b"again"))
-MESSAGE = Message("articles", 3, 41, b"a1", OWN, 1_700_000_000_123)
+MESSAGE = RawRecord(0, 41, b"", 0, None, None, None, ("articles", 3), b"a1", OWN, 1_700_000_000_123)
+LINE = RawRecord(7, 41, b"", 0, None, None)
 NAMES = ("a", "é", TOPIC, STAGE, SCHEMA_NAME, REASON, POSITION, TIMESTAMP, SIZE, SHA256)
 FAULT = BadRecord("invalid_json", "it ends within a string")
 
 
 def rejection(
-    message: Message | None = MESSAGE, data: bytes = b'{"id', fault: BadRecord = FAULT, more_bytes: int = 0
+    read: RawRecord = MESSAGE, data: bytes = b'{"id', fault: BadRecord = FAULT, more_bytes: int = 0
 ) -> Rejection:
     """A record that was rejected; of its value so many bytes more were not kept."""
     size_bytes = len(data) + more_bytes
     sha256 = bytes(range(32)) if more_bytes else None
-    record = RawRecord(0, 41, data, size_bytes, sha256, fault, Position(), message)
+    record = replace(read, data=data, size_bytes=size_bytes, sha256=sha256, fault=fault)
     position = LetterPosition("feed.jsonl", 7, 41)
     return Rejection(record, dead_letter(fault, position, data, size_bytes=size_bytes, sha256=sha256))
 
@@ -92,12 +93,12 @@ def test_size_and_digest_of_a_value_that_is_cut() -> None:
 
 def test_a_record_without_a_time() -> None:
     """It stays without one."""
-    assert read(letter_headers(rejection(replace(MESSAGE, timestamp_ms=-1)))).timestamp_ms is None
+    assert read(letter_headers(rejection(replace(MESSAGE, time_ms=-1)))).timestamp_ms is None
 
 
 def test_a_record_of_a_file() -> None:
     """It has no origin in a topic, but a file and a line."""
-    found = read(letter_headers(rejection(None)))
+    found = read(letter_headers(rejection(LINE)))
     assert (found.origin, found.position, found.own) == (None, "feed.jsonl:7", ())
 
 
@@ -110,7 +111,7 @@ def test_text_that_is_no_utf8() -> None:
 def test_letter_headers_do_not_pile_up() -> None:
     """A letter that comes in as a record, and is rejected again, has the new headers only."""
     first = letter_headers(rejection())
-    message = replace(MESSAGE, topic="other", offset=5, headers=tuple(first))
+    message = replace(MESSAGE, partition=("other", 3), start=5, headers=tuple(first))
     second = letter_headers(rejection(message, fault=BadRecord("missing_id", "no id")))
     assert len(second) == len(first)
     found = read(second)
@@ -174,6 +175,6 @@ def test_damaged_headers(name: str) -> None:
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.none() | st.binary())))
 def test_whatever_a_record_brings_is_kept(own: list[tuple[str, bytes | None]]) -> None:
     """A record's own headers come back as they were, whatever their names."""
-    found = read(letter_headers(rejection(replace(MESSAGE, headers=tuple(own), timestamp_ms=-1))))
+    found = read(letter_headers(rejection(replace(MESSAGE, headers=tuple(own), time_ms=-1))))
     assert list(found.own) == own
     assert found._replace(own=()) == read(letter_headers(rejection()))._replace(own=(), timestamp_ms=None)

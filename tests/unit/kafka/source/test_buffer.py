@@ -6,34 +6,34 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.kafka.source.buffer import Buffer, memory_bytes, message_of
+from consumer.kafka.message import Message
+from consumer.kafka.source.buffer import Buffer, memory_bytes
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Partition, Position, RawRecord
+from consumer.model.record import Partition
+from tests.builders import raw_message
 
 LIMITS = ReadLimits(batch_records_max=6, batch_bytes_max=1_000)
 Coming = Sequence[tuple[int, int]]
 """The partition of each record, and its size."""
 
 
-def record(partition: int, offset: int, size_bytes: int = 1) -> RawRecord:
+def record(partition: int, offset: int, size_bytes: int = 1) -> Message:
     """A record of a partition."""
-    message = Message("articles", partition, offset, None, (), 0)
-    return RawRecord(0, offset, b"x" * size_bytes, size_bytes, None, None, Position(), message)
+    return raw_message(b"x" * size_bytes, None, offset=offset, partition=partition)
 
 
 def filled(coming: Coming) -> Buffer:
     """A buffer with these records; offsets count up in each partition."""
     buffer, offsets = Buffer(LIMITS, 2), Counter[int]()
     for partition, size_bytes in coming:
-        added = record(partition, offsets[partition], size_bytes)
-        buffer.add(added, message_of(added))
+        buffer.add(record(partition, offsets[partition], size_bytes))
         offsets[partition] += 1
     return buffer
 
 
-def places(records: Sequence[RawRecord]) -> list[tuple[int, int]]:
+def places(records: Sequence[Message]) -> list[tuple[int, int]]:
     """Partition and offset of each."""
-    return [(message.partition, message.offset) for message in map(message_of, records)]
+    return [(message.partition[1], message.start) for message in records]
 
 
 def test_a_backlog_of_one_partition_does_not_delay_another() -> None:
@@ -63,7 +63,7 @@ def test_every_record_comes_once_in_the_order_of_its_partition(coming: Coming) -
     ends: dict[Partition, int] = {}
     while len(buffer):
         records, moved = buffer.take()
-        size_bytes = sum(memory_bytes(each, message_of(each)) for each in records)
+        size_bytes = sum(map(memory_bytes, records))
         assert 1 <= len(records) <= LIMITS.batch_records_max
         assert len(records) == 1 or size_bytes <= LIMITS.batch_bytes_max
         came += places(records)

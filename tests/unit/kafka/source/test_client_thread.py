@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from consumer.kafka.membership import member_of
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Note, encode_note
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source import commits, fetching, gaps, group_places
@@ -18,7 +19,8 @@ from consumer.kafka.source.progress import CommitPoint
 from consumer.kafka.source.unpacking import FAILURES_MAX
 from consumer.model.errors import Abandoned, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
+from consumer.model.record import Partition
+from tests.builders import raw_message
 from tests.kafka.reading import Watched
 from tests.unit.kafka.source.fake_client import NO_OFFSET, BadBatch, EmptyMessage, FakeConsumer, FakeGroup, OutOfRange
 
@@ -83,9 +85,10 @@ class Given:
         return batch.end
 
 
-def record(partition: Partition, offset: int) -> RawRecord:
+def record(partition: Partition, offset: int) -> Message:
     """Return a record of a partition."""
-    return RawRecord(0, offset, b"x", 1, None, None, Position(), Message(*partition, offset, b"k", (), 0))
+    topic, number = partition
+    return raw_message(b"x", b"k", offset=offset, topic=topic, partition=number)
 
 
 def test_a_client_that_became_another_member_gives_up_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:

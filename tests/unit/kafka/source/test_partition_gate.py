@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Ledger, Note
 from consumer.kafka.source.partition_gate import PartitionGate
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Rejection
-from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
 from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX, PoisonLimit, Window, totals
 
 P0, P1 = ("articles", 0), ("articles", 1)
@@ -83,7 +84,7 @@ def test_a_window_has_the_last_records_and_stays_small(
 
 def record(partition: Partition, offset: int) -> RawRecord:
     """A record of a partition."""
-    return RawRecord(0, offset, b"x", 1, None, None, Position(), Message(*partition, offset, b"k", (), 0))
+    return RawRecord(0, offset, b"x", 1, None, None, partition=partition)
 
 
 class Gate:

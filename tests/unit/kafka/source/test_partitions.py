@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,25 +10,32 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import NOTHING, Held, HoldRequest, Note
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
+from consumer.model.record import Partition, RawBatch
+from tests.builders import raw_message
 from tests.examples import examples
 
 LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 
 
-def record(partition: Partition, offset: int, data: bytes = b"x", leader_epoch: int | None = None) -> RawRecord:
+def record(
+    partition: Partition,
+    offset: int,
+    data: bytes = b"x",
+    **fields: Any,  # noqa: ANN401  # as ``raw_message`` takes them
+) -> Message:
     """A record of a partition."""
-    message = Message(*partition, offset, b"k", (), 0, leader_epoch=leader_epoch)
-    return RawRecord(0, offset, data, len(data), None, None, Position(), message)
+    topic, number = partition
+    return raw_message(data, **{"key": b"k"} | fields, offset=offset, topic=topic, partition=number)
 
 
-def records(partition: Partition, offsets: Iterable[int]) -> list[RawRecord]:
+def records(partition: Partition, offsets: Iterable[int]) -> list[Message]:
     """Records of a partition."""
     return [record(partition, offset) for offset in offsets]
 
@@ -75,8 +83,7 @@ def test_batches_are_bounded_in_bytes() -> None:
     kept = owning(P0)
     kept.deliver([record(P0, 0, b"x" * 5000), record(P0, 1, b"x" * 600), record(P0, 2, b"x" * 600)])
     assert [len(taken(kept).records) for _ in range(3)] == [1, 1, 1]
-    message = Message(*P0, 3, b"k" * 500, (("h", b"v" * 600),), 0)
-    kept.deliver([RawRecord(0, 3, b"", 0, None, None, Position(), message), record(P0, 4)])
+    kept.deliver([record(P0, 3, b"", key=b"k" * 500, headers=(("h", b"v" * 600),)), record(P0, 4)])
     assert len(taken(kept).records) == 1
 
 
@@ -722,8 +729,7 @@ class Consumer(RuleBasedStateMachine):
             self.kept.abandon()
             return
         for entry in batch.records:
-            assert entry.message is not None
-            partition = (entry.message.topic, entry.message.partition)
+            partition = entry.known_partition()
             assert partition in self.client, "answered for a partition that is not ours"
             assert entry.start not in self.answered[partition], "answered twice"
             assert self.begun_notes[partition].held is None, "answered of a partition that is held"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME
 
+from consumer.kafka.message import Message
 from consumer.kafka.source.records import record_of
 from consumer.model.errors import BadRecord
-from consumer.model.record import Message
 
 BYTES_MAX = 1_000_000
 
@@ -34,17 +34,16 @@ class Received:
 
 
 def read(message: Received) -> tuple[Message, bytes, BadRecord | None]:
-    """The record's message, value and fault."""
+    """The record, its value and its fault."""
     record = record_of(message, BYTES_MAX)  # type: ignore[arg-type]  # it has what a message has
-    assert record.message is not None
-    return record.message, record.data, record.fault
+    return record, record.data, record.fault
 
 
 @pytest.mark.parametrize("failing", ["value", "key", "timestamp", "leader_epoch"])
 def test_whatever_raises_is_a_fault_of_this_record_alone(failing: str) -> None:
     """It keeps its place, so that the next one can be read, and what could be had of it."""
     message, data, fault = read(Received(failing))
-    assert (message.topic, message.partition, message.offset) == ("t", 3, 7)
+    assert (message.partition, message.start) == (("t", 3), 7)
     assert fault is not None
     assert fault.reason == "unreadable_message"
     assert failing in fault.detail

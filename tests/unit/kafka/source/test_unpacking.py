@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import pytest
 from confluent_kafka import KafkaError
 
+from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
 from consumer.kafka.source.unpacking import FAILURES_MAX, Attempts, Unpacking, is_final
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
+from consumer.model.record import Partition
+from tests.builders import raw_message
 
 P0, P1 = ("t", 0), ("t", 1)
 TOO_LARGE = KafkaError(KafkaError._BAD_COMPRESSION)
@@ -19,12 +21,10 @@ BAD_CHECKSUM = KafkaError(KafkaError._BAD_MSG)
 HELD = Held(bad=0, records=0, reason="bad_compression", batch_offset=7)
 
 
-def records(partition: Partition, *offsets: int) -> list[RawRecord]:
+def records(partition: Partition, *offsets: int) -> list[Message]:
     """Records of a partition."""
-    return [
-        RawRecord(0, offset, b"x", 1, None, None, Position(), Message(*partition, offset, b"k", (), 0))
-        for offset in offsets
-    ]
+    topic, number = partition
+    return [raw_message(b"x", b"k", offset=offset, topic=topic, partition=number) for offset in offsets]
 
 
 class Given:
