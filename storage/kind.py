@@ -107,6 +107,16 @@ def no_needs(_opening: Opening) -> StoreNeeds:
     return StoreNeeds()
 
 
+def one_judge(_opening: Opening) -> int:
+    """Return 1, for a kind of store that writes one batch after the other."""
+    return 1
+
+
+def no_warm_up(_opening: Opening) -> float:
+    """Return 0, for a kind of store without servers that could be cold."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class StoreKind:
     """One kind of store. Functions of a URL connect to nothing and read nothing, except ``open`` and the checks' runs.
@@ -119,6 +129,7 @@ class StoreKind:
     is the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind
     name one store, as far as the URLs show. ``checks`` are those of a store before it is used, the one that finds out
     whether a remote store answers last. ``needs`` says what the options need, whichever kind of store is used.
+    ``judges_max`` is how many threads may judge at a time, ``warm_up_s`` how long a run may warm the store up.
 
     ``plan_for`` records what a store is made for, creates the store if there is none, and returns what is recorded now:
     another plan stays. It is None where a store cannot be created like that.
@@ -137,6 +148,8 @@ class StoreKind:
     outlives_run: bool = True
     checks: Callable[[str, Opening], tuple[StoreCheck, ...]] = no_checks
     needs: Callable[[Opening], StoreNeeds] = no_needs
+    judges_max: Callable[[Opening], int] = one_judge
+    warm_up_s: Callable[[Opening], float] = no_warm_up
     plan_for: Callable[[str, Opening, Planned], Planned] | None = None
 
     def names(self, url: str) -> bool:

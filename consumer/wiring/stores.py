@@ -110,13 +110,13 @@ def is_remote(config: Config) -> bool:
 
 
 def judges_max(config: Config) -> int:
-    """Return how many threads may judge at a time; a store on this machine writes one batch after the other."""
-    return config.store.hbase.judges_max if is_remote(config) else 1
+    """Return how many threads may judge at a time."""
+    return kind_of(config.store.url).judges_max(configured_opening(config))
 
 
 def warm_up_s(config: Config) -> float:
-    """Return how long a run may warm its store up; a store on this machine has no servers that could be cold."""
-    return config.store.hbase.warm_up_s if is_remote(config) else 0
+    """Return how long a run may warm its store up."""
+    return kind_of(config.store.url).warm_up_s(configured_opening(config))
 
 
 def outlives_run(config: Config) -> bool:
@@ -140,6 +140,8 @@ def _hbase_options(config: Config) -> HbaseOptions:
         connections_max=section.connections_max,
         retire_s=section.retire_s,
         tls=TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None,
+        judges_max=section.judges_max,
+        warm_up_s=section.warm_up_s,
     )
 
 

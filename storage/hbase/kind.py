@@ -82,4 +82,6 @@ HBASE: Final = StoreKind(
     remote=True,
     checks=_checks,
     needs=_needs,
+    judges_max=lambda opening: opening.own_options(HbaseOptions).judges_max,
+    warm_up_s=lambda opening: opening.own_options(HbaseOptions).warm_up_s,
 )

@@ -61,7 +61,7 @@ class HbaseOptions:
     they can be settled without being read, ``sketches_max`` the sketches of versions that were read (some 450 bytes
     each). The store is opened only if cells live at least ``ttl_min_s`` in its tables,
     and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0. With ``parts`` it is marked as one
-    that has anchors.
+    that has anchors. Up to ``judges_max`` threads judge into it at a time, and a run warms it up for ``warm_up_s``.
     """
 
     keep_bodies: bool = True
@@ -79,6 +79,8 @@ class HbaseOptions:
     seen_ttl_s: int = 0
     parts: bool = False
     readonly: bool = False
+    judges_max: int = 1
+    warm_up_s: float = 20.0
 
 
 def parse_place(url: str) -> Place:

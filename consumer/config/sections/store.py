@@ -18,9 +18,9 @@ class HbaseSection(Section):
 
     connections_max: Annotated[int, Field(ge=1, le=64)] = _HBASE.connections_max
     """Connections of this process to all gateways together."""
-    judges_max: Annotated[int, Field(ge=1, le=16)] = 1
+    judges_max: Annotated[int, Field(ge=1, le=16)] = _HBASE.judges_max
     """Threads that judge different partitions of a batch at a time; raise it if HBase elsewhere has cores to spare."""
-    warm_up_s: Annotated[float, Field(ge=0, le=300)] = 20
+    warm_up_s: Annotated[float, Field(ge=0, le=300)] = _HBASE.warm_up_s
     """How long a consumer may look up made-up articles before it is ready; it stops when that gets no faster."""
     deadline_s: Seconds = _HBASE.deadline_s
     """How long one call of the store is retried before the run gives up."""

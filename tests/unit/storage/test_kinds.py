@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StoreRefused
+from storage.hbase import HbaseOptions
 from storage.hbase.kind import HBASE
 from storage.kind import OnDisk, Opening, StoreKind
 from storage.kinds import KINDS, described_forms, kind_of, lasting_examples, same_store, store_identity
@@ -106,3 +107,9 @@ def test_opening_passes_options_on(tmp_path: Path) -> None:
     own = LmdbOptions(map_bytes=1 << 20)
     assert Opening(lifetime_s=1, plan="4x16", own=("other", own)).own_options(LmdbOptions) is own
     assert OPENING.own_options(LmdbOptions) == LmdbOptions()
+
+
+def test_only_a_store_with_servers_is_judged_into_side_by_side_and_warmed_up() -> None:
+    """As its own options say; an embedded store writes one batch after the other."""
+    opening = Opening(lifetime_s=1, plan="4x16", own=(HbaseOptions(judges_max=3, warm_up_s=5.0),))
+    assert [(kind.judges_max(opening), kind.warm_up_s(opening)) for kind in KINDS] == [(1, 0), (1, 0), (3, 5.0)]
