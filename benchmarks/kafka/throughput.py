@@ -24,9 +24,9 @@ from consumer.config.loading import load_config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchBegun, BatchCommitted
-from consumer.wiring.components import Streams
+from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
-from consumer.wiring.topics_run import prepared_topics_run
+from consumer.wiring.lasting_run import prepared_lasting_run
 
 PART: Final = "kafka_throughput"
 ARTICLES: Final = 4_000
@@ -80,7 +80,7 @@ def from_topic(source: str, sink: str, folder: Path, wanted: int, workers: int, 
     stopping = Stopping(interrupts=False)
     clocked = Clocked(wanted, stopping)
     config = configured(source, sink, folder, workers, delivery)
-    with prepared_topics_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
+    with prepared_lasting_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
         run.pipeline.run()
     return clocked.took_s
 

@@ -32,7 +32,7 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.config.loading import load_config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
-from consumer.wiring.components import Streams
+from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
 
 PART: Final = "quality"

@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 from consumer.config.config import Config
 from consumer.decode.codecs import Codec, codec_of
 from consumer.decode.json_value import parse_json
+from consumer.files.source import STREAM
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
-from consumer.wiring.components import STREAM, decoder
+from consumer.wiring.components import decoder
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")

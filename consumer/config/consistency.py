@@ -1,6 +1,6 @@
 """Settings of different sections that contradict each other; pure functions.
 
-Limits that have to fit into each other are in ``time_limits``: they need the settings of the Kafka clients as well.
+Limits that have to fit into each other are in ``kafka.time_limits``: they need the settings of the clients as well.
 """
 
 from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from consumer.config.values import dotted
-from consumer.kafka.client_settings import is_kafka
+from consumer.feeds.kinds import sink_of, source_of
 
 DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
 """How a section is validated that is derived from a dataclass."""
@@ -28,14 +28,20 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, **DERIVED)
 
 
-def _file_or_topic(url: str) -> str:
-    if "://" in url and not is_kafka(url):
-        raise ValueError("write it as a file, - or kafka://HOST:PORT/TOPIC")
+def _source_url(url: str) -> str:
+    source_of(url)
     return url
 
 
-FeedUrl = Annotated[Text, AfterValidator(_file_or_topic)]
-"""A file, - for a standard stream, or topics."""
+def _sink_url(url: str) -> str:
+    sink_of(url)
+    return url
+
+
+SourceUrl = Annotated[Text, AfterValidator(_source_url)]
+"""One of the kinds in ``feeds.kinds`` that are read."""
+SinkUrl = Annotated[Text, AfterValidator(_sink_url)]
+"""One of the kinds in ``feeds.kinds`` that are written."""
 
 
 def _file_mode(mode: str) -> str:

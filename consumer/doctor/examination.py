@@ -24,11 +24,13 @@ from consumer.doctor.machine import check_address, check_descriptors, check_tls
 from consumer.doctor.service import service_checks
 from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
-from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
+from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
 from consumer.wiring import components, kafka_parts, stores
+from consumer.wiring.feeds import source_side
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
 
@@ -50,12 +52,13 @@ def checks_of(config: Config) -> list[Check]:
         Check("open files", lambda: check_descriptors(config)),
         Check("TLS files", lambda: check_tls(config)),
     ]
-    if is_kafka(config.source.url):
+    source, written = source_side(config), config.kafka.value_format
+    if source.lasting:
         checks.append(Check("address of the pages", lambda: check_address(config)))
-        with suppress(ConfigError):  # the first check reports it
-            checks += _Kafka(config).checks()
-        written = config.kafka.value_format
-        if written != "json":
+        if KAFKA.names(config.source.url):
+            with suppress(ConfigError):  # the first check reports it
+                checks += _Kafka(config).checks()
+        if source.is_keyed and written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
             checks.append(Check("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
     checks += service_checks(config)
@@ -68,7 +71,7 @@ class _Kafka:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._source = parse_kafka(config.source.url)
-        self._sink = parse_kafka(config.sink.url) if is_kafka(config.sink.url) else None
+        self._sink = parse_kafka(config.sink.url) if KAFKA.names(config.sink.url) else None
         self._keep_ms = config.lifetime_s * MS_PER_S
         self._asked: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):

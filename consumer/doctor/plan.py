@@ -9,9 +9,9 @@ from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, unchecked, warning
 from consumer.judge.plan_choice import LookUpSettings, look_up_cost, outgrown_articles, plan_to_move_to, rounded
 from consumer.judge.settings import JudgeSettings
-from consumer.kafka.client_settings import is_kafka
 from consumer.store_tools.store_plan import WindowSize, described_size, window_size
 from consumer.wiring import stores
+from consumer.wiring.feeds import source_side
 from storage.errors import StoreUnavailable
 from storage.records import Planned
 
@@ -84,7 +84,7 @@ def size_finding(found: FoundWindow, config: Config) -> Finding:
 def _move(config: Config, articles: int, larger: str) -> str:
     """Return the commands that move to a larger plan."""
     new = f'a copy of the configuration with judge.plan = "{larger}" and a store.url of its own'
-    if not is_kafka(config.source.url):
+    if not source_side(config).is_shared:
         return f"Judge the window again into a new store: dupwatch backfill FILE --config NEW, where NEW is {new}."
     return (
         f"Run dupwatch store init --config NEW --articles {articles} --apply, then dupwatch migrate --config NEW"

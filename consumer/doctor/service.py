@@ -27,11 +27,12 @@ from consumer.doctor.machine import (
     today,
     why_not_free,
 )
-from consumer.kafka.client_settings import admin_settings, is_kafka, parse_prefix
+from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
 from consumer.web.access import Address, is_loopback, parse_address
 from consumer.wiring import components, kafka_parts
+from consumer.wiring.feeds import is_followed
 
 _NAMED_MAX: Final = 5
 _MAKE: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
@@ -66,7 +67,7 @@ def service_checks(config: Config) -> Iterator[Check]:
     if config.service.audit is not None:
         audit = Path(config.service.audit)
         yield Check("audit log", lambda: check_audit(audit))
-    if is_alone(config) and is_kafka(config.sink.url):
+    if is_alone(config) and is_followed(config):
         yield Check("topics of verdicts", lambda: _check_sink(config))
 
 

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
 from typing_extensions import override
@@ -16,9 +16,10 @@ from typing_extensions import override
 from consumer.files.lines import Position
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError, SinkError
-from consumer.model.ports import Emit, Marks, Output
+from consumer.model.ports import Emit, Marks
 from consumer.model.record import End
 from consumer.model.verdict import Verdict
+from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import ExclusiveJournal
 from storage.files import FileWriting, replace_file
 
@@ -166,13 +167,6 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
     if checkpoint.finished:
         return max(now_ms, checkpoint.began_ms + 1)
     return checkpoint.began_ms
-
-
-class Outputs(NamedTuple):
-    """The outputs whose sizes a checkpoint records."""
-
-    verdicts: Output
-    dead_letters: Output
 
 
 class FileJournal(ExclusiveJournal):

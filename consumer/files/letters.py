@@ -9,15 +9,17 @@ from typing import BinaryIO, Final
 import msgspec
 from typing_extensions import override
 
-from consumer.files.line_file import LineFile
+from consumer.files.line_file import LineFile, WholeLines
 from consumer.files.sinks import NO_CHECKPOINT
-from consumer.model.dead_letter import DeadLetter, encode
+from consumer.model.dead_letter import SCHEMA, DeadLetter, encode
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letter, Letters, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
 from storage.files import FileWriting
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
+WHOLE_LETTERS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "dead letters")
+"""Keeps all letters of a file that has no checkpoint."""
 LINE_BYTES_MAX: Final = 16 << 20
 """dupwatch writes no longer lines."""
 _LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
@@ -35,20 +37,26 @@ class FileDeadLetters(DeadLetterSink):
     """
 
     def __init__(
-        self, path: Path, keep_bytes: int | None, writing: FileWriting, *, why_not_append: str = NO_CHECKPOINT
+        self,
+        path: Path,
+        keep_bytes: int | WholeLines | None,
+        writing: FileWriting,
+        *,
+        why_not_append: str = NO_CHECKPOINT,
     ) -> None:
         self._path = path
+        self._keep = keep_bytes if isinstance(keep_bytes, WholeLines) else None
         self._writing = writing
         self._why_not_append = why_not_append
         self._file: LineFile | None = None
-        if keep_bytes or path.exists():
+        if path.exists() or (keep_bytes and self._keep is None):
             self._file = LineFile(path, keep_bytes, writing, why_not_append)
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None:
         if rejections:
             if self._file is None:
-                self._file = LineFile(self._path, None, self._writing, self._why_not_append)
+                self._file = LineFile(self._path, self._keep, self._writing, self._why_not_append)
             self._file.write(encode(rejection.letter) for rejection in rejections)
 
     @override

@@ -19,6 +19,8 @@ from consumer.model.record import End, RawBatch, RawRecord
 
 _CHUNK_BYTES: Final = 256 * 1024
 _STDIN: Final = 0
+STREAM: Final = "-"
+"""The name of a standard stream, as a source or as a sink."""
 
 
 class FileSource(Source):

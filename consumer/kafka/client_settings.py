@@ -153,8 +153,3 @@ def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]
     everywhere = checked(options.client, "client")
     secret = checked(with_secrets({}, options.secret_files, "kafka.secret_files"), "secret_files")
     return {**everywhere, **own.get(side, {}), **secret}
-
-
-def is_kafka(url: str) -> bool:
-    """Return whether this URL names topics."""
-    return url.startswith("kafka://")

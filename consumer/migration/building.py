@@ -6,9 +6,10 @@ from functools import partial
 
 from consumer.config.config import Config
 from consumer.files.sinks import Nowhere
-from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
+from consumer.kafka.client_settings import admin_settings, consumer_settings, parse_kafka
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
+from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import AdoptingJudge, Takeover
@@ -19,12 +20,9 @@ from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
-from consumer.wiring import components, stores
+from consumer.wiring import components, feeds, stores
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import kafka_options
-from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import message_decoder, topic_arrivals
-from consumer.wiring.outputs import NoOutput
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
@@ -55,14 +53,14 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         seen_ms, common = config.seen_s * MS_PER_S, common_hashes(config)
         judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=in_force)
         judging = Judging(bound, fingerprinting, judge)
-        decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
+        decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
             return RangeSource(reading, place.names, components.read_limits(config), ranges, stopping.asked)
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
-            dead_letters = DeadLetterPolicy(config.source.url, dead_letter_sink(config, NoOutput()))
+            dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
             route = Route(
                 source=source,
                 decode=decode,
@@ -100,7 +98,7 @@ def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: 
 
 
 def _check(config: Config, moves: Moves) -> None:
-    if not is_kafka(config.source.url):
+    if not feeds.source_side(config).is_shared:
         raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
     if not stores.outlives_run(config):
         raise ConfigError(f"name the new store: {stores.STORE_EXAMPLES}")

@@ -1,19 +1,11 @@
 """When a run that shares its partitions with other consumers gives up a batch, and what of its work is progress."""
 
-from typing import Protocol
+from collections.abc import Callable
 
 from typing_extensions import override
 
 from consumer.lifecycle.interruption import Drain, Interruption
 from consumer.lifecycle.turns import Turns
-
-
-class BegunBatch(Protocol):
-    """A source that knows whether the begun batch still belongs to this run."""
-
-    def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was given up, because its partitions were reassigned."""
-        ...
 
 
 class ReportedDrain(Interruption):
@@ -39,13 +31,16 @@ class ReportedDrain(Interruption):
 
 
 class GroupInterruption(ReportedDrain):
-    """Also gives up the begun batch when its partitions are gone; batches after it are prepared all the same."""
+    """Also gives up the begun batch when its partitions are gone; batches after it are prepared all the same.
 
-    def __init__(self, turns: Turns, drain: Drain, source: BegunBatch) -> None:
+    ``check`` raises ``Abandoned`` where the begun batch no longer belongs to this run.
+    """
+
+    def __init__(self, turns: Turns, drain: Drain, check: Callable[[], None]) -> None:
         super().__init__(turns, drain)
-        self._source = source
+        self._check = check
 
     @override
     def while_idle(self) -> None:
         super().while_idle()
-        self._source.check()
+        self._check()

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.judging import configured_scheme, configured_settings
 from consumer.decode.article import ArticleDecoder, FieldMap, Parse
 from consumer.decode.html.page import load_extractor
 from consumer.decode.json_value import parse_json
-from consumer.decode.message import DecodeValue
+from consumer.decode.message import DecodeValue, decode_message
 from consumer.decode.published_at import TimeForm
 from consumer.decode.schemas.registry import Briefly, RegistryOptions
 from consumer.decode.schemas.schema_value import schema_parser
+from consumer.feeds.kinds import source_of
 from consumer.fingerprint import Engine, Lexicon, Scheme
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
@@ -32,17 +32,6 @@ from consumer.workers.engines import COMPILED, ChosenEngine, built_engine, chose
 from consumer.workers.pool import Fingerprinting, InProcess, OnThreads, OnWorkers
 from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
-
-STREAM = "-"
-NOWHERE = "nowhere:"
-"""The sink of those who want the answers of a service alone."""
-
-
-class Streams(NamedTuple):
-    """What ``-`` stands for as a sink: verdicts go to ``out``, dead letters to ``err``."""
-
-    out: BinaryIO
-    err: BinaryIO
 
 
 def scheme_of(config: Config) -> Scheme:
@@ -138,6 +127,24 @@ def fingerprinting(
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
     """Return what decodes records as read; it raises BadRecord, also for a fault found while reading."""
     return decoder(config).record
+
+
+def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+    """Return what decodes records of the configured source; it raises BadRecord.
+
+    ``patience`` is that of ``value_decoder``.
+    """
+    if not source_of(config.source.url).is_keyed:
+        return file_decoder(config)
+    return message_decoder(config, patience)
+
+
+def message_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+    """Return what decodes messages as configured; it raises BadRecord. ``patience`` is that of ``value_decoder``."""
+    decode_value = value_decoder(config, patience)
+    id_bytes_max = DecodeLimits().id_bytes_max
+    id_from = config.kafka.id_from
+    return partial(decode_message, decode_value=decode_value, id_from=id_from, id_bytes_max=id_bytes_max)
 
 
 def kafka_options(config: Config) -> KafkaOptions:

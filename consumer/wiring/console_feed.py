@@ -13,7 +13,6 @@ from consumer.kafka.client_settings import (
     KafkaOptions,
     admin_settings,
     consumer_settings,
-    is_kafka,
     parse_prefix,
     producer_settings,
 )
@@ -26,6 +25,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess
+from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
 
 Rebuild = Literal["topic", "store"]
@@ -37,7 +37,7 @@ NEAR_MISSES_ENDING: Final = "-near-misses"
 
 def check_sink(config: Config) -> None:
     """Raise ``ConfigError`` where the configured sink is no topic, or clients have wrong settings."""
-    if not is_kafka(config.sink.url):
+    if not is_followed(config):
         raise ConfigError(
             f"the console reads flags from the topics that consumers write to, and sink.url is {config.sink.url}: name "
             "them with --sink kafka://HOST:PORT/PREFIX"

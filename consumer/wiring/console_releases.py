@@ -3,24 +3,25 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from consumer.config.config import Config
 from consumer.console.intake.sending import ReleasePort
-from consumer.kafka.client_settings import admin_settings, parse_prefix, producer_settings
-from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
-from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.client_settings import admin_settings, parse_prefix
+from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.topics import missing
 from consumer.model.errors import SinkError, SourceError
-from consumer.model.flood import FloodEvent, encode_flood
+from consumer.model.flood import FloodEvent
 from consumer.model.hooks import Hooks
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import Origins
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess, reference_of
-from consumer.wiring.kafka_parts import messages_of, record_times, sink_topics
+from consumer.wiring.feeds import sink_opening
+from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import known_origins
 from consumer.wiring.service_releases import Releasing
 from storage.clock import Clock
@@ -55,7 +56,7 @@ class TopicReleases(ReleasePort):
         self._proceed = proceed
         self._place = parse_prefix(config.sink.url)
         self._topics = sink_topics(config)
-        self._outbox: AtLeastOnceOutbox | None = None
+        self._sink: KafkaSink | None = None
         self._until_s = 0.0
         self._known: Origins | None = None
 
@@ -77,8 +78,7 @@ class TopicReleases(ReleasePort):
         """Release a version, and send what readers have to know."""
         store = self._access()
         releasable(store, article_id, version)
-        outbox = self._opened()
-        sink = KafkaSink(outbox, messages_of(self._config, self._topics, self._config.sink.url))
+        sink = self._opened()
         try:
             releasing = Releasing(
                 self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient, self._known
@@ -90,24 +90,24 @@ class TopicReleases(ReleasePort):
 
     def announce(self, flood: FloodEvent) -> None:
         """Send the event of a flood."""
-        outbox = self._opened(self._topics.floods_topic)
+        sink = self._opened(self._topics.floods_topic)
         try:
-            outbox.send(Outgoing(self._topics.floods_topic, flood.original.encode(), encode_flood(flood), []))
-            outbox.flush()
+            sink.announce(flood)
+            sink.flush()
         except SinkError:
             self.close()
             raise
 
     def close(self) -> None:
         """Release the client."""
-        if self._outbox is not None:
-            self._outbox.close()
-            self._outbox = None
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
 
-    def _opened(self, *also: str) -> AtLeastOnceOutbox:
+    def _opened(self, *also: str) -> KafkaSink:
         """Return the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
         self._until_s = time.monotonic() + BROKERS_S
-        if self._outbox is None or also:
+        if self._sink is None or also:
             options = components.kafka_options(self._config)
             gone = missing(admin_settings(self._place.brokers, options), also or self._topics.written)
             if gone:
@@ -115,12 +115,10 @@ class TopicReleases(ReleasePort):
                     f"there is no topic {', '.join(gone)}: create it with dupwatch topics init "
                     f"--sink {self._config.sink.url}"
                 )
-        if self._outbox is None:
-            settings = producer_settings(self._place.brokers, options, transactional=False)
-            self._outbox = AtLeastOnceOutbox(
-                settings, record_times(self._config, self._hooks), self._hooks, self._waited
-            )
-        return self._outbox
+        if self._sink is None:
+            url = self._config.sink.url
+            self._sink = topic_sink(url, replace(sink_opening(self._config, self._hooks, url), proceed=self._waited))
+        return self._sink
 
     def _waited(self) -> None:
         self._proceed()

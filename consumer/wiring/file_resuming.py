@@ -12,31 +12,31 @@ from consumer.files.checkpoint import (
     load,
     passing_path,
 )
-from consumer.files.distinct_files import check_apart, check_streams_apart
+from consumer.files.distinct_files import check_apart
+from consumer.files.kind import FILE
+from consumer.files.letters import dead_letters_path
 from consumer.files.line_file import check_line_file, check_suffix
+from consumer.files.options import Continuation
 from consumer.files.sinks import NO_CHECKPOINT
 from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
-from consumer.wiring.components import STREAM, Streams
-from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letters_file
-from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.stores import is_missing, outlives_run
 from storage.interface import Store
 from storage.kinds import kind_of
 
 
-def path_of(url: str) -> Path | None:
-    """Return the named file; None for a standard stream."""
-    return None if url == STREAM else Path(url)
+def sink_file(config: Config) -> Path | None:
+    """Return the file that verdicts go to; None for any other kind of sink."""
+    return Path(config.sink.url) if FILE.names(config.sink.url) else None
 
 
 def checkpoint_path_of(config: Config) -> Path | None:
     """Return where a run keeps its progress; None where it cannot be resumed: that takes files, and a lasting store."""
-    source, sink = path_of(config.source.url), path_of(config.sink.url)
-    if source is None or sink is None or not outlives_run(config):
+    path = sink_file(config)
+    if not FILE.names(config.source.url) or path is None or not outlives_run(config):
         return None
-    return checkpoint_path(sink)
+    return checkpoint_path(path)
 
 
 def earlier_checkpoint(config: Config) -> Checkpoint | None:
@@ -45,13 +45,8 @@ def earlier_checkpoint(config: Config) -> Checkpoint | None:
     return None if path is None else load(path)
 
 
-def file_or_stream(
-    config: Config, before: Checkpoint | None, source: FileSource, streams: Streams
-) -> FileOutput | StreamOutput:
-    """Return where the verdicts go, and how much of earlier runs the sink keeps."""
-    path = path_of(config.sink.url)
-    if path is None:
-        return StreamOutput(streams)
+def continuation(config: Config, path: Path, before: Checkpoint | None, source: FileSource) -> Continuation:
+    """Return how much of earlier runs the file of verdicts keeps."""
     if source.streams:
         why = f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
     elif not outlives_run(config):
@@ -59,26 +54,23 @@ def file_or_stream(
     elif before is None:
         why = f"there is no checkpoint {checkpoint_path(path)} that records which run wrote it"
     else:
-        return FileOutput(path, before.marks, NO_CHECKPOINT)
-    return FileOutput(path, None, why)
+        return Continuation(before.marks, NO_CHECKPOINT)
+    return Continuation(None, why)
 
 
-def check_output(config: Config, source: FileSource, output: FileOutput | StreamOutput) -> None:
-    """Refuse a sink that the run must not write to. Creates and changes nothing."""
-    if isinstance(output, StreamOutput):
-        check_streams_apart(source, output.streams)
-        return
-    path, checkpoint = output.path, checkpoint_path(output.path)
+def check_file(config: Config, source: FileSource, path: Path, found: Continuation) -> None:
+    """Refuse a file that the run must not write to. Creates and changes nothing."""
+    letters, checkpoint = dead_letters_path(path), checkpoint_path(path)
     written = {
         path: "the verdicts",
-        dead_letters_file(path): "the dead letters",
+        letters: "the dead letters",
         checkpoint: "the checkpoint",
         passing_path(checkpoint): "the checkpoint",
     }
     check_suffix(path, "verdicts")
     check_apart(source, written, kind_of(config.store.url).on_disk(config.store.url))
-    check_line_file(path, output.verdicts_bytes, output.why_not_append)
-    check_dead_letter_sink(output)
+    check_line_file(path, found.verdicts_bytes, found.why_not_append)
+    check_line_file(letters, found.dead_letters_bytes, found.why_not_append)
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:

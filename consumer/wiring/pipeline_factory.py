@@ -12,7 +12,6 @@ from consumer.judge.judge import Judge
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
-from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
@@ -27,6 +26,7 @@ from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
 from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import version_builder
+from consumer.wiring.feeds import is_followed
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
@@ -119,6 +119,6 @@ def interruptible_detector(
 
 def _near_misses(config: Config, settings: JudgeSettings) -> NearMisses | None:
     """Return what draws near misses, None where they are not sent: only topics take them."""
-    if not config.kafka.near_miss_share or not is_kafka(config.sink.url):
+    if not config.kafka.near_miss_share or not is_followed(config):
         return None
     return NearMisses(settings, config.kafka.near_miss_share, config.kafka.near_miss_margin)

@@ -3,32 +3,29 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from consumer.config.config import Config
+from consumer.feeds.kinds import sink_of
 from consumer.judge.versions import ArrivedAt
 from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import (
     TopicsAddress,
     consumer_settings,
-    is_kafka,
     parse_kafka,
     parse_prefix,
-    producer_settings,
 )
 from consumer.kafka.offset_range import Bound, OffsetRange
-from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
-from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import BadRecord, SinkError
-from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
-from consumer.wiring import components, stores
-from consumer.wiring.kafka_parts import check_topics, message_decoder, messages_of, record_times, sink_topics
+from consumer.wiring import components, feeds, stores
+from consumer.wiring.kafka_parts import sink_topics
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
@@ -64,23 +61,21 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
 
     Raises ``SinkError`` if no broker accepts them in time.
     """
-    brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
-    check_topics(config, brokers, topics)
-    settings = producer_settings(brokers, components.kafka_options(config), transactional=False)
+    url = config.sink.url
     until_s = time.monotonic() + _RELEASE_S
 
     def proceed() -> None:
         if time.monotonic() > until_s:
             raise SinkError(
-                f"{config.sink.url} did not accept the event within {_RELEASE_S:g} s. The article is released "
+                f"{url} did not accept the event within {_RELEASE_S:g} s. The article is released "
                 "nevertheless; rerun the command to send the event"
             )
 
-    hooks = Hooks()
-    outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    sink = KafkaSink(outbox, messages_of(config, topics, config.sink.url))
+    opening = replace(feeds.sink_opening(config, feed=url), proceed=proceed)
+    sink_of(url).check_there(url, opening)
+    sink = sink_of(url).open(url, opening).sink
     try:
-        with waiting_for_brokers(brokers):
+        with waiting_for_brokers(parse_prefix(url).brokers):
             sink.release(Answer(record or NO_RECORD, VerdictEvent.read(event)))
             sink.flush()
     finally:
@@ -88,7 +83,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
 
 
 def _search(config: Config, proceed: Callable[[], None], *, has_times: bool) -> RecordSearch | None:
-    if not is_kafka(config.sink.url) or not config.kafka.unique:
+    if not feeds.is_followed(config) or not config.kafka.unique:
         return None
     flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
     return RecordSearch(
@@ -104,7 +99,7 @@ def _search(config: Config, proceed: Callable[[], None], *, has_times: bool) -> 
 def _record_at(config: Config, record_id: RecordId) -> RawRecord | None:
     topic, partition, offset = record_id
     # If the configuration names no topics to read, they are on the brokers of the sink.
-    url = config.source.url if is_kafka(config.source.url) else config.sink.url
+    url = config.source.url if feeds.source_side(config).is_shared else config.sink.url
     source = TopicsAddress(parse_kafka(url).brokers, (topic,))
     settings = consumer_settings(source.brokers, components.kafka_options(config))
     ranges = {(topic, partition): (offset, offset + 1)}
@@ -124,7 +119,7 @@ def _read(
 
 def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
     try:
-        article = message_decoder(config)(record)
+        article = components.message_decoder(config)(record)
     except BadRecord:
         return False
     if article.id != stored.record.id or article.body is None:

@@ -2,30 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from consumer.config.config import Config
-from consumer.files.sinks import Nowhere
+from consumer.feeds.kinds import sink_of
+from consumer.files.kind import NOWHERE_URL
 from consumer.judge.tally import Tally
-from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, parse_prefix, producer_settings
+from consumer.kafka.client_settings import consumer_settings, parse_kafka
 from consumer.kafka.offset_range import OffsetRange
-from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
-from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.ports import DeadLetterSink, Sink
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.wiring import components, stores
+from consumer.wiring import components, feeds, stores
 from consumer.wiring.common_hashes import warming
-from consumer.wiring.components import kafka_options
-from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import message_decoder, messages_of, record_times, sink_topics, topic_arrivals
-from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
@@ -51,7 +47,7 @@ def prepared_replay(
     Verdicts go to a prefix of topics, or nowhere. A replay joins no group. It estimates similarities with the secret of
     the store ``against`` whose verdicts it is compared with, so that chance makes no difference.
     """
-    if not is_kafka(config.source.url):
+    if not feeds.source_side(config).has_ranges:
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
     with ExitStack() as resources:
         lexicon = components.lexicon_of(config)
@@ -66,8 +62,8 @@ def prepared_replay(
         fingerprinting = components.fingerprinting(config, bound, lexicon)
         resources.callback(fingerprinting.close)
         drain = Drain(stopping, config.kafka.drain_s)
-        sink, dead_letters = _sinks(config, source.name, drain, hooks)
-        resources.callback(sink.close)
+        outputs = _outputs(config, source.name, drain, hooks)
+        resources.callback(outputs.verdicts.close)
         detector = interruptible_detector(store, settings, drain, config)
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
@@ -75,10 +71,10 @@ def prepared_replay(
             Judging(bound, fingerprinting, detector),
             Route(
                 source=source,
-                decode=message_decoder(config),
-                arrivals=topic_arrivals(config, hooks),
-                sink=sink,
-                dead_letters=DeadLetterPolicy(config.source.url, dead_letters),
+                decode=components.record_decoder(config),
+                arrivals=topic_arrivals(feeds.topics_options(config), hooks),
+                sink=outputs.verdicts,
+                dead_letters=DeadLetterPolicy(config.source.url, outputs.dead_letters),
                 journal=NoJournal(),
             ),
             Control(stopping, drain),
@@ -90,20 +86,18 @@ def prepared_replay(
 
 def _source(config: Config, offsets: OffsetRange, stopping: Stopping) -> RangeSource:
     place = parse_kafka(config.source.url)
-    settings = consumer_settings(place.brokers, kafka_options(config))
+    settings = consumer_settings(place.brokers, components.kafka_options(config))
     return RangeSource(settings, place.names, components.read_limits(config), offsets, stopping.asked)
 
 
-def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sink, DeadLetterSink]:
-    if not is_kafka(config.sink.url):
-        return Nowhere(), dead_letter_sink(config, NoOutput())
+def _outputs(config: Config, feed: str, drain: Drain, hooks: Hooks) -> Outputs:
+    """Open the topics of the sink; without topics, verdicts and dead letters are discarded."""
 
     def proceed() -> None:
         # Verdicts that are stored and were not sent must not look like a clean stop.
         if drain.is_over():
             raise SinkError("the verdicts of the last batch could not be sent before the run had to end")
 
-    settings = producer_settings(parse_prefix(config.sink.url).brokers, kafka_options(config), transactional=False)
-    topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    sink = KafkaSink(outbox, messages_of(config, topics, source))
-    return sink, dead_letter_sink(config, TopicOutput(topics, outbox))
+    url = config.sink.url if feeds.is_followed(config) else NOWHERE_URL
+    opened = sink_of(url).open(url, replace(feeds.sink_opening(config, hooks, feed), proceed=proceed))
+    return Outputs(opened.sink, opened.dead_letters())

@@ -1,48 +1,47 @@
 """A run over the requests of the HTTP service, built and wired: articles from its inbox, verdicts to any sink."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.files.distinct_files import check_apart
-from consumer.files.line_file import check_suffix
-from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamSink
-from consumer.kafka.client_settings import is_kafka, parse_prefix, producer_settings
-from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
-from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.feeds.kinds import sink_of
 from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.hooks import Hooks
-from consumer.model.ports import ReleasingSink
 from consumer.model.record import RawRecord
 from consumer.model.submission import submitted
 from consumer.pipeline.arrivals import SubmittedArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.feed_kind import Streams
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.service.answering import AnsweringSink, Refusals
 from consumer.service.inbox import Inbox
 from consumer.wiring import components
-from consumer.wiring.kafka_parts import check_topics, messages_of, record_times, sink_topics
+from consumer.wiring.feeds import is_exactly_once, sink_opening
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import now_ms
-from storage.kinds import kind_of
 
 FEED: Final = "/v1/articles"
 """What events and letters call the feed."""
 
 
-def build_sink(config: Config, streams: components.Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
+def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
     """Build the sink, which the caller closes. ``proceed`` is called while brokers are away, and may raise.
 
     Raises ``ConfigError``, and ``SinkError`` where it cannot be written.
     """
-    return AnsweringSink(_sink(config, streams, hooks, proceed))
+    kind = sink_of(config.sink.url)
+    if kind.has_transactions and is_exactly_once(config):
+        raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
+    opening = replace(sink_opening(config, hooks, FEED), streams=streams, what="verdicts on requests", proceed=proceed)
+    kind.check_there(config.sink.url, opening)
+    return AnsweringSink(kind.open(config.sink.url, opening).sink)
 
 
 def build_requests_pipeline(
@@ -88,27 +87,3 @@ def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Artic
 
 def _no_body() -> BadRecord:
     return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
-
-
-def _sink(config: Config, streams: components.Streams, hooks: Hooks, proceed: Callable[[], None]) -> ReleasingSink:
-    url, emit = config.sink.url, config.sink.emit
-    if url == components.NOWHERE:
-        return Nowhere()
-    if url == components.STREAM:
-        return StreamSink(streams.out, emit=emit)
-    if is_kafka(url):
-        return _topics(config, hooks, proceed)
-    path = Path(url)
-    check_suffix(path, "verdicts on requests", gzip=False)
-    check_apart(None, {path: "the verdicts"}, kind_of(config.store.url).on_disk(config.store.url))
-    return FileSink(path, WHOLE_VERDICTS, components.file_writing(config), emit=emit)
-
-
-def _topics(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> KafkaSink:
-    if config.kafka.delivery == "exactly-once":
-        raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
-    brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
-    check_topics(config, brokers, topics)
-    settings = producer_settings(brokers, components.kafka_options(config), transactional=False)
-    outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
-    return KafkaSink(outbox, messages_of(config, topics, FEED))

@@ -15,6 +15,7 @@ from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
+from consumer.pipeline.feed_kind import Streams
 from consumer.service.access import Entrance
 from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
@@ -156,9 +157,7 @@ class Service:
 
 
 @contextmanager
-def prepared_service(
-    config: Config, streams: components.Streams, hooks: Hooks, stopping: Stopping
-) -> Iterator[Service]:
+def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: Stopping) -> Iterator[Service]:
     """Listen where the configuration says, and release everything afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
         resources.enter_context(trimming())

@@ -19,6 +19,7 @@ from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
+from consumer.pipeline.feed_kind import Streams
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.service.answering import AnsweringSink
@@ -58,7 +59,7 @@ class Loading:
     def __init__(
         self,
         config: Config,
-        streams: components.Streams,
+        streams: Streams,
         inbox: Inbox,
         hooks: Hooks,
         stopping: Stopping,

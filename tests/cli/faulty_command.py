@@ -17,7 +17,7 @@ from typing import Any, Final
 from consumer.cli import main
 from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
 from consumer.fingerprint.compiled import CompiledFingerprinter
-from consumer.wiring import kafka_parts
+from consumer.wiring import components
 from storage.lmdb import LmdbStore
 from storage.watched import WatchedStore
 
@@ -55,14 +55,14 @@ def _slow_store() -> None:
 
 
 def _hangs_in_decoding() -> None:
-    decode = vars(kafka_parts)["decode_message"]
+    decode = vars(components)["decode_message"]
 
     def hang(record: Any, **more: Any) -> Any:  # noqa: ANN401  # as there
         if HANGS.encode() in record.data:
             hang_here()
         return decode(record, **more)
 
-    vars(kafka_parts)["decode_message"] = hang
+    vars(components)["decode_message"] = hang
 
 
 def _hangs_in_fingerprinting() -> None:

@@ -152,7 +152,7 @@ def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None
         "import dupwatch",
         "call('--help')",
         f"call('run', '--source', {str(SAMPLE)!r}, '--sink', 'verdicts.jsonl', '--set', 'http.listen=')",
-        "import consumer.cli.topics_run, consumer.web.page_server",
+        "import consumer.cli.runs.lasting_run, consumer.web.page_server",
     ],
     ids=["public module", "help", "run over a file", "run over topics"],
 )

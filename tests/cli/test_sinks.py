@@ -300,3 +300,17 @@ def test_a_checkpoint_that_cannot_be_written_leaves_no_sink(resumed: Resumed) ->
     assert ended.code == 6
     assert "cannot write the checkpoint" in ended.err
     assert not resumed.sink.exists()
+
+
+@pytest.mark.parametrize(
+    ("sink", "why"),
+    [
+        ("kafka://127.0.0.1:1/judged", "a kafka:// sink needs a kafka:// source; a file is judged into a file"),
+        ("nowhere:", "nowhere: is a sink of dupwatch serve; name a file, which is created, or -"),
+    ],
+)
+def test_a_file_is_not_judged_into_topics_or_nowhere(dupwatch: Command, feed: Path, sink: str, why: str) -> None:
+    """The message says what would do, and no store is created."""
+    ended = dupwatch("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{feed.parent / 'store'}", *FAST)
+    assert (ended.code, why in ended.err) == (2, True)
+    assert list(feed.parent.iterdir()) == [feed]

@@ -106,7 +106,7 @@ _KAFKA_SINKS: Final = Target(
 )
 _DEAD_LETTERS: Final = Target(
     (
-        *("consumer/files/letters.py", "consumer/pipeline/dead_letter_policy.py", "consumer/wiring/dead_letters.py"),
+        *("consumer/files/letters.py", "consumer/files/opening.py", "consumer/pipeline/dead_letter_policy.py"),
         *("consumer/kafka/sink/letter_headers.py", "consumer/kafka/sink/letter_replay.py"),
         "consumer/kafka/sink/topic_letters.py",
     ),

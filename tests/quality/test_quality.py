@@ -22,7 +22,7 @@ from consumer.model.dead_letter import DeadLetter
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.pipeline.batches import BatchCommitted
-from consumer.wiring.components import Streams
+from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
 from tests.dev_feed import FOLDER_VARIABLE, REQUIRED_VARIABLE, dev_data_dir
 

@@ -18,11 +18,11 @@ from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.line_file import check_suffix
 from consumer.files.lines import Position
-from consumer.files.source import FileSource
+from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.wiring.components import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
+from consumer.wiring.components import file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")

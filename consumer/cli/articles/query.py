@@ -17,7 +17,7 @@ from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.files.lines import Position
-from consumer.files.source import FileSource
+from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
 from consumer.judge.detector import Detector
@@ -31,7 +31,7 @@ from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.wiring.common_hashes import common_hashes
-from consumer.wiring.components import STREAM, engine, file_decoder, lexicon_of, version_builder
+from consumer.wiring.components import engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store

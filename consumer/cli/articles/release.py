@@ -13,7 +13,6 @@ from consumer.cli.articles.show import print_article, print_link
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
-from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
@@ -22,6 +21,7 @@ from consumer.store_tools.inspection import History, Link, StoredArticle, chain,
 from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, is_last, planned, releasable
 from consumer.store_tools.releases import release as release_version
+from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import send_release, way_back
 from consumer.wiring.stores import completed_config, opened_store
@@ -75,7 +75,7 @@ def release(
         event = flagged.verdict if plan is None else plan.event
     elif yes or _confirmed():
         event = _release(chosen, flagged, attribution, back)
-        if sink is not None and not is_kafka(sink):
+        if sink is not None and not is_followed(chosen):
             _warn(
                 f"No event is sent to {render.plain(sink)}: a release goes to topics, --sink kafka://HOST:PORT/PREFIX."
             )
@@ -90,7 +90,7 @@ def _release(config: Config, flagged: Stored, attribution: Attribution, back: Ra
     with opened_store(config) as opened:
         event = release_version(opened, reference, attribution, now_ms)
         last = is_last(opened, reference)
-    if not is_kafka(config.sink.url):
+    if not is_followed(config):
         return event
     record = back if isinstance(back, RawRecord) else None
     send_release(config, event, record if last else None)

@@ -11,11 +11,11 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.evaluation.labelled_pairs import LabelledPair, Line
 from consumer.files.lines import Position
-from consumer.files.source import FileSource
+from consumer.files.source import STREAM, FileSource
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.wiring.components import STREAM, file_decoder
+from consumer.wiring.components import file_decoder
 
 UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16

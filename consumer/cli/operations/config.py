@@ -8,12 +8,12 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
 from consumer.config.printing import flatten
-from consumer.kafka.client_settings import is_kafka
+from consumer.files.source import STREAM
 from consumer.text.redaction import HIDDEN
-from consumer.wiring.components import STREAM, judge_settings, lexicon_of, value_decoder
+from consumer.wiring import feeds
+from consumer.wiring.components import judge_settings, lexicon_of, record_decoder
 from consumer.wiring.page_server import exposure_of
 from consumer.wiring.stores import configured_secret
-from consumer.wiring.topics_checks import check_topic_ends, try_clients
 
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
 
@@ -44,14 +44,15 @@ def check(
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
     configured_secret(chosen)
-    if is_kafka(chosen.source.url):
-        check_topic_ends(chosen)
+    is_lasting = feeds.source_side(chosen).lasting
+    if is_lasting:
+        feeds.check_pair(chosen)
         exposure_of(chosen, lambda _: None)
         if not elsewhere:
-            value_decoder(chosen)
-    try_clients(chosen, create=not elsewhere)
+            record_decoder(chosen)
+    feeds.check_settings(chosen, create=not elsewhere)
     with results():
-        if is_kafka(chosen.source.url):
+        if is_lasting:
             write(b"The configuration is valid.\n")
         else:
             write(f"The configuration is valid for a run over {_file_source(chosen)}.\n".encode())

@@ -6,8 +6,9 @@ import typer
 
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
+from consumer.feeds.kinds import source_of
 from consumer.kafka import topics
-from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
 from consumer.model.errors import ConfigError, SinkError
@@ -62,7 +63,7 @@ def init(
     chosen = configured(config, settings)
     if sink is None:
         sink = chosen.sink.url
-        source = source or (chosen.source.url if is_kafka(chosen.source.url) else None)
+        source = source or (chosen.source.url if source_of(chosen.source.url).is_shared else None)
     place, feed = _prefix(sink), None if source is None else parse_kafka(source)
     if feed is not None and feed.brokers != place.brokers:
         raise ConfigError(

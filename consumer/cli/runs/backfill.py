@@ -16,12 +16,13 @@ from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.backfill_state import State, default_state, named_state
 from consumer.files.checkpoint import checkpoint_path
+from consumer.files.letters import dead_letters_path
+from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import RecordTimeReplaced
-from consumer.wiring.components import STREAM, Streams
-from consumer.wiring.dead_letters import dead_letters_file
+from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
 from storage.kinds import store_identity
@@ -101,7 +102,7 @@ def backfill(
     if watcher.undated:
         console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
     if watcher.dead_letters:
-        console.print(f"Dead letters: {render.plain(str(dead_letters_file(state_file)))}")
+        console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:

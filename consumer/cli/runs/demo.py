@@ -21,19 +21,20 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
 from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
-from consumer.config.time_limits import ENDING_S
 from consumer.decode.codecs import described_forms
 from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.kafka.mock_cluster import mock_cluster
+from consumer.kafka.time_limits import ENDING_S
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry.health import enforce
 from consumer.wiring import components
-from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
+from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 from storage.interface import Store
 
 TOPIC: Final = "articles"
@@ -121,8 +122,8 @@ def demo(
         at_end = partial(_at_end, console, stopping) if _stays(console, forever=forever) else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
-            streams = components.Streams(standard_output(), standard_error())
-            with prepared_topics_run(chosen, streams, Hooks(watcher), stopping) as ready:
+            streams = Streams(standard_output(), standard_error())
+            with prepared_lasting_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
@@ -191,7 +192,7 @@ def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Call
         source.close()
 
 
-def _show_addresses(console: Console, address: str, ready: TopicsRun) -> None:
+def _show_addresses(console: Console, address: str, ready: LastingRun) -> None:
     console.print(f"Kafka, during the demo: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
     if ready.address:
         console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")

@@ -14,7 +14,7 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.lines import Position
-from consumer.files.source import FileSource
+from consumer.files.source import STREAM, FileSource
 from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
 from consumer.kafka.feed_sender import FeedSender
@@ -58,7 +58,7 @@ def produce(
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
-    path = sample_feed() if feed is None else None if feed == components.STREAM else Path(feed)
+    path = sample_feed() if feed is None else None if feed == STREAM else Path(feed)
     console = render.console(stderr=True)
     stopping = Stopping()
     source = FileSource(path, components.read_limits(chosen), Position())

@@ -17,13 +17,14 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
-from consumer.kafka.client_settings import is_kafka
+from consumer.files.letters import dead_letters_path
+from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.wiring.components import STREAM, Streams
-from consumer.wiring.dead_letters import dead_letters_file
+from consumer.pipeline.feed_kind import Streams
+from consumer.wiring.feeds import source_side
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.stores import outlives_run
 
@@ -103,10 +104,10 @@ def run(
         workers=workers,
         fingerprint__scheme=scheme,
     )
-    if is_kafka(chosen.source.url):
-        from consumer.cli.runs import topics_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
+    if source_side(chosen).lasting:
+        from consumer.cli.runs import lasting_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
 
-        topics_run.run_topics(chosen, show=show)
+        lasting_run.run_lasting(chosen, show=show)
         return
     console = render.console(stderr=True)
     progress = render.progress(console)
@@ -151,7 +152,7 @@ def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: 
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:
-            console.print(f"Dead letters: {render.plain(str(dead_letters_file(path)))}")
+            console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
     if judged and outlives_run(config):
         command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
         console.print(f"Look up an article: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

@@ -10,12 +10,12 @@ from consumer.cli import render
 from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.config.time_limits import ENDING_S
+from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
+from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
 from consumer.telemetry.health import enforce
-from consumer.wiring.components import Streams
 
 log = logging.getLogger("dupwatch")
 

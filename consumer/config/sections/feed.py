@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
-from consumer.config.setting_types import DERIVED, Count, FeedUrl, FileMode, Section, Share, Text
+from consumer.config.setting_types import DERIVED, Count, FileMode, Section, Share, SinkUrl, SourceUrl, Text
 from consumer.decode.article import FieldPaths
 from consumer.decode.published_at import Unit
 from consumer.model.article import READER_REVISION, BodyForm, ExtractorName
@@ -31,7 +31,7 @@ class FieldsSection(FieldPaths):
 class SourceSection(Section):
     """Where articles come from and how they are read."""
 
-    url: FeedUrl = "-"
+    url: SourceUrl = "-"
     """A file of JSON lines, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html", "article"] = "text"
@@ -76,7 +76,7 @@ class SourceSection(Section):
 class SinkSection(Section):
     """Where verdicts go."""
 
-    url: FeedUrl = "-"
+    url: SinkUrl = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Emit = "duplicates"
     """duplicates, all or none."""

@@ -32,11 +32,11 @@ class OutboxOutput(Output):
     """A sink that sends its messages through an outbox, which it may share: flushing one sink flushes all of them."""
 
     def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+        self.outbox = outbox
 
     @override
     def flush(self) -> None:
-        self._outbox.flush()
+        self.outbox.flush()
 
     @override
     def size_bytes(self) -> None:
@@ -45,4 +45,4 @@ class OutboxOutput(Output):
     @override
     def close(self) -> None:
         """Close the outbox; the last sink that shares it finds it closed."""
-        self._outbox.close()
+        self.outbox.close()

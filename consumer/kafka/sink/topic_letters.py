@@ -44,7 +44,7 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None:
         for rejection in rejections:
-            self._outbox.send(self._letter(rejection))
+            self.outbox.send(self._letter(rejection))
 
     def _letter(self, rejection: Rejection) -> Outgoing:
         """Return the record unchanged, with its own headers before those of the letter.

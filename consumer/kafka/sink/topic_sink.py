@@ -9,7 +9,9 @@ from consumer.kafka.sink.event_headers import near_miss_headers, origin_headers
 from consumer.kafka.sink.letter_headers import TIMESTAMP
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
 from consumer.kafka.sink.outgoing import Outgoing, time_of
+from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
+from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.ports import Answer, ReleasingSink
 from consumer.model.record import Headers
 
@@ -57,12 +59,21 @@ class KafkaSink(OutboxOutput, ReleasingSink):
     def emit(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
             for message in self._messages.answered(answer):
-                self._outbox.send(message)
+                self.outbox.send(message)
 
     @override
     def release(self, answer: Answer) -> None:
         for message in self._messages.released(answer):
-            self._outbox.send(message)
+            self.outbox.send(message)
+
+    def announce(self, flood: FloodEvent) -> None:
+        """Send the event of a flood."""
+        topic = self._messages.topics.floods_topic
+        self.outbox.send(Outgoing(topic, flood.original.encode(), encode_flood(flood), []))
+
+    def dead_letters(self) -> TopicDeadLetters:
+        """Return the sink of dead letters to the same prefix."""
+        return TopicDeadLetters(self.outbox, self._messages.topics.dead_letters_topic)
 
 
 def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:

@@ -12,7 +12,7 @@ import pytest
 from consumer.config.loading import load_config
 from consumer.kafka.source.records import record_of
 from consumer.model.errors import BadRecord
-from consumer.wiring.kafka_parts import message_decoder
+from consumer.wiring.components import message_decoder
 from tests.chaos.kafka.feed_message import FeedMessage, Transaction
 from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import BURST, CODECS, HostileFeed

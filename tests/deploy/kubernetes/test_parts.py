@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from consumer.config.time_limits import ENDING_S
+from consumer.kafka.time_limits import ENDING_S
 from deploy.kubernetes import program, rules
 from deploy.kubernetes.check import SECRETS
 from deploy.kubernetes.manifests import selects

@@ -256,7 +256,7 @@ def test_without_the_packages_a_sentence_says_how_to_get_them(monkeypatch: pytes
 
 def test_nothing_of_it_is_imported_for_json() -> None:
     """A run over JSON starts without it, and where it is not installed."""
-    code = "import sys, consumer.wiring.topics_run; print(*sys.modules)"
+    code = "import sys, consumer.wiring.lasting_run; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = set(ended.stdout.split())
     assert "confluent_kafka" in loaded

@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from consumer.access.token import digest_of
 from consumer.access.token_file import read_tokens
 from consumer.config.loading import load_config
-from consumer.config.time_limits import ENDING_S
+from consumer.kafka.time_limits import ENDING_S
 from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]

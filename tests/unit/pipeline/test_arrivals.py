@@ -9,12 +9,13 @@ from hypothesis import strategies as some
 from consumer.config.config import Config
 from consumer.judge.versions import ArrivedAt
 from consumer.kafka.offset_metadata import Ledger, Note
+from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.arrivals import LiveArrivals, RecordTimeBehind, TopicArrivals
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import ArchiveArrivals, FileArrivals, RecordTimeReplaced, StreamArrivals
 from consumer.pipeline.loop import distinct_ids
-from consumer.wiring.kafka_parts import topic_arrivals
+from consumer.wiring.feeds import topics_options
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
 from tests.machine_clock import DAY_S, MachineClock
@@ -219,7 +220,7 @@ def test_messages_arrive_by_the_time_of_the_process(machine: MachineClock) -> No
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
-    arrivals = topic_arrivals(Config(), hooks)
+    arrivals = topic_arrivals(topics_options(Config()), hooks)
     machine.set_wall(20 * DAY_S)
     ahead_ms = TIME_MS + 20_000 * DAY_S
     stamped = [arrivals.arrived_at(raw_message(b"", timestamp_ms=time_ms), ARTICLE) for time_ms in (TIME_MS, ahead_ms)]

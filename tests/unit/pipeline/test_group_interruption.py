@@ -32,7 +32,7 @@ class Interrupted:
         hooks = Hooks()
         hooks.on(ThreadTurned, self._turned)
         self.batch = BegunBatch()
-        self.interruption = GroupInterruption(Turns(hooks), Drain(self.stopping, 0.0), self.batch)
+        self.interruption = GroupInterruption(Turns(hooks), Drain(self.stopping, 0.0), self.batch.check)
 
     def _turned(self, _: ThreadTurned) -> None:
         self.turns += 1

@@ -8,10 +8,12 @@ import pytest
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.judge.near_misses import NearMisses
+from consumer.kafka.opening import messages_of
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.errors import ConfigError
 from consumer.wiring.components import judge_settings, lexicon_of
-from consumer.wiring.kafka_parts import messages_of, sink_topics
+from consumer.wiring.feeds import sink_opening
+from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.pipeline_factory import interruptible_detector
 from storage.memory import MemoryStore
 from tests.builders import answers
@@ -56,7 +58,7 @@ def test_other_sinks_do_not() -> None:
 def test_their_headers_are_as_configured(events: str, named: set[str]) -> None:
     """As those of verdicts are."""
     config = config_of(TOPICS, ASKED | {"events": events})
-    messages = messages_of(config, sink_topics(config), "articles")
+    messages = messages_of(sink_topics(config), sink_opening(config, feed="articles"))
     (answer,) = answers(b"{}")
     for headers in (messages.headers_of(answer), messages.near_miss_headers_of(answer)):
         assert {name for name, _ in headers if name == "ce_type"} == named

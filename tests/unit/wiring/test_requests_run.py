@@ -10,6 +10,7 @@ import pytest
 
 import dupwatch
 from consumer.config.config import Config
+from consumer.files.kind import NOWHERE_URL
 from consumer.files.sinks import Nowhere
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
@@ -18,9 +19,9 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal, SinkError, Unanswered
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
+from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
 from consumer.service.inbox import Inbox, InboxLimits
-from consumer.wiring.components import NOWHERE, Streams
 from consumer.wiring.pipeline_factory import Judging
 from consumer.wiring.requests_run import build_requests_pipeline, build_sink
 from consumer.wiring.stores import opened_store
@@ -39,7 +40,7 @@ def built(url: str, out: io.BytesIO, **sections: Any) -> AnsweringSink:  # noqa:
     return build_sink(config, Streams(out, io.BytesIO()), Hooks(), lambda: None)
 
 
-@pytest.mark.parametrize(("url", "written"), [("-", EVENT + b"\n"), (NOWHERE, b"")])
+@pytest.mark.parametrize(("url", "written"), [("-", EVENT + b"\n"), (NOWHERE_URL, b"")])
 def test_standard_output_and_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, written: bytes) -> None:
     """Nowhere only where it is asked for by its name; it makes no file of that name."""
     monkeypatch.chdir(tmp_path)

@@ -14,8 +14,8 @@ from typing_extensions import override
 from consumer.config.config import Config
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
+from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
-from consumer.wiring.components import Streams
 from consumer.wiring.service import prepared_service
 from tests.unit.service.kept_sink import KeptSink
 from tests.unit.service.serving import WAIT_S, Client, article, wait_until_ready

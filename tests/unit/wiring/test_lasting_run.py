@@ -22,10 +22,11 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import MAIN, ThreadTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry.metrics.batches import TIMED_STAGES
 from consumer.wiring import stores
-from consumer.wiring.components import Streams, judge_settings, lexicon_of
-from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
+from consumer.wiring.components import judge_settings, lexicon_of
+from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from tests.cli.command import text
@@ -82,7 +83,7 @@ def send(address: str) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-def scraped(run: TopicsRun) -> dict[str, Metric]:
+def scraped(run: LastingRun) -> dict[str, Metric]:
     """Return the metrics of a run by name."""
     with urllib.request.urlopen(f"{run.address}/metrics", timeout=WAIT_S) as answer:
         page = answer.read().decode()
@@ -97,7 +98,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str
         config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), Stopping(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
         gc.unfreeze()
-        with prepared_topics_run(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
+        with prepared_lasting_run(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
             assert gc.get_freeze_count() > 0, "the collector goes through all that was loaded"
             run.pipeline.run()
             return config, scraped(run)
@@ -188,7 +189,7 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
     stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
     with (
         mock_cluster(TOPICS) as address,
-        prepared_topics_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
+        prepared_lasting_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
     ):
         families = scraped(run)
         stopping.asked_by = 15
@@ -223,7 +224,7 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
         # One batch, which is waited for until it is full.
         whole = {"source": {"batch_records_max": ARTICLES}, "kafka": {"linger_s": WAIT_S}}
         config = configured(address, tmp_path, 0, **whole)
-        with prepared_topics_run(config, streams, hooks, stopping) as run:
+        with prepared_lasting_run(config, streams, hooks, stopping) as run:
             run.pipeline.run()
             families = scraped(run)
     judging = {thread for thread in threads if thread.startswith("judge_")}
@@ -246,7 +247,7 @@ def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
         assert producer.flush(WAIT_S) == 0
         stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
         config = configured(address, tmp_path, 0)
-        with prepared_topics_run(config, streams, Hooks(Until(1, stopping)), stopping) as run:
+        with prepared_lasting_run(config, streams, Hooks(Until(1, stopping)), stopping) as run:
             run.pipeline.run()
             assert value(scraped(run), "dupwatch_pages_total", extracted="article") == 1
 
@@ -259,7 +260,7 @@ def test_a_store_is_warmed_up_before_anything_is_read(
     monkeypatch.setattr(stores, "warm_up_s", lambda config: seconds)
     with mock_cluster(TOPICS) as address:
         streams, stopping = Streams(io.BytesIO(), io.BytesIO()), Stopping(interrupts=False)
-        with prepared_topics_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run:
+        with prepared_lasting_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run:
             families = scraped(run)
     calls = value(families, "dupwatch_store_operations_total", operation="look_up", outcome="ok")
     assert (calls > 0) is looked_up

@@ -1,14 +1,15 @@
-"""A run over topics, built and wired: articles from Kafka, verdicts to Kafka, until it is stopped."""
+"""A run over a source that has no end, such as topics, built and wired: it judges until it is stopped."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import waiting_for_registry
+from consumer.feeds.kinds import sink_of
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
@@ -21,6 +22,7 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.feed_kind import Outputs, Streams
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide
@@ -32,13 +34,10 @@ from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
-from consumer.wiring import components, stores
+from consumer.wiring import components, feeds, stores
 from consumer.wiring.common_hashes import warming
-from consumer.wiring.kafka_parts import message_decoder
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
-from consumer.wiring.topics_checks import check_not_filling, check_time_limits, check_topic_ends
-from consumer.wiring.topics_ends import build_arrivals, build_delivery, build_gate, build_intake
 from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
 from storage.interface import Store
@@ -47,8 +46,8 @@ log = logging.getLogger("dupwatch")
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsRun:
-    """A run over topics that is ready to start, and what can be asked about it meanwhile."""
+class LastingRun:
+    """A run without an end that is ready to start, and what can be asked about it meanwhile."""
 
     pipeline: Pipeline
     store: Store
@@ -59,23 +58,21 @@ class TopicsRun:
 
 
 @contextmanager
-def prepared_topics_run(
-    config: Config, streams: components.Streams, hooks: Hooks, stopping: Stopping
-) -> Iterator[TopicsRun]:
-    """Build a run over topics from its configuration, and release everything it holds afterwards.
+def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stopping: Stopping) -> Iterator[LastingRun]:
+    """Build a run without an end from its configuration, and release everything it holds afterwards.
 
     Raises ``NotBegun`` if it is asked to stop while it still waits for its store or its brokers.
 
     The health pages are served first, so that they show what is waited for. ``hooks`` has the caller's listeners.
     """
-    check_topic_ends(config)
-    check_time_limits(config)
+    feeds.check_pair(config)
+    feeds.check_settings(config, create=False)
     with ExitStack() as resources:
         resources.enter_context(trimming())
         lexicon = components.lexicon_of(config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
         components.judge_settings(config, lexicon)
-        message_decoder(config)
+        components.record_decoder(config)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         shown = _show(config, hooks, resources)
         starting = Starting(stopping, turns)
@@ -83,26 +80,28 @@ def prepared_topics_run(
             partial(starting.call, partial(stores.completed_config, config))
         )
         settings = components.judge_settings(config, lexicon)
-        decode = message_decoder(config, waiting_for_registry(hooks, stopping))
+        decode = components.record_decoder(config, waiting_for_registry(hooks, stopping))
         chosen = components.engine_choice(config, settings, lexicon)
         shown.metrics.show_build(build_of(settings, chosen.name))
 
-        starting.call(partial(check_not_filling, config))
+        source_opening = feeds.source_opening(config, hooks, stopping.asked)
+        kind = feeds.source_side(config)
+        starting.call(partial(kind.check_there, config.source.url, source_opening))
         store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
         fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
-        intake = build_intake(config, hooks, stopping)
-        interruption = GroupInterruption(turns, drain, intake.source)
+        opened = kind.open(config.source.url, source_opening)
+        interruption = GroupInterruption(turns, drain, opened.check)
         shown.latest.read_from(store)
         resources.callback(shown.latest.close)
-        delivery = build_delivery(config, streams, intake, hooks, interruption, starting)
         # Closed in reverse order: the source last, when nothing is left to be committed.
-        resources.callback(intake.source.close)
-        resources.callback(delivery.dead_letters.close)
-        resources.callback(delivery.sink.close)
+        resources.callback(opened.source.close)
+        outputs = _outputs(config, streams, opened.name, hooks, interruption, starting)
+        resources.callback(outputs.dead_letters.close)
+        resources.callback(outputs.verdicts.close)
         judges = stores.judges_max(config)
         side_by_side = SideBySide(judges, turns) if judges > 1 else None
         if side_by_side is not None:
@@ -114,12 +113,12 @@ def prepared_topics_run(
             config,
             Judging(bound, fingerprinting, detector, side_by_side),
             Route(
-                source=intake.source,
+                source=opened.source,
                 decode=decode,
-                arrivals=build_arrivals(config, intake.ledger, hooks),
-                sink=delivery.sink,
-                dead_letters=DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
-                journal=delivery.journal,
+                arrivals=opened.arrivals,
+                sink=outputs.verdicts,
+                dead_letters=DeadLetterPolicy(config.source.url, outputs.dead_letters, opened.gate),
+                journal=opened.journal(outputs),
             ),
             Control(stopping, interruption, UntilStoreReachable(interruption.while_judging, hooks)),
             hooks,
@@ -127,7 +126,23 @@ def prepared_topics_run(
         _make_ready(config, store, settings, starting, hooks)
         # From here on the run waits for records, and for nothing else.
         turns.rest()
-        yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address, chosen)
+        yield LastingRun(pipeline, store, detector.tally, shown.health, shown.address, chosen)
+
+
+def _outputs(
+    config: Config, streams: Streams, feed: str, hooks: Hooks, interruption: GroupInterruption, starting: Starting
+) -> Outputs:
+    """Open the sinks, which the caller closes."""
+    kind = sink_of(config.sink.url)
+    opening = replace(
+        feeds.sink_opening(config, hooks, feed),
+        streams=streams,
+        proceed=interruption.while_judging,
+        transactional=feeds.is_exactly_once(config),
+    )
+    starting.call(partial(kind.check_there, config.sink.url, opening))
+    opened = kind.open(config.sink.url, opening)
+    return Outputs(opened.sink, opened.dead_letters(), opened.transactions)
 
 
 def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:

@@ -11,7 +11,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from consumer.config.sections.kafka import KafkaSection
+from consumer.kafka.options import TopicsOptions
 from consumer.kafka.source.group_source import CLOSE_S
 from consumer.model.errors import ConfigError
 from storage.clock import MS_PER_S
@@ -25,25 +25,25 @@ _HEARTBEAT_MS: Final = 3_000
 """librdkafka's defaults."""
 
 
-def check_limits(section: KafkaSection, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
+def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
     """Raise ConfigError for the first limit that does not fit; ``reading`` and ``writing`` are settings of clients."""
-    for fault in limit_faults(section, reading, writing):
+    for fault in limit_faults(options, reading, writing):
         raise ConfigError(fault)
 
 
-def limit_faults(section: KafkaSection, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> Iterator[str]:
+def limit_faults(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> Iterator[str]:
     """Yield a phrase for each limit that does not fit, which says what to change."""
     poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
-    if section.revoke_s + CLOSE_S >= poll_s:
+    if options.revoke_s + CLOSE_S >= poll_s:
         yield (
-            f"kafka.revoke_s is {section.revoke_s:g}, and the group removes a consumer that does not poll for "
+            f"kafka.revoke_s is {options.revoke_s:g}, and the group removes a consumer that does not poll for "
             f"{poll_s:g} s (max.poll.interval.ms); set kafka.revoke_s below {poll_s - CLOSE_S:g}, or raise "
             "max.poll.interval.ms in [kafka.consumer]"
         )
-    if section.drain_s + ENDING_S > section.grace_s:
+    if options.drain_s + ENDING_S > options.grace_s:
         yield (
-            f"kafka.drain_s is {section.drain_s:g} and ending takes up to {ENDING_S:g} s more, which is more than "
-            f"kafka.grace_s ({section.grace_s:g}); lower kafka.drain_s, or raise kafka.grace_s together with the time "
+            f"kafka.drain_s is {options.drain_s:g} and ending takes up to {ENDING_S:g} s more, which is more than "
+            f"kafka.grace_s ({options.grace_s:g}); lower kafka.drain_s, or raise kafka.grace_s together with the time "
             "that the supervisor gives (terminationGracePeriodSeconds, stop_grace_period, TimeoutStopSec)"
         )
     session_ms = int(reading.get("session.timeout.ms", _SESSION_MS))

@@ -1,4 +1,4 @@
-"""``dupwatch run`` over topics: it has no end and no progress bar; ``--show`` prints flags."""
+"""``dupwatch run`` over a source without an end, such as topics: no progress bar; ``--show`` prints flags."""
 
 import logging
 import time
@@ -10,19 +10,19 @@ from consumer.cli import render
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_flags
 from consumer.config.config import Config
-from consumer.config.time_limits import ENDING_S
+from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
 from consumer.telemetry.health import enforce
-from consumer.wiring.components import Streams
-from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
+from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 
 log = logging.getLogger("dupwatch")
 
 
-def run_topics(config: Config, *, show: bool) -> None:
+def run_lasting(config: Config, *, show: bool) -> None:
     """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
@@ -32,7 +32,7 @@ def run_topics(config: Config, *, show: bool) -> None:
 
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
-    with stopping.listening(), prepared_topics_run(config, streams, hooks, stopping) as ready:
+    with stopping.listening(), prepared_lasting_run(config, streams, hooks, stopping) as ready:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
         enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
@@ -41,7 +41,7 @@ def run_topics(config: Config, *, show: bool) -> None:
     _show_end(console, ready, report, time.monotonic() - began_s)
 
 
-def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
+def _show_start(console: Console, config: Config, ready: LastingRun) -> None:
     if logs.tells_people():
         where = f", {ready.address}/" if ready.address else ""
         console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
@@ -59,7 +59,7 @@ def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
     )
 
 
-def _show_end(console: Console, ready: TopicsRun, report: FeedReport, seconds: float) -> None:
+def _show_end(console: Console, ready: LastingRun, report: FeedReport, seconds: float) -> None:
     tally = ready.tally
     if logs.tells_people():
         console.print(render.summary(tally, report.dead_letters, seconds, ready.engine))

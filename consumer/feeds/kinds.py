@@ -1,0 +1,52 @@
+"""The registry: every kind of source and sink. To add one, describe it as a ``FeedKind``, and list it here."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from consumer.files.kind import FILE, NOWHERE, STREAM
+from consumer.kafka.kind import KAFKA
+from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+
+KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
+
+
+def source_of(url: str) -> SourceSide:
+    """Return how a source is read; ValueError says how URLs are written."""
+    kind = _kind_of(url)
+    if kind is None or kind.source is None:
+        raise ValueError(_advice([kind for kind in KINDS if kind.source is not None]))
+    return kind.source
+
+
+def sink_of(url: str) -> SinkSide:
+    """Return how a sink is written; ValueError says how URLs are written."""
+    kind = _kind_of(url)
+    if kind is None or kind.sink is None:
+        raise ValueError(_advice([kind for kind in KINDS if kind.sink is not None]))
+    return kind.sink
+
+
+def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | None:
+    """Return why a run cannot read this source and write to this sink, None where it can.
+
+    Exactly once takes a pair: a source whose positions fit into a transaction, and a sink that has transactions. A
+    source that ends has a checkpoint instead, and its run takes no notice of that setting.
+    """
+    source, sink, kind = source_of(source_url), sink_of(sink_url), _kind_of(sink_url)
+    refused = None if kind is None else source.refuses(kind.name)
+    if refused is not None or not (exactly_once and source.lasting):
+        return refused
+    if not sink.has_transactions:
+        return 'delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets'
+    if not source.joins_transactions:
+        return 'delivery = "exactly-once" needs a kafka:// source: only offsets fit into a transaction of the sink'
+    return None
+
+
+def _kind_of(url: str) -> FeedKind | None:
+    return next((kind for kind in KINDS if kind.names(url)), None)
+
+
+def _advice(kinds: Sequence[FeedKind]) -> str:
+    *forms, last = [kind.form for kind in kinds if kind.form]
+    return f"write it as {', '.join(forms)} or {last}"

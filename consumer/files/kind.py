@@ -1,0 +1,39 @@
+"""Files, standard streams and nowhere as kinds of feeds."""
+
+from typing import Final
+
+from consumer.files.opening import (
+    no_letters,
+    open_file,
+    open_letters,
+    open_nowhere,
+    open_source,
+    open_stream,
+)
+from consumer.files.source import STREAM as STREAM_URL
+from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+
+NOWHERE_URL: Final = "nowhere:"
+"""The sink of those who want the answers of a service alone."""
+_REFUSED: Final = {
+    "kafka": "a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -",
+    "nowhere": f"{NOWHERE_URL} is a sink of dupwatch serve; name a file, which is created, or -",
+}
+
+FILE: Final = FeedKind(
+    name="file",
+    form="a file",
+    pattern=rf"(?!(?:{STREAM_URL}|{NOWHERE_URL})\Z)(?:(?!://).)+",
+    source=SourceSide(open=open_source, refuses=_REFUSED.get),
+    sink=SinkSide(open=open_file, letters=open_letters),
+)
+STREAM: Final = FeedKind(
+    name="stream",
+    form=STREAM_URL,
+    pattern=STREAM_URL,
+    source=SourceSide(open=open_source, refuses=_REFUSED.get),
+    sink=SinkSide(open=open_stream, letters=no_letters),
+)
+NOWHERE: Final = FeedKind(
+    name="nowhere", form="", pattern=NOWHERE_URL, sink=SinkSide(open=open_nowhere, letters=no_letters)
+)

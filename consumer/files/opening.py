@@ -1,0 +1,138 @@
+"""Opens files and standard streams as sources and sinks of runs."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from consumer.files.checkpoint import Checkpoint, FileJournal, began_ms
+from consumer.files.distinct_files import check_apart
+from consumer.files.feed_gate import FeedGate
+from consumer.files.letters import (
+    DEAD_LETTERS_SUFFIX,
+    WHOLE_LETTERS,
+    FileDeadLetters,
+    FileLetters,
+    dead_letters_path,
+)
+from consumer.files.line_file import check_suffix
+from consumer.files.lines import Position
+from consumer.files.options import Continuation, FileOptions
+from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamDeadLetters, StreamSink
+from consumer.files.source import STREAM, FileSource
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.letter import Letters
+from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
+from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening, Streams
+from consumer.pipeline.journal import Journal, NoJournal
+from storage.clock import now_ms
+
+_FIRST_LINE_BYTES_MAX: Final = 4096
+
+
+def open_source(url: str, opening: SourceOpening) -> OpenedSource[FileSource]:
+    """Open a file, or standard input, where the checkpoint says."""
+    options = opening.own_options(FileOptions)
+    before = options.before
+    path = None if url == STREAM else Path(url)
+    source = FileSource(path, opening.limits, Position() if before is None else before.position)
+    try:
+        started_ms = began_ms(before, now_ms())
+        arrivals = _arrivals(url, source, started_ms, opening, options)
+    except (ConfigError, SourceError):
+        source.close()
+        raise
+    gate = FeedGate(
+        options.limit,
+        options.fields,
+        source.name,
+        streams=source.streams,
+        good_before=0 if before is None else before.counts.articles,
+    )
+
+    def journal(outputs: Outputs) -> Journal:
+        if source.streams or options.checkpoint is None:
+            return NoJournal()
+        first = Checkpoint(source=url, began_ms=started_ms, settings=options.settings) if before is None else before
+        now = msgspec.structs.replace(
+            first, source=url, began_ms=started_ms, finished=False, emit=options.emit, store=options.store
+        )
+        return FileJournal(options.checkpoint, now, source.beginning, outputs, options.writing)
+
+    return OpenedSource(source, source.name, arrivals, gate, journal)
+
+
+def _arrivals(url: str, source: FileSource, started_ms: int, opening: SourceOpening, options: FileOptions) -> Arrivals:
+    if source.streams:
+        if options.archive:
+            raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
+        return StreamArrivals(now_ms)
+    identity = _feed_identity(url, source)
+    if options.archive:
+        return ArchiveArrivals(started_ms, identity, opening.hooks)
+    return FileArrivals(started_ms, identity)
+
+
+def _feed_identity(url: str, source: FileSource) -> bytes:
+    """Return what tells one feed from another, even after lines were appended: its path, and its first line."""
+    first_line = source.beginning(_FIRST_LINE_BYTES_MAX).partition(b"\n")[0]
+    return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first_line).digest()
+
+
+def open_file(url: str, opening: SinkOpening) -> OpenedSink:
+    """Open a file for verdicts; that of its dead letters lies beside it."""
+    path, letters = Path(url), dead_letters_path(Path(url))
+    found = opening.found_options(Continuation)
+    if found is None:
+        check_suffix(path, opening.what, gzip=False)
+        check_apart(None, {path: "the verdicts"}, opening.store)
+        return OpenedSink(
+            FileSink(path, WHOLE_VERDICTS, opening.writing, emit=opening.emit),
+            lambda: FileDeadLetters(letters, WHOLE_LETTERS, opening.writing),
+        )
+    why_not = found.why_not_append
+    return OpenedSink(
+        FileSink(path, found.verdicts_bytes, opening.writing, emit=opening.emit, why_not_append=why_not),
+        lambda: FileDeadLetters(letters, found.dead_letters_bytes, opening.writing, why_not_append=why_not),
+    )
+
+
+def open_stream(_url: str, opening: SinkOpening) -> OpenedSink:
+    """Write verdicts to standard output, and dead letters to standard error."""
+    streams = opening.streams or Streams(sys.stdout.buffer, sys.stderr.buffer)
+    return OpenedSink(StreamSink(streams.out, emit=opening.emit), lambda: StreamDeadLetters(streams.err))
+
+
+def open_nowhere(_url: str, _opening: SinkOpening) -> OpenedSink:
+    """Discard verdicts and dead letters."""
+    nowhere = Nowhere()
+    return OpenedSink(nowhere, lambda: nowhere)
+
+
+@contextmanager
+def open_letters(url: str, _opening: SinkOpening) -> Iterator[Letters]:
+    """Open the dead letters beside a file of verdicts, or a file of letters that is named itself."""
+    yield FileLetters(_letters_path(Path(url)))
+
+
+def _letters_path(path: Path) -> Path:
+    if path.name.endswith(DEAD_LETTERS_SUFFIX):
+        return path
+    beside = dead_letters_path(path)
+    try:
+        has_none = path.exists() and not beside.exists()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+    if has_none:
+        raise ConfigError(f"{path} has no dead letters: there is no {beside.name} beside it")
+    return beside
+
+
+def no_letters(_url: str, _opening: SinkOpening) -> AbstractContextManager[Letters]:
+    """Raise ``ConfigError``: what was written to a stream cannot be read back."""
+    raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")

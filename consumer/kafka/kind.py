@@ -1,0 +1,48 @@
+"""Topics as a kind of feed."""
+
+from types import ModuleType
+from typing import Final
+
+from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+
+NAME: Final = "kafka"
+_SINKS: Final = frozenset({NAME, "stream"})
+
+
+def _topics() -> ModuleType:
+    """Import what opens topics, and with it the client: 0.1 s that runs over files must not cost."""
+    from consumer.kafka import opening  # noqa: PLC0415  # as above
+
+    return opening
+
+
+def _refuses(sink: str) -> str | None:
+    if sink in _SINKS:
+        return None
+    return "a run over topics writes to topics or to standard output: set sink.url to kafka://HOST:PORT/PREFIX or -"
+
+
+KAFKA: Final = FeedKind(
+    name=NAME,
+    form="kafka://HOST:PORT/TOPIC",
+    pattern="kafka://.*",
+    source=SourceSide(
+        open=lambda url, opening: _topics().open_source(url, opening),
+        refuses=_refuses,
+        check=lambda url, opening, *, create: _topics().check_source(url, opening, create=create),
+        check_there=lambda url, opening: _topics().check_not_filling(url, opening),
+        lasting=True,
+        is_keyed=True,
+        is_shared=True,
+        has_ranges=True,
+        joins_transactions=True,
+    ),
+    sink=SinkSide(
+        open=lambda url, opening: _topics().open_sink(url, opening),
+        letters=lambda url, opening: _topics().open_letters(url, opening),
+        check=lambda url, opening, *, create: _topics().check_sink(url, opening, create=create),
+        check_there=lambda url, opening: _topics().check_topics(url, opening),
+        is_followed=True,
+        has_transactions=True,
+    ),
+)

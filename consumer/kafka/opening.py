@@ -1,0 +1,182 @@
+"""Opens topics as sources and sinks of runs, and checks their settings, and what the brokers have."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Final
+
+from consumer.kafka.client_log import silent_log
+from consumer.kafka.client_settings import (
+    admin_settings,
+    consumer_settings,
+    parse_kafka,
+    parse_prefix,
+    producer_settings,
+)
+from consumer.kafka.clients import new_consumer, new_producer
+from consumer.kafka.groups import FILLING, Group
+from consumer.kafka.journals import KafkaJournal, TransactionalJournal
+from consumer.kafka.offset_metadata import Ledger
+from consumer.kafka.options import TopicsOptions
+from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.event_headers import (
+    cloud_event_headers,
+    cloud_near_miss_headers,
+    event_headers,
+    near_miss_headers,
+)
+from consumer.kafka.sink.record_times import RecordTimes
+from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.transactions import TransactionalOutbox
+from consumer.kafka.source.arrivals import LiveArrivals, TopicArrivals
+from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.partition_gate import PartitionGate
+from consumer.kafka.time_limits import check_limits
+from consumer.kafka.topics import SinkTopics, missing
+from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.model.hooks import Hooks
+from consumer.pipeline.feed_kind import FeedOpening, OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening
+from consumer.pipeline.journal import Journal
+from storage.clock import now_ms
+
+log = logging.getLogger("dupwatch")
+
+_FILLING_S: Final = 5.0
+"""How long to ask the brokers whether the store is being filled."""
+_NOBODY: Final = "127.0.0.1:1"
+"""In place of the brokers: a client connects as soon as it is created, and one that is tried must reach nobody."""
+
+
+def open_source(url: str, opening: SourceOpening) -> OpenedSource[KafkaSource]:
+    """Open topics as a member of the group. It connects once batches are requested."""
+    options, place = opening.own_options(TopicsOptions), parse_kafka(url)
+    reading = SourceOptions(
+        start=options.start,
+        on_gap=options.on_gap,
+        linger_s=options.linger_s,
+        revoke_s=options.revoke_s,
+        transactional=options.transactional,
+    )
+    settings = consumer_settings(place.brokers, options.clients)
+    source = KafkaSource(settings, place.names, opening.limits, reading, opening.hooks, opening.stopped)
+    ledger = Ledger()
+
+    def journal(outputs: Outputs) -> Journal:
+        if isinstance(outputs.transactions, TransactionalOutbox):
+            return TransactionalJournal(source, outputs.transactions, ledger)
+        return KafkaJournal(source, ledger)
+
+    return OpenedSource(
+        source=source,
+        name=source.name,
+        arrivals=LiveArrivals(topic_arrivals(options, opening.hooks), ledger, options.behind_ms_max, opening.hooks),
+        gate=PartitionGate(options.limit, ledger, source.hold),
+        journal=journal,
+        check=source.check,
+    )
+
+
+def topic_arrivals(options: TopicsOptions, hooks: Hooks) -> TopicArrivals:
+    """Return what gives messages their arrivals: their timestamps, unless missing or too far ahead of the clock."""
+    return TopicArrivals(now_ms, options.ahead_ms_max, hooks)
+
+
+def check_source(url: str, opening: SourceOpening, *, create: bool) -> None:
+    """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
+    reading, _ = _checked_settings(opening)
+    parse_kafka(url)
+    if create:
+        new_consumer(reading, silent_log).close()
+
+
+def check_not_filling(url: str, opening: SourceOpening) -> None:
+    """Refuse to start while ``dupwatch migrate`` fills the store: messages that were judged would be judged again."""
+    clients, place = opening.own_options(TopicsOptions).clients, parse_kafka(url)
+    with closing(Group(admin_settings(place.brokers, clients), clients.group)) as group:
+        try:
+            found = group.committed(group.partitions(place.names, _FILLING_S), patience_s=_FILLING_S)
+        except SourceError as error:
+            # The run itself waits for brokers that are away, and for topics that do not exist yet.
+            log.warning("%s", error)
+            return
+    if any(committed.note.migrate == FILLING.migrate for committed in found.values()):
+        raise ConfigError(
+            f"the store of the group {clients.group} is being filled: wait until dupwatch migrate ends, then"
+            " start its consumers"
+        )
+
+
+def topic_sink(url: str, opening: SinkOpening) -> KafkaSink:
+    """Open the topics of a prefix, with or without transactions. Its client connects at once."""
+    options, brokers = opening.own_options(TopicsOptions), parse_prefix(url).brokers
+    settings = producer_settings(brokers, options.clients, transactional=opening.transactional)
+    times = RecordTimes(now_ms, options.ahead_ms_max, opening.hooks)
+    outbox = TransactionalOutbox if opening.transactional else AtLeastOnceOutbox
+    return KafkaSink(
+        outbox(settings, times, opening.hooks, opening.proceed), messages_of(topics_of(url, opening), opening)
+    )
+
+
+def messages_of(topics: SinkTopics, opening: SinkOpening) -> Messages:
+    """Return which topic gets what, with headers as configured."""
+    if opening.own_options(TopicsOptions).cloud_events:
+        return Messages(topics, cloud_event_headers(opening.feed), cloud_near_miss_headers(opening.feed))
+    return Messages(topics, event_headers, near_miss_headers)
+
+
+def open_sink(url: str, opening: SinkOpening) -> OpenedSink:
+    """Open the topics of a prefix. Dead letters share the client of the verdicts, and so its transactions."""
+    sink = topic_sink(url, opening)
+    return OpenedSink(sink, sink.dead_letters, sink.outbox if opening.transactional else None)
+
+
+def topics_of(url: str, opening: SinkOpening) -> SinkTopics:
+    """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
+    options = opening.own_options(TopicsOptions)
+    return SinkTopics(
+        parse_prefix(url).prefix,
+        unique=options.unique,
+        verdicts=opening.emit == "all",
+        near_misses=options.near_misses,
+    )
+
+
+def check_sink(url: str, opening: SinkOpening, *, create: bool) -> None:
+    """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
+    _, writing = _checked_settings(opening)
+    parse_prefix(url)
+    if create:
+        new_producer(writing, silent_log)
+
+
+def check_topics(url: str, opening: SinkOpening) -> None:
+    """Refuse a sink whose topics are missing, with ConfigError, before the first verdict would wait for them."""
+    brokers, clients = parse_prefix(url).brokers, opening.own_options(TopicsOptions).clients
+    try:
+        gone = missing(admin_settings(brokers, clients), topics_of(url, opening).written)
+    except SinkError as error:
+        # The run itself waits for brokers that are away.
+        log.warning("The topics of the sink could not be checked: %s", error)
+        return
+    if gone:
+        raise ConfigError(f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {url}")
+
+
+@contextmanager
+def open_letters(url: str, opening: SinkOpening) -> Iterator[TopicLetters]:
+    """Open the dead letters of a prefix."""
+    brokers, prefix = parse_prefix(url)
+    with TopicLetters(
+        brokers, SinkTopics(prefix).dead_letters_topic, opening.own_options(TopicsOptions).clients
+    ) as found:
+        yield found
+
+
+def _checked_settings(opening: FeedOpening) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings of consumer and producer; ConfigError where they, or time limits, break a promise."""
+    options = opening.own_options(TopicsOptions)
+    reading = consumer_settings(_NOBODY, options.clients)
+    writing = producer_settings(_NOBODY, options.clients, transactional=options.transactional)
+    check_limits(options, reading, writing)
+    return reading, writing

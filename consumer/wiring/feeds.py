@@ -1,0 +1,96 @@
+"""Sources and sinks as the configuration names them: opened, checked, and matched with each other."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from consumer.config.config import Config
+from consumer.feeds.kinds import pair_fault, sink_of, source_of
+from consumer.kafka.options import TopicsOptions
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.model.letter import Letters
+from consumer.pipeline.feed_kind import SinkOpening, SourceOpening, SourceSide
+from consumer.pipeline.poison_limit import PoisonLimit
+from consumer.wiring import components
+from storage.clock import MS_PER_S
+from storage.kinds import kind_of
+
+
+def source_side(config: Config) -> SourceSide:
+    """Return how the configured source is read."""
+    return source_of(config.source.url)
+
+
+def is_followed(config: Config) -> bool:
+    """Return whether readers learn from the configured sink of releases and near misses."""
+    return sink_of(config.sink.url).is_followed
+
+
+def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable[[], bool] = bool) -> SourceOpening:
+    """Return how a source of any kind is opened with this configuration, apart from what only a run knows."""
+    return SourceOpening(
+        hooks=hooks or Hooks(),
+        own=(topics_options(config),),
+        limits=components.read_limits(config),
+        stopped=stopped,
+    )
+
+
+def sink_opening(config: Config, hooks: Hooks | None = None, feed: str = "") -> SinkOpening:
+    """Return how a sink of any kind is opened with this configuration, apart from what only a run knows."""
+    return SinkOpening(
+        hooks=hooks or Hooks(),
+        own=(topics_options(config),),
+        feed=feed,
+        emit=config.sink.emit,
+        writing=components.file_writing(config),
+        store=kind_of(config.store.url).on_disk(config.store.url),
+    )
+
+
+def topics_options(config: Config) -> TopicsOptions:
+    """Return the options that only topics have."""
+    section = config.kafka
+    return TopicsOptions(
+        clients=components.kafka_options(config),
+        start=section.start,
+        on_gap=section.on_gap,
+        linger_s=section.linger_s,
+        revoke_s=section.revoke_s,
+        drain_s=section.drain_s,
+        grace_s=section.grace_s,
+        ahead_ms_max=int(section.ahead_s_max * MS_PER_S),
+        behind_ms_max=int(section.behind_s_max * MS_PER_S),
+        limit=PoisonLimit(section.poison_share_max, section.poison_records_min),
+        transactional=is_exactly_once(config),
+        unique=section.unique,
+        near_misses=section.near_miss_share > 0,
+        cloud_events=section.events == "cloudevents",
+    )
+
+
+def is_exactly_once(config: Config) -> bool:
+    """Return whether the positions of the source are to be committed with what the sink wrote."""
+    return config.kafka.delivery == "exactly-once"
+
+
+def check_pair(config: Config) -> None:
+    """Refuse a source and a sink that cannot be used together, with ConfigError."""
+    fault = pair_fault(config.source.url, config.sink.url, exactly_once=is_exactly_once(config))
+    if fault is not None:
+        raise ConfigError(fault)
+
+
+def check_settings(config: Config, *, create: bool = True) -> None:
+    """Raise ConfigError for settings that source or sink, or with ``create`` their clients, would refuse.
+
+    Clients are created and closed, and ask nobody for anything. Without ``create`` only settings that dupwatch itself
+    refuses are found: a client reads the files that its settings name.
+    """
+    source_side(config).check(config.source.url, source_opening(config), create=create)
+    sink_of(config.sink.url).check(config.sink.url, sink_opening(config), create=create)
+
+
+def written_letters(config: Config) -> AbstractContextManager[Letters]:
+    """Open the dead letters of the configured sink, or a file of letters that is named itself."""
+    return sink_of(config.sink.url).letters(config.sink.url, sink_opening(config))
