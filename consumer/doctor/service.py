@@ -11,8 +11,6 @@ from typing import Final
 
 import msgspec
 
-from consumer.access.token import Token
-from consumer.access.token_file import read_tokens
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
@@ -31,6 +29,8 @@ from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
 from consumer.web.access import Address, is_loopback, parse_address
+from consumer.web.token import Token
+from consumer.web.token_file import read_tokens
 from consumer.wiring import components, kafka_parts
 from consumer.wiring.feeds import is_followed
 

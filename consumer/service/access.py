@@ -12,9 +12,9 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 
-from consumer.access.token import Caller, Refusal, Role
 from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED
 from consumer.web.problems import ProblemError, retry_later
+from consumer.web.token import Caller, Refusal, Role
 
 CallerOf = Callable[[str], Caller | Refusal]
 """Finds out who sends a secret. It is called by the event loop, so it waits for nothing."""

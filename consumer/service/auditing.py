@@ -8,10 +8,10 @@ from typing import Final, Literal, NamedTuple, Protocol
 from starlette.requests import Request
 from typing_extensions import override
 
-from consumer.access.audit_log import AuditLog, Change
-from consumer.access.token import Caller
 from consumer.model.errors import SinkError
 from consumer.service.problems import outcome_unknown
+from consumer.web.audit_log import AuditLog, Change
+from consumer.web.token import Caller
 
 log = logging.getLogger("dupwatch")
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple, cast
 import msgspec
 from starlette.requests import Request
 
-from consumer.access.token import Caller
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import check_id
 from consumer.decode.json_value import check_values, parse_json
@@ -41,6 +40,7 @@ from consumer.service.problems import (
 from consumer.store_tools.releases import Attribution, NotFlagged
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.requests import LimitName
+from consumer.web.token import Caller
 from consumer.web.workers import RETRY_S
 from storage.interface import Store
 from storage.records import Tombstone, id_hash

@@ -1,1 +1,1 @@
-"""What servers share: access, certificates, limits and problems; uvicorn's server, and that of plain consumers."""
+"""What servers share: access, tokens, certificates, limits, problems; uvicorn's server, and that of plain consumers."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from consumer.access.audit_log import AuditLog, Change
 from consumer.config.config import Config
 from consumer.model.errors import SinkError
+from consumer.web.audit_log import AuditLog, Change
 from consumer.wiring.components import file_writing
 from storage.clock import now_ms
 

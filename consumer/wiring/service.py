@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.access.known_tokens import KnownTokens
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.background import Following
@@ -31,6 +30,7 @@ from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.web.access import Access
 from consumer.web.certificates import configured_certificate
 from consumer.web.connections import ConnectionLimits
+from consumer.web.known_tokens import KnownTokens
 from consumer.web.server import Server, allow_connections, listening_socket, url_of
 from consumer.web.workers import Workers
 from consumer.wiring import components

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.access.known_tokens import KnownTokens
-from consumer.access.token import Caller, Refusal, Role
+from consumer.web.known_tokens import KnownTokens
+from consumer.web.token import Caller, Refusal, Role
 from tests.cli.command import Command, json_lines
 
 SECRET = re.compile(rb"dupwatch_[0-9a-f]{64}\n")

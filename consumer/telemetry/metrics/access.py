@@ -2,11 +2,11 @@
 
 from typing import Final, get_args
 
-from consumer.access.audit_log import ChangesRecorded, ChangesUnrecorded
-from consumer.access.known_tokens import SecretRefused, TokensRead, TokensUnreadable
-from consumer.access.token import RefusalReason
 from consumer.telemetry.metrics.instruments import Group, Label, Measure, reaction
+from consumer.web.audit_log import ChangesRecorded, ChangesUnrecorded
 from consumer.web.certificates import CertificateLoaded
+from consumer.web.known_tokens import SecretRefused, TokensRead, TokensUnreadable
+from consumer.web.token import RefusalReason
 
 SECRETS_REFUSED: Final = Measure(
     "dupwatch_secrets_refused_total",

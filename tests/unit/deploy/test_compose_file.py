@@ -15,10 +15,10 @@ import pytest
 import yaml
 from sqlalchemy import make_url
 
-from consumer.access.token import digest_of
-from consumer.access.token_file import read_tokens
 from consumer.config.loading import load_config
 from consumer.kafka.time_limits import ENDING_S
+from consumer.web.token import digest_of
+from consumer.web.token_file import read_tokens
 from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 import dupwatch
-from consumer.access.editing import NewToken, add_token, revoke_token
-from consumer.access.token import Role, Token
-from consumer.access.token_file import read_tokens
 from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine
@@ -29,6 +26,9 @@ from consumer.doctor.service import (
     service_checks,
     token_findings,
 )
+from consumer.web.token import Role, Token
+from consumer.web.token_editing import NewToken, add_token, revoke_token
+from consumer.web.token_file import read_tokens
 from deploy.local.ports import free_ports
 from tests.unit.doctor.test_machine import certificate
 from tests.unit.service.serving import judging_of, served, wait_until_ready

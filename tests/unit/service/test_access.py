@@ -14,19 +14,19 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import dupwatch
-from consumer.access import known_tokens
-from consumer.access.editing import revoke_token
-from consumer.access.token import Role, current_time, new_secret
-from consumer.access.token_file import Signature, Tokens, load
 from consumer.lifecycle import background
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.telemetry.spans import RequestSpans
+from consumer.web import known_tokens
 from consumer.web.requests import HEAD_BYTES_MAX, SERVICE
+from consumer.web.token import Role, current_time, new_secret
+from consumer.web.token_editing import revoke_token
+from consumer.web.token_file import Signature, Tokens, load
 from tests.cli.command import wait_for
-from tests.unit.access.samples import add
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer
+from tests.unit.web.token_samples import add
 
 ROUTES: Final[dict[tuple[str, str], Role | None]] = {
     ("GET", "/healthz"): None,

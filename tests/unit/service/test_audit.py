@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import dupwatch
-from consumer.access.audit_log import AuditLog
-from consumer.access.token import Role, current_time
 from consumer.service.auditing import NO_OWNER, AuditTrail
+from consumer.web.audit_log import AuditLog
+from consumer.web.token import Role, current_time
 from storage.files import FileWriting
-from tests.unit.access.samples import add
 from tests.unit.service.serving import judging_of, served, wait_until_ready
+from tests.unit.web.token_samples import add
 
 ARTICLE = {"id": "a", "body": "The harbour council opened the new ferry terminal."}
 

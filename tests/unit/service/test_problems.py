@@ -11,7 +11,6 @@ import pytest
 from fastapi.routing import APIRoute
 
 import dupwatch
-from consumer.access.token import new_secret
 from consumer.config.sections.service import ServiceSection
 from consumer.judge.judge import QueryResult
 from consumer.model.errors import ConfigError
@@ -33,6 +32,7 @@ from consumer.telemetry.metrics.requests import STATUSES
 from consumer.web.problems import TYPE_PREFIX, Kind, type_of
 from consumer.web.requests import SERVICE, LimitName
 from consumer.web.server import listening_socket
+from consumer.web.token import new_secret
 from consumer.web.workers import Workers
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate

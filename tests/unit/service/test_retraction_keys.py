@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.access.token import Caller, Role, current_time
 from consumer.service import writing
 from consumer.service.writing import retraction_name
+from consumer.web.token import Caller, Role, current_time
 from storage.interface import Store
-from tests.unit.access.samples import add
 from tests.unit.service.kept_sink import KeptSink
 from tests.unit.service.serving import Answer, Client, article, judging_of, served, wait_until_ready
+from tests.unit.web.token_samples import add
 
 OWNERS = ("An Na", "Bo", "this machine")
 

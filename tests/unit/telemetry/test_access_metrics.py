@@ -2,12 +2,12 @@
 
 from prometheus_client import CollectorRegistry
 
-from consumer.access.audit_log import ChangesRecorded, ChangesUnrecorded
-from consumer.access.known_tokens import SecretRefused, TokensRead, TokensUnreadable
-from consumer.access.token import Refusal
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.access import GROUP, REACTIONS
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
+from consumer.web.audit_log import ChangesRecorded, ChangesUnrecorded
+from consumer.web.known_tokens import SecretRefused, TokensRead, TokensUnreadable
+from consumer.web.token import Refusal
 
 
 def test_what_is_reported_is_counted() -> None:

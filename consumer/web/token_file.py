@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.access.token import Token
 from consumer.model.errors import ConfigError
 from consumer.text.redaction import redacted
+from consumer.web.token import Token
 
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000

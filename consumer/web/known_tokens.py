@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.access.token import SECRET, Caller, Refusal, Token, current_time, digest_of
-from consumer.access.token_file import Signature, Tokens, load, signature_of
 from consumer.model.errors import ConfigError
+from consumer.web.token import SECRET, Caller, Refusal, Token, current_time, digest_of
+from consumer.web.token_file import Signature, Tokens, load, signature_of
 
 log = logging.getLogger("dupwatch")
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from consumer.access.editing import NewToken, add_token
-from consumer.access.token import Role
+from consumer.web.token import Role
+from consumer.web.token_editing import NewToken, add_token
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.access.token import NAME_PATTERN, OWNER_CHARS_MAX, Role, Token, digest_of, new_secret
-from consumer.access.token_file import FILE_BYTES_MAX, TOKENS_MAX, encoded, parse, read_tokens
 from consumer.model.errors import ConfigError
-from tests.unit.access.samples import NOON, add
+from consumer.web.token import NAME_PATTERN, OWNER_CHARS_MAX, Role, Token, digest_of, new_secret
+from consumer.web.token_file import FILE_BYTES_MAX, TOKENS_MAX, encoded, parse, read_tokens
+from tests.unit.web.token_samples import NOON, add
 
 PATH = Path("tokens.json")
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001  # given UTC
@@ -141,9 +141,9 @@ def test_a_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     add(path, "crawler")
     owner = path.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr("consumer.access.token_file._ROOT", owner)
+    monkeypatch.setattr("consumer.web.token_file._ROOT", owner)
     assert len(read_tokens(path)) == 1
-    monkeypatch.setattr("consumer.access.token_file._ROOT", owner + 2)
+    monkeypatch.setattr("consumer.web.token_file._ROOT", owner + 2)
     with pytest.raises(ConfigError, match=f"belongs to user {owner}"):
         read_tokens(path)
 

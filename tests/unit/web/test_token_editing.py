@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from consumer.access import editing
-from consumer.access.editing import LIFETIME_MAX, NewToken, add_token, revoke_token
-from consumer.access.token import SECRET, Role, digest_of
-from consumer.access.token_file import read_tokens
 from consumer.model.errors import ConfigError, SinkError
-from tests.unit.access.samples import NOON, add
+from consumer.web import token_editing
+from consumer.web.token import SECRET, Role, digest_of
+from consumer.web.token_editing import LIFETIME_MAX, NewToken, add_token, revoke_token
+from consumer.web.token_file import read_tokens
+from tests.unit.web.token_samples import NOON, add
 
 DEADLINE_S = 60
 ROOT = Path(__file__).parents[3]
 ADDING = """
 import sys
 from pathlib import Path
-from tests.unit.access.samples import add
+from tests.unit.web.token_samples import add
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
     add(Path(sys.argv[1]), f"{sys.argv[2]}-{number}")
@@ -33,7 +33,7 @@ for number in range(int(sys.argv[3])):
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from tests.unit.access.samples import add
+from tests.unit.web.token_samples import add
 os.replace = os.rename = lambda *paths, **more: os.kill(os.getpid(), signal.SIGKILL)
 add(Path(sys.argv[1]), "second")
 """
@@ -139,7 +139,7 @@ def test_revoking_what_is_not_there(tmp_path: Path) -> None:
 def test_a_full_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last place is given away, and no more."""
     path = tmp_path / "tokens.json"
-    monkeypatch.setattr(editing, "TOKENS_MAX", 2)
+    monkeypatch.setattr(token_editing, "TOKENS_MAX", 2)
     add(path, "a")
     add(path, "b")
     with pytest.raises(ConfigError, match="has 2 tokens, which is the most"):
@@ -234,7 +234,7 @@ def test_a_lock_that_is_not_given_back(tmp_path: Path, monkeypatch: pytest.Monke
     """After a while the command gives up, and the file is as before."""
     path = tmp_path / "tokens.json"
     add(path, "first")
-    monkeypatch.setattr(editing, "LOCK_S", 0.1)
+    monkeypatch.setattr(token_editing, "LOCK_S", 0.1)
     descriptor = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from consumer.access import known_tokens
-from consumer.access.editing import revoke_token
-from consumer.access.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
-from consumer.access.token import Caller, Refusal, Role, new_secret
-from consumer.access.token_file import Signature, Tokens, load
 from consumer.lifecycle.background import Following
 from consumer.model.errors import ConfigError
-from tests.unit.access.samples import NOON, add
+from consumer.web import known_tokens
+from consumer.web.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
+from consumer.web.token import Caller, Refusal, Role, new_secret
+from consumer.web.token_editing import revoke_token
+from consumer.web.token_file import Signature, Tokens, load
+from tests.unit.web.token_samples import NOON, add
 
 CRAWLER = Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))
 

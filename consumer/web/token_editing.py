@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.access.token import (
+from consumer.model.errors import ConfigError, SinkError
+from consumer.web.token import (
     NAME_PATTERN,
     NAME_RULE,
     OWNER_CHARS_MAX,
@@ -24,8 +25,7 @@ from consumer.access.token import (
     digest_of,
     new_secret,
 )
-from consumer.access.token_file import TOKENS_MAX, Tokens, encoded, load
-from consumer.model.errors import ConfigError, SinkError
+from consumer.web.token_file import TOKENS_MAX, Tokens, encoded, load
 from storage.files import FILE_MODE, FileWriting, lock_file, replace_file
 
 LIFETIME: Final = timedelta(days=90)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer.access import audit_log
-from consumer.access.audit_log import AuditLog, Change, ChangesRecorded, ChangesUnrecorded, line_of
 from consumer.model.errors import SinkError
+from consumer.web import audit_log
+from consumer.web.audit_log import AuditLog, Change, ChangesRecorded, ChangesUnrecorded, line_of
 from storage.files import FileWriting
 
 DEADLINE_S = 60
@@ -27,7 +27,7 @@ QUICK = FileWriting(durable=False)
 APPENDING = """
 import sys
 from pathlib import Path
-from tests.unit.access.test_audit_log import opened, release
+from tests.unit.web.test_audit_log import opened, release
 log = opened(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):

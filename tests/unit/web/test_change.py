@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.access.audit_log import ID_CHARS_MAX, LINE_BYTES_MAX, TEXT_CHARS_MAX, Change, line_of
+from consumer.web.audit_log import ID_CHARS_MAX, LINE_BYTES_MAX, TEXT_CHARS_MAX, Change, line_of
 
 AT_MS = 1_795_435_200_000
 TEXTS = st.text(st.characters(), max_size=600)

@@ -1,1 +1,0 @@
-"""Who may do what, and who did it: tokens for programs, and the audit log."""
