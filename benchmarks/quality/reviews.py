@@ -17,8 +17,7 @@ from benchmarks.speed.report import OUT, Row, publish
 from consumer.evaluation.curves import NORMAL_QUANTILE
 from consumer.evaluation.drawn_line import drawn_line
 from consumer.evaluation.reviewed_pairs import ReviewedPair
-from consumer.evaluation.weighted_pairs import weighted
-from consumer.evaluation.weighted_rates import SidedCounts, rates
+from consumer.evaluation.weighted_rates import SidedCounts, rates, weighted
 from consumer.judge.settings import DAY_MS
 
 NOW: Final = 0.75

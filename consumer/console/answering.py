@@ -1,24 +1,26 @@
-"""Answers one path: who asks, whether they may, and what goes wrong becomes a page."""
+"""Answers one path: who asks, whether they may, and what goes wrong becomes a page.
+
+A reviewer looks and decides, an admin also sees to people and reads the audit log. ``OpenRoute`` is for what people
+need before they are signed in.
+"""
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from consumer.console.addresses import Proxies
 from consumer.console.context import Desk
-from consumer.console.entrance import Arrival, Entrance
+from consumer.console.entrance import Arrival, Entrance, Proxies
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
 from consumer.console.forms import fields_of, received_form
 from consumer.console.i18n import chosen
-from consumer.console.roles import OpenRoute, Route, may
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
 from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit
 from consumer.model.errors import StoreMismatch
@@ -35,6 +37,37 @@ log = logging.getLogger("dupwatch")
 
 AWAY_RETRY_S: Final = 5
 """When to try again while the database or the store is away."""
+
+
+RoleName = Literal["reviewer", "admin"]
+Method = Literal["GET", "POST"]
+
+_MAY: Final[dict[RoleName, frozenset[RoleName]]] = {
+    "reviewer": frozenset({"reviewer"}),
+    "admin": frozenset({"reviewer", "admin"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path that a person with this role may ask for. ``answer`` runs in a thread and may wait for the database.
+
+    A POST has been sent by a form of this console: where it comes from, and its token, are checked before.
+    """
+
+    method: Method
+    path: str
+    role: RoleName
+    answer: Callable[[Asked], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRoute:
+    """A path that everybody may ask for; a POST is checked in the same way."""
+
+    method: Method
+    path: str
+    answer: Callable[[Visit], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +266,8 @@ def _to_sign_in(route: Route, visit: Visit) -> Response:
 
 def _away(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
+
+
+def may(role: str, needed: RoleName) -> bool:
+    """Return whether somebody with this role may do what needs another one."""
+    return any(role == name and needed in may_be for name, may_be in _MAY.items())

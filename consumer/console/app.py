@@ -9,24 +9,24 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from consumer.console.addresses import Proxies
-from consumer.console.answering import Console, Endpoint
-from consumer.console.assets import POLICY
+from consumer.console.answering import Console, Endpoint, OpenRoute, Route
 from consumer.console.context import Desk
-from consumer.console.entrance import Entrance
+from consumer.console.entrance import Entrance, Proxies
 from consumer.console.faults import not_found
-from consumer.console.pages.audit_pages import audit_routes
-from consumer.console.pages.deciding import deciding_routes
-from consumer.console.pages.flag_page import flag_routes
-from consumer.console.pages.own_page import own_routes
-from consumer.console.pages.people_pages import people_routes
-from consumer.console.pages.queue_pages import queue_routes
-from consumer.console.pages.signing_in import sign_in_routes
-from consumer.console.pages.story_deciding import story_deciding_routes
-from consumer.console.pages.story_pages import story_routes
-from consumer.console.pages.thresholds_page import thresholds_routes
+from consumer.console.pages import (
+    audit_pages,
+    deciding,
+    flag_page,
+    own_page,
+    people_pages,
+    queue_pages,
+    signing_in,
+    story_deciding,
+    story_pages,
+    thresholds_page,
+)
 from consumer.console.probes import Probes, probe_routes
-from consumer.console.roles import OpenRoute, Route
+from consumer.console.rendering import POLICY
 from consumer.reviews.database import identity
 from consumer.web.access import Access
 from consumer.web.front import Front
@@ -44,6 +44,37 @@ SECURITY_HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
 }
 """Sent with every answer: nothing is loaded, framed or cached, and other sites do not learn what was looked at."""
+
+ROUTES: Final[Sequence[Route | OpenRoute]] = (
+    OpenRoute("GET", "/sign-in", signing_in.show_form),
+    OpenRoute("POST", "/sign-in", signing_in.sign_in),
+    Route("POST", "/sign-out", "reviewer", signing_in.sign_out),
+    Route("GET", "/", "reviewer", queue_pages.show_queue),
+    Route("GET", "/flags/{flag_id:int}", "reviewer", flag_page.show_flag),
+    Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", flag_page.show_text),
+    Route("POST", "/flags/{flag_id:int}/decide", "reviewer", deciding.decide),
+    Route("POST", "/flags/{flag_id:int}/note", "reviewer", deciding.add_note),
+    Route("POST", "/reviews/{review_id:int}/undo", "reviewer", deciding.undo),
+    Route("GET", "/thresholds", "reviewer", thresholds_page.show_thresholds),
+    Route("GET", "/stories", "reviewer", story_pages.show_stories),
+    Route("GET", "/stories/{story_id:int}", "reviewer", story_pages.show_story),
+    Route("GET", "/sources", "reviewer", story_pages.show_sources),
+    Route("GET", "/stories/{story_id:int}/decide", "reviewer", story_deciding.confirm),
+    Route("POST", "/stories/{story_id:int}/decide", "reviewer", story_deciding.decide_all),
+    Route("POST", "/stories/{story_id:int}/undo", "reviewer", story_deciding.undo_all),
+    Route("GET", "/me", "reviewer", own_page.show_own),
+    Route("POST", "/me/language", "reviewer", own_page.change_language),
+    Route("POST", "/me/password", "reviewer", own_page.change_password),
+    Route("GET", "/people", "admin", people_pages.show_people),
+    Route("POST", "/people/add", "admin", people_pages.add),
+    Route("POST", "/people/{person_id:int}/disable", "admin", people_pages.disable),
+    Route("POST", "/people/{person_id:int}/enable", "admin", people_pages.enable),
+    Route("POST", "/people/{person_id:int}/role", "admin", people_pages.change_role),
+    Route("POST", "/people/{person_id:int}/password", "admin", people_pages.give_password),
+    Route("GET", "/audit", "admin", audit_pages.show_audit),
+    Route("GET", "/audit.csv", "admin", audit_pages.export),
+)
+"""All pages, with the role that each needs; those of the probes need no console."""
 
 
 def build_console(
@@ -63,17 +94,10 @@ def build_console(
         request = Request(scope, receive)
         await console.error_page(console.visit(request), not_found())(scope, receive, send)
 
-    paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(all_routes()).items()]
+    paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
     router = Router([*paths, *probe_routes(probes)], redirect_slashes=False, default=lost)
     access = Access(names=desk.section.names)
     return Front(router, CONSOLE, access, desk.hooks, SECURITY_HEADERS, console.problem_page)
-
-
-def all_routes() -> list[Route | OpenRoute]:
-    """Return the routes of all pages; those of the probes need no console."""
-    flags = [*queue_routes(), *flag_routes(), *deciding_routes(), *thresholds_routes()]
-    stories = [*story_routes(), *story_deciding_routes()]
-    return [*sign_in_routes(), *flags, *stories, *own_routes(), *people_routes(), *audit_routes()]
 
 
 def by_path(routes: Sequence[Route | OpenRoute]) -> dict[str, list[Route | OpenRoute]]:

@@ -1,11 +1,13 @@
-"""Turns templates into pages.
+"""Turns templates into pages, which have the style sheet and the script in them, and a policy with their digests.
 
 Whatever a template shows is text: it is escaped, and control and bidi characters in it are made visible
 (``consumer.text.visible``), whether the template asks for that or not. ``|exact`` leaves characters as they are, for
 the attributes of forms that are sent back.
 """
 
+import hashlib
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +17,31 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from consumer.console import assets
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
 from consumer.text.visible import one_line, paragraphs, safe_url
+from consumer.web import style
+
+_FOLDER: Final = Path(__file__).parent / "static"
+
+
+def _joined(ending: str) -> str:
+    """Return all files with this ending, in the order of their names."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob(f"*.{ending}")))
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+CSS: Final = style.CSS + _joined("css")
+"""Begins as that of a consumer's flags page; what is in ``static`` follows in the order of the names."""
+SCRIPT: Final = _joined("js")
+
+POLICY: Final = (
+    f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; img-src 'none'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Content-Security-Policy: this style sheet, this script, forms to this console, and nothing else from anywhere."""
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
@@ -62,8 +86,8 @@ def _environment(language: Language) -> Environment:
         language=language,
         languages=[(code, NAMES[code]) for code in CODES],
         # They come from the code, and the policy has the digest of exactly these characters.
-        css=Markup(assets.CSS),  # noqa: S704
-        script=Markup(assets.SCRIPT),  # noqa: S704
+        css=Markup(CSS),  # noqa: S704
+        script=Markup(SCRIPT),  # noqa: S704
     )
     environment.filters.update(
         line=line,

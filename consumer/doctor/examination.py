@@ -1,16 +1,19 @@
-"""The checks that a configuration needs, in the order in which a run would start its parts."""
+"""The checks that a configuration needs, in the order in which a run would start its parts.
+
+The first is about settings that are valid one by one, but contradict each other or what is on this machine.
+"""
 
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
-from consumer.doctor.configuration import check_settings
-from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, ok, wrong
+from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, ok, warning, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
     clock_findings,
@@ -20,19 +23,21 @@ from consumer.doctor.kafka import (
     source_findings,
     topic_findings,
 )
-from consumer.doctor.machine import check_address, check_descriptors, check_tls
-from consumer.doctor.service import service_checks
-from consumer.doctor.stores import store_checks
+from consumer.doctor.machine import check_address, check_descriptors, check_tls, check_written
+from consumer.doctor.service import is_alone, service_checks
+from consumer.doctor.stores import finding_of, store_checks
+from consumer.files.kind import FILE, NOWHERE, NOWHERE_URL
+from consumer.judge.settings import JudgeSettings
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
-from consumer.model.errors import ConfigError
-from consumer.wiring import components, kafka_parts, stores
-from consumer.wiring.feeds import source_side
+from consumer.model.errors import ConfigError, SourceError
+from consumer.wiring import components, feeds, kafka_parts, stores
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
+from storage.kinds import kind_of, lasting_examples
 
 CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
@@ -52,7 +57,7 @@ def checks_of(config: Config) -> list[Check]:
         Check("open files", lambda: check_descriptors(config)),
         Check("TLS files", lambda: check_tls(config)),
     ]
-    source, written = source_side(config), config.kafka.value_format
+    source, written = feeds.source_side(config), config.kafka.value_format
     if source.lasting:
         checks.append(Check("address of the pages", lambda: check_address(config)))
         if KAFKA.names(config.source.url):
@@ -170,3 +175,51 @@ def own_addresses() -> set[str]:
             asked.connect((nowhere, 9))
             found.add(asked.getsockname()[0])
     return found
+
+
+def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
+    """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
+    judged = settings()
+    yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
+    chosen = components.engine_choice(config, judged, components.lexicon_of(config))
+    yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
+    if feeds.source_side(config).lasting:
+        yield from _lasting(config)
+    else:
+        yield from _file(config)
+    yield from map(finding_of, kind_of(config.store.url).needs(stores.configured_opening(config)).advice)
+
+
+def _file(config: Config) -> Iterator[Finding]:
+    if feeds.is_followed(config) and not is_alone(config):
+        yield wrong(
+            ConfigError,
+            "The source is a file, but the sink is a topic.",
+            "Send the file to a topic with dupwatch produce, or name a file as the sink.",
+        )
+    if FILE.names(config.source.url) and not Path(config.source.url).is_file():
+        yield wrong(SourceError, f"No file {config.source.url}.", "Correct source.url or --source.")
+    if NOWHERE.names(config.sink.url) and not is_alone(config):
+        yield wrong(
+            ConfigError,
+            f"The sink {NOWHERE_URL} is for dupwatch serve.",
+            "Name a file in sink.url, or - for standard output.",
+        )
+    if FILE.names(config.sink.url):
+        yield from check_written(Path(config.sink.url), "sink", "sink.url")
+
+
+def _lasting(config: Config) -> Iterator[Finding]:
+    # Each of these raises ConfigError with a message that says what to do.
+    feeds.check_pair(config)
+    for name, path in config.kafka.secret_files.items():
+        if not Path(path).read_text(encoding="utf-8").strip():
+            yield wrong(
+                ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
+            )
+    feeds.check_settings(config)
+    if not stores.outlives_run(config):
+        yield warning(
+            "The store is in memory: it is lost at every restart, and consumers do not share it.",
+            f"Name a persistent store: {lasting_examples()}.",
+        )

@@ -16,14 +16,13 @@ from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.service.access import Entrance
-from consumer.service.app import build_app
 from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.probes import Liveness, open_routes
 from consumer.service.receiving import Receiving
-from consumer.service.routes import reading_routes, writing_routes
+from consumer.service.routes import build_app, reading_routes, writing_routes
 from consumer.service.writing import Writes
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics

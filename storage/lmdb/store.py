@@ -13,13 +13,12 @@ from typing_extensions import override
 from storage.bodies import pack_body
 from storage.interface import Answer, Stats, Store
 from storage.lmdb import layout
-from storage.lmdb.articles import Articles, EncodedVersion
+from storage.lmdb.articles import Articles, EncodedVersion, SeenTexts
 from storage.lmdb.batch import CommitReports
 from storage.lmdb.contents import Contents
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
-from storage.lmdb.seen_texts import SeenTexts
 from storage.postings import DEFAULT_LAYOUT, KeyedCode, Row, common_layout, postings_of
 from storage.records import Planned, Record, Release, Stored, Tombstone, Version, encode_planned, encode_record
 from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.doctor.plan import check_size
+from consumer.doctor.stores import check_size
 from consumer.fingerprint import BlockPlan
 from consumer.judge import plan_choice
 from consumer.judge.settings import JudgeSettings

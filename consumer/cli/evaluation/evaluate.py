@@ -1,7 +1,7 @@
-"""``dupwatch evaluate``: find thresholds for a feed from labelled pairs."""
+"""``dupwatch evaluate``: find thresholds for a feed from labelled pairs, or measure with them how parts are named."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,25 +10,31 @@ import msgspec
 import typer
 
 from consumer.cli import render
-from consumer.cli.evaluation.evaluate_parts import evaluate_parts
 from consumer.cli.evaluation.evaluate_reviews import evaluate_reviewed
 from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, lines_of, skipped
 from consumer.cli.evaluation.evaluation_plot import check_plot, plot
-from consumer.cli.evaluation.evaluation_tables import NOTE, profile_tables, tables
+from consumer.cli.evaluation.evaluation_tables import NOTE, interval, profile_tables, rate, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.render import console
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
 from consumer.decode.codecs import described_forms
 from consumer.evaluation.curves import Evaluation, ProfileFigures, Recommendation, evaluation_of, measure, recommend
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
+from consumer.evaluation.part_pairs import PartEvaluation, pairs_named, part_evaluation
 from consumer.fingerprint import Lexicon, Scheme
+from consumer.judge.common_hashes import CommonHashes
+from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
+from consumer.model.verdict import Verdict
+from consumer.pipeline.loop import distinct_ids
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
+from storage.memory import MemoryStore
 from storage.records import Stored
 
 
@@ -205,3 +211,63 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
             else:
                 fresh[article.id] = article
     return list(fresh.values())
+
+
+class _PartsReport(msgspec.Struct, frozen=True):
+    """The output of ``--json``."""
+
+    articles: int
+    bad_records: dict[str, int]
+    left_out_pairs: int
+    repeated_pairs: int
+    evaluation: PartEvaluation
+
+
+def evaluate_parts(
+    config: Config, feed: str, labelled: LabelledPairs, settings: JudgeSettings, lexicon: Lexicon, *, json: bool
+) -> None:
+    """Judge the whole feed in memory, with parts, and print how many labelled pairs are named."""
+    bad_records: Counter[str] = Counter()
+    ids: set[str] = set()
+    parts, near = pairs_named(_verdicts(config, feed, settings, lexicon, bad_records, ids))
+    check_known(labelled.pairs, ids)
+    evaluation = part_evaluation(labelled.pairs, parts, near)
+    for sentence in skipped(bad_records, 0, labelled.left_out, labelled.repeated):
+        console(stderr=True).print(sentence)
+    with results():
+        if json:
+            write_json(_PartsReport(len(ids), dict(bad_records), labelled.left_out, labelled.repeated, evaluation))
+        else:
+            for sentence in _sentences(evaluation):
+                console().print(sentence)
+
+
+def _verdicts(
+    config: Config, feed: str, settings: JudgeSettings, lexicon: Lexicon, bad_records: Counter[str], ids: set[str]
+) -> Iterator[Verdict]:
+    """Judge the feed as a run over a file does; add the ids of its articles to ``ids``."""
+    detector = Detector(MemoryStore(), settings, lambda: 0, common=CommonHashes())
+    bound = unstored_binding(config, settings)
+    fingerprinting, builder = engine(config, bound, lexicon), version_builder(bound)
+    for batch in articles_of(feed, config, bad_records):
+        articles = [article for article in batch if article.body is not None]
+        fingerprints = fingerprinting.fingerprint(
+            [article.body or "" for article in articles], [article.lang for article in articles]
+        )
+        arrivals = [ArrivedAt(0, len(ids) + place) for place in range(len(articles))]
+        ids.update(article.id for article in articles)
+        for part in distinct_ids(builder.versions(articles, arrivals, fingerprints)):
+            yield from (event.verdict for event in detector.judge(part))
+
+
+def _sentences(evaluation: PartEvaluation) -> Iterator[str]:
+    figures = evaluation.figures
+    yield (
+        f"{figures.right:,} of {evaluation.parts:,} labelled parts are named, "
+        f"and {figures.wrong:,} of {evaluation.others:,} pairs labelled as none."
+    )
+    yield (
+        f"precision {rate(figures.precision)} ({interval(figures.precision)}), "
+        f"recall {rate(figures.recall)} ({interval(figures.recall)})"
+    )
+    yield f"Named as parts without a label: {evaluation.unlabelled:,} pairs."

@@ -22,10 +22,11 @@ from consumer.model.hooks import Hooks
 from consumer.model.near_miss import NearMiss
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict
+from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
-from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, TakenKind
+from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
@@ -124,3 +125,28 @@ class NearMissIntake(BatchIntake[NearMiss]):
         for kind, number in counts.items():
             if number:
                 self._hooks.report(EventsTaken(kind, number))
+
+
+_MS_PER_S: Final = 1_000
+
+
+def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
+    """Report how many flags are in each state, and what is due. Raises ``DatabaseUnavailable``; returns False."""
+    with database.reading() as connection:
+        counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
+    oldest_ms = now_ms if counts.oldest_open_ms is None else counts.oldest_open_ms
+    report(
+        QueueCounted(
+            flags={
+                "open": counts.open,
+                "skipped": counts.skipped,
+                "right": counts.right,
+                "wrong": counts.wrong,
+                "released": counts.released,
+            },
+            near_misses_open=counts.near_misses_open,
+            oldest_open_s=max(0, now_ms - oldest_ms) / _MS_PER_S,
+            releases_due=backlog.due,
+        )
+    )
+    return False

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
-from consumer.console.roles import Route
 from consumer.console.visit import Asked, Streamed
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters, Entry
@@ -48,11 +47,6 @@ _CELL_CHARS_MAX: Final = 4_000
 _FORMULAS: Final = tuple("=+-@\t\r")
 # Without it spreadsheets take UTF-8 for something else.
 _MARK: Final = "\ufeff"
-
-
-def audit_routes() -> list[Route]:
-    """Return the routes."""
-    return [Route("GET", "/audit", "admin", show_audit), Route("GET", "/audit.csv", "admin", export)]
 
 
 def show_audit(asked: Asked) -> Response:

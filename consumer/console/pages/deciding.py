@@ -9,7 +9,6 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.flag_page import flag_answer, flag_href, the_flag
 from consumer.console.pages.queue_filters import Wanted, wanted_of
 from consumer.console.pages.said import ONE
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked, Fields
 from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
@@ -24,15 +23,6 @@ WHY_NOT: Final[dict[str, str]] = {
     "released": N_("This flag was released elsewhere. Nothing was changed."),
 }
 MS_PER_S: Final = 1_000
-
-
-def deciding_routes() -> list[Route | OpenRoute]:
-    """Return the routes that change what is known of one flag."""
-    return [
-        Route("POST", "/flags/{flag_id:int}/decide", "reviewer", decide),
-        Route("POST", "/flags/{flag_id:int}/note", "reviewer", add_note),
-        Route("POST", "/reviews/{review_id:int}/undo", "reviewer", undo),
-    ]
 
 
 def decide(asked: Asked) -> Response:

@@ -10,19 +10,18 @@ from starlette.responses import PlainTextResponse, Response
 
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
+from consumer.console.i18n import Language
 from consumer.console.pages.differing import Piece, differing, plain_part
-from consumer.console.pages.flag_history import told
 from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.reasons import reasons
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.stored_articles import articles_of, story_rows
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
-from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.paging import Cursor, encoded
 from consumer.text.visible import paragraphs
 
@@ -59,14 +58,6 @@ class _Neighbours(NamedTuple):
 
     before: int | None
     after: int | None
-
-
-def flag_routes() -> list[Route | OpenRoute]:
-    """Return the routes that show a flag."""
-    return [
-        Route("GET", "/flags/{flag_id:int}", "reviewer", show_flag),
-        Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", show_text),
-    ]
 
 
 def show_flag(asked: Asked) -> Response:
@@ -210,3 +201,51 @@ def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:
         cursor = encoded(Cursor(side, flag.arrived_ms, flag.flag_id))
         found |= {row.flag_id: row for row in stories.copies(connection, flag.story_id, cursor, AROUND_MAX).rows}
     return sorted(found.values(), key=lambda row: (row.arrived_ms, row.flag_id))
+
+
+_DECISIONS: Final = {
+    ("flag", "right"): N_("Right"),
+    ("flag", "wrong"): N_("Wrong"),
+    ("flag", "skip"): N_("Skipped"),
+    ("near_miss", "right"): N_("Same article"),
+    ("near_miss", "wrong"): N_("Different articles"),
+    ("near_miss", "skip"): N_("Skipped"),
+}
+
+
+class Told(NamedTuple):
+    """One thing that somebody did. ``after`` says what became of it, "" where there is nothing to say."""
+
+    said: str
+    after: str
+    person: str
+    at_ms: int
+    text: str
+    is_undone: bool
+
+
+def told(language: Language, kind: Kind, history: list[Said], now_ms: int) -> list[Told]:
+    """Return what people did, in order."""
+    return [_told(language, kind, said, now_ms) for said in history]
+
+
+def _told(language: Language, kind: Kind, said: Said, now_ms: int) -> Told:
+    if said.decision is None:
+        return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, said.text, is_undone=False)
+    name = language.gettext(_DECISIONS[kind, said.decision])
+    after = _after(language, kind, said, now_ms)
+    return Told(name, after, said.person, said.at_ms, said.text, is_undone=said.undone_ms is not None)
+
+
+def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
+    if said.undone_ms is not None:
+        return language.gettext(N_("undone %(time)s"), time=language.moment(said.undone_ms))
+    if said.decision != "wrong" or kind != "flag":
+        return ""
+    if said.sent_ms is not None:
+        return language.gettext(N_("released %(time)s"), time=language.moment(said.sent_ms))
+    if said.refused is not None:
+        return language.gettext(N_("could not be released: %(why)s"), why=said.refused)
+    if said.final_ms is not None and now_ms < said.final_ms:
+        return language.gettext(N_("is released %(time)s"), time=language.moment(said.final_ms))
+    return language.gettext(N_("final; the release is on its way"))

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError
 from consumer.console.guessing import begin_attempt, end_attempt, note_failure
 from consumer.console.i18n import CODES
-from consumer.console.roles import Route
 from consumer.console.visit import Asked
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection
@@ -18,15 +17,6 @@ _SAID: Final = {
     "language": N_("The language is changed."),
     "password": N_("The password is changed, and your other sessions have ended."),
 }
-
-
-def own_routes() -> list[Route]:
-    """Return the routes."""
-    return [
-        Route("GET", "/me", "reviewer", show_own),
-        Route("POST", "/me/language", "reviewer", change_language),
-        Route("POST", "/me/password", "reviewer", change_password),
-    ]
 
 
 def show_own(asked: Asked) -> Response:

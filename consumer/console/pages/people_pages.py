@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.roles import Route
 from consumer.console.visit import Asked
 from consumer.reviews import passwords, people
 from consumer.reviews.database import Connection
@@ -16,19 +15,6 @@ from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, Nobody
 _Result = TypeVar("_Result")
 
 ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
-
-
-def people_routes() -> list[Route]:
-    """Return the routes."""
-    one = "/people/{person_id:int}"
-    return [
-        Route("GET", "/people", "admin", show_people),
-        Route("POST", "/people/add", "admin", add),
-        Route("POST", f"{one}/disable", "admin", disable),
-        Route("POST", f"{one}/enable", "admin", enable),
-        Route("POST", f"{one}/role", "admin", change_role),
-        Route("POST", f"{one}/password", "admin", give_password),
-    ]
 
 
 def show_people(asked: Asked) -> Response:

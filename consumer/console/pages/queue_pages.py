@@ -11,7 +11,6 @@ from consumer.console.faults import N_, PageError
 from consumer.console.pages.queue_filters import ANY, Wanted, wanted_in
 from consumer.console.pages.said import said_of_decision
 from consumer.console.pages.stored_articles import articles_of
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
@@ -60,11 +59,6 @@ class Tab(NamedTuple):
     href: str
     flags: int | None
     is_here: bool
-
-
-def queue_routes() -> list[Route | OpenRoute]:
-    """Return the route of the queue."""
-    return [Route("GET", "/", "reviewer", show_queue)]
 
 
 def show_queue(asked: Asked) -> Response:

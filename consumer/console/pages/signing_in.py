@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from consumer.console.faults import N_
 from consumer.console.guessing import SIGNED_IN, begin_attempt, end_attempt, forgive, note_failure
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked, Visit
 from consumer.reviews import audit, people, sessions
 from consumer.reviews.attempts import Begun
@@ -21,15 +20,6 @@ from consumer.telemetry.metrics.console import SignInFailed
 BACK_CHARS_MAX: Final = 2_000
 _BACK: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*", re.ASCII)
 """A path of this console, where a browser sees no other host in it."""
-
-
-def sign_in_routes() -> list[Route | OpenRoute]:
-    """Return the routes of signing in and out."""
-    return [
-        OpenRoute("GET", "/sign-in", show_form),
-        OpenRoute("POST", "/sign-in", sign_in),
-        Route("POST", "/sign-out", "reviewer", sign_out),
-    ]
 
 
 def show_form(visit: Visit) -> Response:

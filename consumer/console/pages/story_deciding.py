@@ -10,7 +10,6 @@ from consumer.console.pages.deciding import decide_and_note, decision_in, too_la
 from consumer.console.pages.said import MANY, REFUSED
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked, Fields
 from consumer.reviews import decisions, queue
 from consumer.reviews.database import Connection
@@ -24,15 +23,6 @@ HEADINGS: Final[dict[Decision, str]] = {
     "right": N_("Are all of these flags right?"),
     "wrong": N_("Are all of these flags wrong?"),
 }
-
-
-def story_deciding_routes() -> list[Route | OpenRoute]:
-    """Return the routes that decide about many flags."""
-    return [
-        Route("GET", "/stories/{story_id:int}/decide", "reviewer", confirm),
-        Route("POST", "/stories/{story_id:int}/decide", "reviewer", decide_all),
-        Route("POST", "/stories/{story_id:int}/undo", "reviewer", undo_all),
-    ]
 
 
 def confirm(asked: Asked) -> Response:

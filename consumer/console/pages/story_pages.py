@@ -12,7 +12,6 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.said import said_of_many
 from consumer.console.pages.stored_articles import Found, articles_named, story_rows
 from consumer.console.pages.story_pictures import BARS, PairLine, Timeline, source_matrix, timeline
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked
 from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
@@ -62,15 +61,6 @@ class _Span(NamedTuple):
     since_ms: int
     name: str
     tabs: tuple[_SpanTab, ...]
-
-
-def story_routes() -> list[Route | OpenRoute]:
-    """Return the routes that show stories and sources."""
-    return [
-        Route("GET", "/stories", "reviewer", show_stories),
-        Route("GET", "/stories/{story_id:int}", "reviewer", show_story),
-        Route("GET", "/sources", "reviewer", show_sources),
-    ]
 
 
 def show_stories(asked: Asked) -> Response:

@@ -24,7 +24,6 @@ from consumer.console.pages.threshold_rows import (
     threshold_rows,
     threshold_text,
 )
-from consumer.console.roles import OpenRoute, Route
 from consumer.console.visit import Asked
 from consumer.evaluation.profile_thresholds import (
     SAME_WITHIN,
@@ -74,11 +73,6 @@ class Moved(NamedTuple):
     gone: Changed | None
     toml: str
     profile: ProfileAdvice | None
-
-
-def thresholds_routes() -> list[Route | OpenRoute]:
-    """Return the route that shows what reviews teach."""
-    return [Route("GET", "/thresholds", "reviewer", show_thresholds)]
 
 
 def show_thresholds(asked: Asked) -> Response:

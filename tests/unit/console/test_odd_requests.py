@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from consumer.console import app as app_module
-from consumer.console.app import SECURITY_HEADERS, all_routes
-from consumer.console.assets import CSS, POLICY, SCRIPT
+from consumer.console.answering import OpenRoute, Route
+from consumer.console.app import ROUTES, SECURITY_HEADERS
 from consumer.console.forms import FIELDS_MAX, FORM_BYTES_MAX
-from consumer.console.roles import OpenRoute, Route
+from consumer.console.rendering import CSS, POLICY, SCRIPT
 from consumer.console.visit import Answer as Answered
 from consumer.console.visit import Visit
 from consumer.model.errors import StoreMismatch
@@ -55,7 +55,7 @@ def with_route(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Visit], A
 
     def add(answer: Callable[[Visit], Answered]) -> None:
         routes: list[Route | OpenRoute] = [OpenRoute("GET", "/test", answer), OpenRoute("POST", "/test", answer)]
-        monkeypatch.setattr(app_module, "all_routes", lambda: [*all_routes(), *routes])
+        monkeypatch.setattr(app_module, "ROUTES", (*ROUTES, *routes))
 
     return add
 
@@ -407,7 +407,7 @@ def test_all_routes_are_counted_by_name(console: Served) -> None:
     """None is lumped together as "other"; the label has no ids."""
     series = next(family for family in console.registry.collect() if family.name == "dupwatch_console_requests")
     known = {sample.labels["route"] for sample in series.samples}
-    assert {route.path for route in all_routes()} <= known
+    assert {route.path for route in ROUTES} <= known
 
 
 def test_pipelined_requests_get_one_answer(console: Served) -> None:

@@ -9,14 +9,13 @@ from typing import Final
 
 import pytest
 
-from consumer.console.app import all_routes, by_path
-from consumer.console.roles import OpenRoute, Route
+from consumer.console.answering import OpenRoute, Route
+from consumer.console.app import ROUTES, by_path
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
 from tests.unit.console.serving import Answer, Browser, Served, served
 
 HOUR_MS: Final = 3_600_000
-ROUTES: Final = all_routes()
 POSTS: Final = [route for route in ROUTES if route.method == "POST"]
 PAGES: Final = [route for route in ROUTES if isinstance(route, Route) and route.method == "GET"]
 OF_PEOPLE: Final = [route for route in ROUTES if isinstance(route, Route)]

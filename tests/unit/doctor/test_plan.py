@@ -5,7 +5,7 @@ import pytest
 from consumer.config.loading import load_config
 from consumer.config.profiles import settings_by_profile
 from consumer.doctor.finding import Finding
-from consumer.doctor.plan import FoundWindow, size_finding
+from consumer.doctor.stores import FoundWindow, size_finding
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.store_plan import WindowSize

@@ -3,8 +3,7 @@
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.doctor.configuration import check_settings
-from consumer.doctor.examination import checks_of
+from consumer.doctor.examination import check_settings, checks_of
 from consumer.doctor.finding import Check, ok, warning, wrong
 from consumer.doctor.machine import TlsFiles, descriptors_needed, tls_files
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch

@@ -8,8 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from consumer.cli.operations.top_fitting import fitting
-from consumer.cli.operations.top_view import frame
+from consumer.cli.operations.top_view import fitting, frame
 from consumer.doctor.pages_client import ClientAccess, PagesClient
 from consumer.doctor.watching import Seen, Watched
 from tests.unit.doctor.consumer_pages import METRICS, flag, flags_page, served

@@ -17,8 +17,7 @@ from consumer.evaluation.review_figures import (
     figures,
 )
 from consumer.evaluation.reviewed_pairs import ReviewedPair
-from consumer.evaluation.weighted_pairs import WEIGHTS_MAX, weighted
-from consumer.evaluation.weighted_rates import SidedCounts, rates
+from consumer.evaluation.weighted_rates import WEIGHTS_MAX, SidedCounts, rates, weighted
 from consumer.judge.settings import DAY_MS
 
 ROUNDS: Final = 300
