@@ -14,8 +14,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.clients import new_admin
 from consumer.kafka.offset_metadata import Held, note_of
+from consumer.kafka.offset_range import once_led
 from consumer.kafka.topics import FoundTopic, found_topics
-from consumer.kafka.watermarks import once_led
 from consumer.model.errors import SourceError
 from storage.clock import MS_PER_S
 

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from consumer.decode.article import FieldMap
 from consumer.files.checkpoint import Checkpoint, FileJournal, began_ms
 from consumer.files.distinct_files import check_apart
 from consumer.files.feed_gate import FeedGate
@@ -22,17 +23,60 @@ from consumer.files.letters import (
 )
 from consumer.files.line_file import check_suffix
 from consumer.files.lines import Position
-from consumer.files.options import Continuation, FileOptions
 from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamDeadLetters, StreamSink
 from consumer.files.source import STREAM, FileSource
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letters
+from consumer.model.ports import Emit, Marks
 from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
 from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.journal import Journal, NoJournal
+from consumer.pipeline.poison_limit import PoisonLimit
 from storage.clock import now_ms
+from storage.files import FileWriting
 
 _FIRST_LINE_BYTES_MAX: Final = 4096
+
+
+class FileOptions(NamedTuple):
+    """The options of files and standard input as sources.
+
+    ``checkpoint`` is the file that keeps progress, None for a run that cannot be resumed; ``before`` is what is in it.
+    ``settings``, ``emit`` and ``store`` are kept there too. ``limit`` ends a run with too many bad records, and
+    ``fields`` help to say why they are bad. The articles of an ``archive`` arrived when they were published.
+    """
+
+    checkpoint: Path | None = None
+    before: Checkpoint | None = None
+    settings: str = ""
+    emit: Emit = "all"
+    store: str | None = None
+    writing: FileWriting = FileWriting(durable=True)
+    limit: PoisonLimit = PoisonLimit(0.5, 100)
+    fields: FieldMap = FieldMap()
+    archive: bool = False
+
+
+class Continuation(NamedTuple):
+    """How a run that may be resumed continues a file as its sink.
+
+    ``marks`` say how much of earlier runs to keep, None where the run begins with empty files; ``why_not_append`` is
+    why it then cannot append to a file that is not empty, as a clause of the error. A sink that is opened without a
+    continuation keeps all whole lines: nobody cuts it back.
+    """
+
+    marks: Marks | None
+    why_not_append: str
+
+    @property
+    def verdicts_bytes(self) -> int | None:
+        """How much of the file of verdicts to keep."""
+        return None if self.marks is None else self.marks.verdicts_bytes
+
+    @property
+    def dead_letters_bytes(self) -> int | None:
+        """How much of the dead letters to keep."""
+        return None if self.marks is None else self.marks.dead_letters_bytes
 
 
 def open_source(url: str, opening: SourceOpening) -> OpenedSource[FileSource]:

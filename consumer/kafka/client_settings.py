@@ -13,6 +13,7 @@ import msgspec
 
 from consumer.kafka.client_properties import checked
 from consumer.model.errors import ConfigError
+from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.text.redaction import with_secrets
 
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
@@ -62,6 +63,32 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
     consumer: Settings = {}
     producer: Settings = {}
     secret_files: Mapping[str, str] = {}
+
+
+class TopicsOptions(NamedTuple):
+    """The options of ``kafka://`` URLs.
+
+    ``clients`` are settings of clients. ``start``, ``on_gap``, ``linger_s`` and ``revoke_s`` are as in
+    ``SourceOptions``. A batch gets ``drain_s`` to finish when the run is stopped, and the supervisor waits for
+    ``grace_s``. A time of a record may be ``ahead_ms_max`` ahead of the clock, and ``behind_ms_max`` behind its
+    partition. ``limit`` holds partitions. ``transactional``: positions are committed with what the sink wrote.
+    ``unique`` and ``near_misses`` say whether these topics are written, ``cloud_events`` which headers events have.
+    """
+
+    clients: KafkaOptions = KafkaOptions()
+    start: Literal["earliest", "latest"] = "earliest"
+    on_gap: Literal["stop", "continue"] = "stop"
+    linger_s: float = 0.002
+    revoke_s: float = 20.0
+    drain_s: float = 20.0
+    grace_s: float = 60.0
+    ahead_ms_max: int = 300_000
+    behind_ms_max: int = 60_000
+    limit: PoisonLimit = PoisonLimit(0.5, 1_000)
+    transactional: bool = False
+    unique: bool = False
+    near_misses: bool = False
+    cloud_events: bool = False
 
 
 def parse_kafka(url: str) -> TopicsAddress:

@@ -14,8 +14,7 @@ from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.clients import asking, new_admin, new_consumer
 from consumer.kafka.errors import describe
 from consumer.kafka.offset_metadata import NOTHING, Note, encode_note, note_of
-from consumer.kafka.offset_range import Bound, offsets_at
-from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition
 from storage.backoff import Backoff

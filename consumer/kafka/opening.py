@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.client_settings import (
+    TopicsOptions,
     admin_settings,
     consumer_settings,
     parse_kafka,
@@ -17,7 +18,6 @@ from consumer.kafka.clients import new_consumer, new_producer
 from consumer.kafka.groups import FILLING, Group
 from consumer.kafka.journals import KafkaJournal, TransactionalJournal
 from consumer.kafka.offset_metadata import Ledger
-from consumer.kafka.options import TopicsOptions
 from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
 from consumer.kafka.sink.event_headers import (
     cloud_event_headers,

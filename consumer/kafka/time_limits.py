@@ -11,7 +11,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from consumer.kafka.options import TopicsOptions
+from consumer.kafka.client_settings import TopicsOptions
 from consumer.kafka.source.group_source import CLOSE_S
 from consumer.model.errors import ConfigError
 from storage.clock import MS_PER_S

@@ -51,15 +51,13 @@ class FileArrivals:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveArrivals:
+class ArchiveArrivals(FileArrivals):
     """A file of earlier articles, which arrive when they were published.
 
     An article without that time, or with one after the run began, arrives when the run began, and
     ``RecordTimeReplaced`` is reported.
     """
 
-    began_ms: int
-    identity: bytes
     hooks: Hooks
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
@@ -68,10 +66,6 @@ class ArchiveArrivals:
             return ArrivedAt(time_ms, record.line)
         self.hooks.report(RecordTimeReplaced())
         return ArrivedAt(self.began_ms, record.line)
-
-    def record_name(self, record: RawRecord) -> bytes:
-        """Return the identity of the file, and the line."""
-        return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from consumer.config.config import Config
 from consumer.feeds.kinds import pair_fault, sink_of, source_of
-from consumer.kafka.options import TopicsOptions
+from consumer.kafka.client_settings import TopicsOptions
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.letter import Letters

@@ -16,7 +16,7 @@ from consumer.files.distinct_files import check_apart
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.line_file import check_line_file, check_suffix
-from consumer.files.options import Continuation
+from consumer.files.opening import Continuation
 from consumer.files.sinks import NO_CHECKPOINT
 from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings

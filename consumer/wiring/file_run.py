@@ -9,8 +9,7 @@ from consumer.feeds.kinds import sink_of
 from consumer.files.checkpoint import Checkpoint, FileJournal
 from consumer.files.distinct_files import check_streams_apart
 from consumer.files.lines import Position
-from consumer.files.opening import open_source
-from consumer.files.options import FileOptions
+from consumer.files.opening import FileOptions, open_source
 from consumer.files.sinks import FileSink
 from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings

@@ -14,11 +14,10 @@ from confluent_kafka import Consumer, TopicPartition
 from consumer.feeds.kinds import KINDS
 from consumer.files.checkpoint import checkpoint_path, load
 from consumer.files.kind import FILE, NOWHERE, NOWHERE_URL, STREAM
-from consumer.files.options import Continuation, FileOptions
-from consumer.kafka.client_settings import KafkaOptions
+from consumer.files.opening import Continuation, FileOptions
+from consumer.kafka.client_settings import KafkaOptions, TopicsOptions
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.mock_cluster import mock_cluster
-from consumer.kafka.options import TopicsOptions
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import ReadLimits

@@ -12,13 +12,13 @@ from typing_extensions import override
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.offset_range import partitions_of, watermarks
 from consumer.kafka.sink.event_headers import CUT_OF_BYTES
 from consumer.kafka.sink.letter_headers import LetterHeaders, letter_headers, read_headers
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
 from consumer.kafka.sink.outgoing import Outgoing, time_of
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
-from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letter, Letters, is_number
 from consumer.model.ports import DeadLetterSink, Rejection

@@ -69,8 +69,6 @@ class SinkReconnected(NamedTuple):
 class TransactionalOutbox(Outbox):
     """Readers of committed messages see nothing of a batch before ``commit``, and then all of it.
 
-    It is the ``Transactions`` of a journal of topics (``kafka.journals``).
-
     ``settings`` are of ``producer_settings``, transactional. The other parameters are those of ``AtLeastOnceOutbox``. A
     transaction begins with the first message of a batch, not before, so that none is open during judging. After
     ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` where a message can never be accepted, or another

@@ -10,11 +10,10 @@ from confluent_kafka import Message as ClientMessage
 
 from consumer.kafka.client_log import client_log
 from consumer.kafka.errors import Trouble
-from consumer.kafka.message import Message
+from consumer.kafka.message import Message, partition_of, to_client
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Unpacking
-from consumer.kafka.topic_partitions import partition_of, to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 

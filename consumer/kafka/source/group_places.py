@@ -8,12 +8,12 @@ from typing import Literal, TypeVar
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from consumer.kafka.errors import AGAIN_S, ASK_S, Trouble, ask_committed, describe, is_fatal, is_refusal
+from consumer.kafka.message import to_client
 from consumer.kafka.source.client_failure import ClientFailure
 from consumer.kafka.source.commits import Commits
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
-from consumer.kafka.topic_partitions import to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from typing_extensions import override
 
+from consumer.kafka.membership import GroupMetadata
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import HoldRequest, Note
 from consumer.kafka.source.client_thread import ClientOptions, ClientThread
@@ -57,8 +58,6 @@ class SourceOptions:
 
 class KafkaSource(Source):
     """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
-
-    It is the ``GroupSource`` of a journal of topics (``kafka.journals``).
 
     Its client is created when the first batch is requested. When ``stopped`` returns true, there are no more batches.
     Each call raises the error that ended the client's thread, most often a ``SourceError``.
@@ -147,7 +146,7 @@ class KafkaSource(Source):
         """
         self._change(Partitions.lose_places)
 
-    def group_metadata(self) -> object:
+    def group_metadata(self) -> GroupMetadata:
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
         Raises ``Abandoned`` where the begun batch was given up: a consumer that was taken for dead may be a member

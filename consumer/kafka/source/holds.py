@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
+from consumer.kafka.message import to_client
 from consumer.kafka.offset_metadata import NOTHING, Held, Note, UnreadableNote, decode_note
 from consumer.kafka.source.handover import Handover
-from consumer.kafka.topic_partitions import to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, partition_name
 

@@ -19,12 +19,10 @@ from typing_extensions import override
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at
+from consumer.kafka.message import Message, Offsets, partition_of
+from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at, partitions_of, watermarks
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
-from consumer.kafka.topic_partitions import partition_of
-from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source

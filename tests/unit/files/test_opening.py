@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from consumer.files.letters import dead_letters_path
-from consumer.files.opening import open_file, open_stream
-from consumer.files.options import Continuation
+from consumer.files.opening import Continuation, open_file, open_stream
 from consumer.files.sinks import Nowhere
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.ports import DeadLetterSink, Marks

@@ -1,6 +1,7 @@
 """The journals of both delivery guarantees: what they call, and in which order."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -24,50 +25,45 @@ class Told:
         self.raising = raising
 
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """As the port says."""
+        """As a source or an outbox does."""
         self.calls.append(("begin", end))
         return {P0: BEFORE}
 
     def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """As the port says."""
+        """As a source or an outbox does."""
         self.calls.append(("done", end, dict(notes)))
 
     def abandon(self) -> None:
-        """As the port says."""
+        """As a source or an outbox does."""
         self.calls.append("abandon")
 
     def reread(self) -> None:
-        """As the port says."""
+        """As a source or an outbox does."""
         self.calls.append("reread")
 
     def abort(self) -> None:
-        """As the port says."""
+        """As a source or an outbox does."""
         self.calls.append("abort")
 
     def group_metadata(self) -> str:
-        """As the port says."""
+        """As a source or an outbox does."""
         return f"metadata {len(self.calls)}"
 
     def commit(self, end: object, *more: object) -> None:
-        """As the ports say: of a source, or of a sink."""
+        """As a source does, or an outbox."""
         self.calls.append(("commit", end, *more))
         if self.raising is not None:
             raise self.raising
 
 
-class Sink(Told):
-    """The sink's part, whose first parameter has another name."""
-
-    def commit(  # type: ignore[override]  # a sink's, not a source's
-        self, offsets: Mapping[Partition, int], group_metadata: object, metadata: Mapping[Partition, str]
-    ) -> None:
-        """As the port says."""
-        super().commit(offsets, group_metadata, metadata)
+def told(raising: Exception | None = None) -> Any:  # noqa: ANN401  # in place of a source or an outbox
+    """What notes its calls."""
+    return Told(raising)
 
 
 def test_at_least_once_the_source_commits() -> None:
     """A batch is begun, committed and given up at the source."""
-    source, ledger = Told(), Ledger()
+    source, ledger = told(), Ledger()
     journal = KafkaJournal(source, ledger)
     journal.begin(END)
     assert ledger.note(P0) == BEFORE
@@ -80,7 +76,7 @@ def test_at_least_once_the_source_commits() -> None:
 
 def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
     """Each commit uses fresh group metadata, and the source learns of it afterwards."""
-    source, sink, ledger = Told(), Sink(), Ledger()
+    source, sink, ledger = told(), told(), Ledger()
     journal = TransactionalJournal(source, sink, ledger)
     for number in (1, 3):
         journal.begin(END)
@@ -95,7 +91,7 @@ def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
 @pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reread")])
 def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> None:
     """The sink aborts; if the outcome of a commit is unknown, the brokers are asked, once."""
-    source, sink = Told(), Sink(error)
+    source, sink = told(), told(error)
     journal = TransactionalJournal(source, sink, Ledger())
     journal.begin(END)
     with pytest.raises(type(error)):
@@ -111,4 +107,4 @@ def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> No
 def test_a_place_in_a_file_is_no_offset() -> None:
     """A journal of a topic refuses a batch of a file."""
     with pytest.raises(TypeError, match="offsets"):
-        KafkaJournal(Told(), Ledger()).begin(Position())
+        KafkaJournal(told(), Ledger()).begin(Position())

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from consumer.kafka.client_settings import TopicsOptions
 from consumer.kafka.opening import open_sink, topic_sink
-from consumer.kafka.options import TopicsOptions
 from consumer.pipeline.feed_kind import SinkOpening
 
 URL = "kafka://127.0.0.1:1/judged"

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.watermarks import watermarks
+from consumer.kafka.offset_range import watermarks
 
 
 class Moving:
