@@ -34,7 +34,7 @@ from weakref import WeakSet
 
 from consumer.cli import main
 from consumer.cli.commands import MODULES
-from consumer.fingerprint.keywords import RustTokenizer
+from consumer.fingerprint.tokenizers import RustTokenizer
 from consumer.lifecycle.stopping import accept_signals
 from consumer.workers.word_files import load_lexicon
 

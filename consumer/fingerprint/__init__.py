@@ -26,14 +26,6 @@ from consumer.fingerprint.engine import (
 from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import fingerprint_vectors
-from consumer.fingerprint.keywords import (
-    JiebaTokenizer,
-    RustTokenizer,
-    Tokenizer,
-    cosine,
-    default_tokenizer,
-)
-from consumer.fingerprint.kinds import TextKind
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.parts import (
     ANCHORS_LOOKED_UP,
@@ -58,12 +50,15 @@ from consumer.fingerprint.sketch import (
 from consumer.fingerprint.slots import NAME_TAGS, SLOTS_KEPT, Slot, slot_conflicts, values_by_slot
 from consumer.fingerprint.summing import (
     bit_sums,
+    cosine,
     fingerprint_batch,
     fingerprint_number,
     hamming_distance,
     simhash,
     split_blocks,
 )
+from consumer.fingerprint.text_kinds import TextKind
+from consumer.fingerprint.tokenizers import JiebaTokenizer, RustTokenizer, Tokenizer, default_tokenizer
 
 __all__ = [
     "ANCHORS_LOOKED_UP",

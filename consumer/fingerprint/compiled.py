@@ -14,11 +14,11 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine, Fingerprints
-from consumer.fingerprint.keywords import with_frequencies
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
+from consumer.fingerprint.tokenizers import with_frequencies
 
 REVISION: Final = 5
 """What this module and the core have agreed on; a core of another revision is not used."""

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from consumer.fingerprint.characters.normalise import normalise, without_surrogates
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import hyperplanes_64, hyperplanes_128
-from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.published_hashes import (
     jenkins_64,
@@ -26,6 +25,7 @@ from consumer.fingerprint.published_hashes import (
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import WORDS, Shingling, of_letters
 from consumer.fingerprint.sketch import SketchSimilarity, marked_sketch_similarity, sketch_similarity
+from consumer.fingerprint.tokenizers import Tokenizer, default_tokenizer
 
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 

@@ -13,8 +13,6 @@ from typing_extensions import override
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
 from consumer.fingerprint.forms import Forms, forms_of
-from consumer.fingerprint.keywords import Tokenizer
-from consumer.fingerprint.kinds import LETTERS_BINS_MIN, TextKind, kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.parts import Parts, PartsFinder
@@ -24,6 +22,8 @@ from consumer.fingerprint.shingles import hashed_chunks
 from consumer.fingerprint.sketch import Minima, Sketches, filled_bins, no_sketches
 from consumer.fingerprint.slots import Slot, pack_slots, slots_of
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights
+from consumer.fingerprint.text_kinds import LETTERS_BINS_MIN, TextKind, kinds_by_keywords, kinds_in_every_script, runs
+from consumer.fingerprint.tokenizers import Tokenizer
 
 TEXT_DIGEST_BYTES: Final = 16
 WORDS_REMEMBERED_MAX: Final = 1 << 17

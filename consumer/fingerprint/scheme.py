@@ -12,7 +12,6 @@ from consumer.fingerprint.characters.normalise import INVISIBLE, MARKS_IN_A_ROW_
 from consumer.fingerprint.characters.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
 from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT, FACTS_OF_LETTERS_DESCRIBED
-from consumer.fingerprint.kinds import LETTERS_BINS_MIN, SHINGLED_BINS_MIN
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.shingles import (
     CJK_FROM,
@@ -27,6 +26,7 @@ from consumer.fingerprint.shingles import (
 from consumer.fingerprint.sketch import SketchLayout
 from consumer.fingerprint.slots import SLOTS_DESCRIBED, SLOTS_KEPT
 from consumer.fingerprint.summing import WEIGHT_SCALE
+from consumer.fingerprint.text_kinds import LETTERS_BINS_MIN, SHINGLED_BINS_MIN
 
 SCHEME_NAMES: Final = tuple(DEFINITIONS)
 _OWN_WORDS_DESCRIBED: Final = "dictionary, stop words and IDF table of the user: as they are, and folded word by word"

@@ -8,7 +8,7 @@ schemes where it is >= 0 (``tie``).
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -129,3 +129,12 @@ def _check_width(value: int, bits: int) -> None:
         raise ValueError(f"a hash or fingerprint is an unsigned number, but {value} is negative")
     if value >> bits:
         raise ValueError(f"{value:#x} does not fit into {bits} bits")
+
+
+def cosine(keywords: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the cosine of the angle between two weighted keyword vectors, 0 if one has no keyword."""
+    lengths = math.hypot(*keywords.values()) * math.hypot(*other.values())
+    if not lengths:
+        return 0.0
+    shared = math.fsum(weight * other[word] for word, weight in keywords.items() if word in other)
+    return min(shared / lengths, 1.0)

@@ -114,7 +114,7 @@ class Attempt:
         neighbours = found.neighbours[record.reference]
         near = [other for other in neighbours if found.state(other) is State.KEPT]
         states = {record.reference: State.PENDING} | {other.record.reference: State.KEPT for other in near}
-        never = frozenset({record.reference} if self.settings.never_flags(record.source) else ())
+        never = frozenset({record.reference} if self.settings.never_flags(record) else ())
         decisions = decide([record], {record.reference: near}, states, never)
         return [match for duplicate in decisions.duplicates for match in duplicate.matches]
 
@@ -166,9 +166,7 @@ class Attempt:
     def _situation(self, pending: Sequence[Stored]) -> Situation:
         """Find copies of known originals; write the postings of the rest, and find what is near them."""
         with self.tally.looking_up():
-            copies = self.copies.find(
-                [version for version in pending if not self.settings.never_flags(version.record.source)]
-            )
+            copies = self.copies.find([version for version in pending if not self.settings.never_flags(version.record)])
         repeated = {copy.record.reference for copy in copies}
         rest = [version for version in pending if version.record.reference not in repeated]
         near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
@@ -190,7 +188,7 @@ class Attempt:
         """
         stored = found.stored()
         never = frozenset(
-            reference for reference, version in stored.items() if self.settings.never_flags(version.record.source)
+            reference for reference, version in stored.items() if self.settings.never_flags(version.record)
         )
         for _ in range(SETTLE_ROUNDS_MAX):
             decided = decisions_of(found, stored, never)

@@ -62,7 +62,7 @@ class NearMisses:
 
     def draws(self, record: Record) -> bool:
         """Return whether this version is drawn; those of sources that are never flagged are not."""
-        if self.settings.never_flags(record.source):
+        if self.settings.never_flags(record):
             return False
         drawn = hashlib.blake2b(record.reference, digest_size=_DRAW_BYTES, person=_DRAW_NAME).digest()
         return int.from_bytes(drawn) < self.share * (1 << 8 * _DRAW_BYTES)

@@ -181,7 +181,7 @@ class Search:
             verifications.append(compared.others)
             similarities += compared.similarities
             neighbours[record.reference] = self._neighbours(compared.near)
-            if compared.ended and not self.settings.never_flags(record.source):
+            if compared.ended and not self.settings.never_flags(record):
                 ended[record.reference] = self._ended(compared.ended)
             if self.near_misses is not None:
                 found = self.near_misses.missed(own[record.reference], of_record.references, matchable)

@@ -15,6 +15,7 @@ import msgspec
 from annotated_types import Ge, Le, MaxLen
 
 from consumer.fingerprint import SLOTS_KEPT, BlockPlan, Scheme
+from storage.records import Record
 
 FACTS_DIFFERING_MIN = 3
 """A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
@@ -150,9 +151,9 @@ class JudgeSettings:
         """Return the rule for articles of this source."""
         return self.sources.get(source, _DEFAULT_RULE)
 
-    def never_flags(self, source: str) -> bool:
-        """Return whether articles of this source are kept whatever they repeat."""
-        return self.rule(source).flag == "never"
+    def never_flags(self, record: Record) -> bool:
+        """Return whether an article is kept whatever it repeats."""
+        return self.rule(record.source).flag == "never"
 
     def compares(self, a: str, b: str) -> bool:
         """Return whether articles of these two sources, or of this one, can be near each other by the rules."""

@@ -6,7 +6,8 @@ from typing import Final
 from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
 
 NAME: Final = "kafka"
-_SINKS: Final = frozenset({NAME, "stream"})
+_REFUSED: Final = frozenset({"file", "nowhere"})
+"""A file is cut back to a checkpoint, which a run over topics does not have; nowhere is for ``dupwatch serve``."""
 
 
 def _topics() -> ModuleType:
@@ -17,7 +18,7 @@ def _topics() -> ModuleType:
 
 
 def _refuses(sink: str) -> str | None:
-    if sink in _SINKS:
+    if sink not in _REFUSED:
         return None
     return "a run over topics writes to topics or to standard output: set sink.url to kafka://HOST:PORT/PREFIX or -"
 

@@ -1,4 +1,7 @@
-"""What happens to records that cannot be judged, as one value that a run is given."""
+"""Makes dead letters of records that cannot be judged, and decides when there are too many.
+
+Where they go is up to the kind of sink (``feed_kind.SinkSide``).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

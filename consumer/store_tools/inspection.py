@@ -169,7 +169,7 @@ def _kept(stored: Stored) -> bool:
 
 def _exempt(a: Stored, b: Stored, settings: JudgeSettings) -> bool:
     """Return whether two near versions may both be kept."""
-    if any(settings.never_flags(version.record.source) for version in (a, b)):
+    if any(settings.never_flags(version.record) for version in (a, b)):
         return True
     verdicts = [decode_verdict(version.verdict) for version in (a, b) if version.verdict is not None]
     if any(verdict.truncated for verdict in verdicts):

@@ -21,7 +21,7 @@ const MARKS: [RangeInclusive<char>; 6] = [
     '\u{1780}'..='\u{17d3}',
 ];
 
-/// How a text can be matched: `TextKind` of `consumer/fingerprint/kinds.py`.
+/// How a text can be matched: `TextKind` of `consumer/fingerprint/text_kinds.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {

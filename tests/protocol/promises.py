@@ -156,7 +156,7 @@ def _alike(a: Stored, b: Stored, mode: str) -> bool:
 
 
 def _never(version: Stored, mode: str) -> bool:
-    return MODES[mode].never_flags(version.record.source)
+    return MODES[mode].never_flags(version.record)
 
 
 def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Records from the topics of a Kafka cluster, as one member of a consumer group.
 
 The judge's side calls what is here; calls return at once. The client belongs to a thread of its own
-(``kafka_client``). Both share a ``Handover``.
+(``client_thread``). Both share a ``Handover``.
 """
 
 import logging

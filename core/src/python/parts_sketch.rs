@@ -144,7 +144,7 @@ fn facts_of<'py>(
     Ok(PyBytes::new(text.py(), &packed))
 }
 
-/// `consumer.fingerprint.kinds.runs`.
+/// `consumer.fingerprint.text_kinds.runs`.
 #[pyfunction]
 #[pyo3(signature = (text, runs_max))]
 fn runs(text: &str, runs_max: Option<usize>) -> Vec<(String, f64)> {

@@ -15,7 +15,7 @@ from consumer.fingerprint.characters.equality import equality_forms
 from consumer.fingerprint.characters.normalise import normalise, without_surrogates
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.figures import MONTHS
-from consumer.fingerprint.keywords import RustTokenizer
+from consumer.fingerprint.tokenizers import RustTokenizer
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
 from tests.examples import examples

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.features import Features
-from consumer.fingerprint.kinds import (
+from consumer.fingerprint.text_kinds import (
     LETTERS_BINS_MIN,
     SHINGLED_BINS_MIN,
     kinds_by_keywords,

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import CUT_WHOLE, JiebaTokenizer, Lexicon, OwnWord, RustTokenizer, Tokenizer, normalise
-from consumer.fingerprint.keywords import with_frequencies
+from consumer.fingerprint.tokenizers import with_frequencies
 from consumer.workers.word_files import _jieba_folder, _jieba_hasher, load_lexicon
 from tests.dev_feed import EVERY_PART, dev_articles, dev_part
 from tests.examples import examples

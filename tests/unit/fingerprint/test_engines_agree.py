@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.fingerprint import JiebaTokenizer, RustTokenizer, keywords, normalise
+from consumer.fingerprint import JiebaTokenizer, RustTokenizer, normalise, tokenizers
 from tests.dev_feed import EVERY_PART, dev_part
 from tests.examples import examples
 
@@ -90,7 +90,7 @@ def test_what_was_met_before_changes_no_count(jieba_tokenizer: JiebaTokenizer, m
         assert tokenizer.count(text) == Counter(jieba_tokenizer.cut(text))
     assert {"北京", "word"} <= tokenizer._sound
     assert not any(len(word) > 32 or "." in word or "㐀" in word for word in tokenizer._sound)
-    monkeypatch.setattr(keywords, "_SOUND_WORDS_MAX", 3)
+    monkeypatch.setattr(tokenizers, "_SOUND_WORDS_MAX", 3)
     for number in range(20):
         tokenizer.count(f"word{number}")
     assert len(tokenizer._sound) <= 3

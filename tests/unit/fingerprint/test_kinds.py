@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme, TextKind, sketch_similarity
-from consumer.fingerprint.kinds import SHINGLED_BINS_MIN, kinds_by_keywords, kinds_in_every_script, runs
+from consumer.fingerprint.text_kinds import SHINGLED_BINS_MIN, kinds_by_keywords, kinds_in_every_script, runs
 
 RUSSIAN = (
     "Паром причалил на рассвете, когда над гаванью ещё стоял туман. Пассажиры сошли на берег молча, а грузчики сразу "

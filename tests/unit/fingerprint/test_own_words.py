@@ -7,7 +7,7 @@ import re
 import pytest
 
 from consumer.fingerprint import JiebaTokenizer, OwnWord, RustTokenizer, normalise
-from consumer.fingerprint.keywords import with_frequencies
+from consumer.fingerprint.tokenizers import with_frequencies
 from tests.dev_feed import dev_articles
 
 ODD = [

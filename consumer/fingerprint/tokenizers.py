@@ -13,11 +13,10 @@ The user's own words are added to jieba's dictionary in both, with equal frequen
 gets the new frequency; jieba's ``add_word`` would leave the old one in the total.
 """
 
-import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from typing_extensions import override
@@ -179,12 +178,3 @@ def with_frequencies(own_words: Sequence[OwnWord], reference: JiebaTokenizer | N
 
 def _parts(word: str) -> list[str]:
     return [part for part in _PARTS.split(word) if part]
-
-
-def cosine(keywords: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Return the cosine of the angle between two weighted keyword vectors, 0 if one has no keyword."""
-    lengths = math.hypot(*keywords.values()) * math.hypot(*other.values())
-    if not lengths:
-        return 0.0
-    shared = math.fsum(weight * other[word] for word, weight in keywords.items() if word in other)
-    return min(shared / lengths, 1.0)
