@@ -1,10 +1,10 @@
 """Output for a terminal. Text of articles is never markup, and its control characters are replaced."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.judge.tally import Tally
@@ -48,6 +48,18 @@ def progress(on: Console) -> Progress:
         transient=True,
         disable=not on.is_terminal,
     )
+
+
+def follow(on: Progress, name: str, done_and_total: Callable[[], tuple[int, int | None]]) -> Callable[..., None]:
+    """Add a bar to ``on``, and return a function that brings it up to date, whatever it is called with."""
+    done, total = done_and_total()
+    task = on.add_task(name, total=total, completed=done)
+
+    def update(*_: object) -> None:
+        done, total = done_and_total()
+        on.update(task, completed=done, total=total)
+
+    return update
 
 
 def similarity_text(similarity: float | None) -> str:
@@ -113,23 +125,54 @@ def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngin
     )
 
 
+def table(
+    columns: Iterable[Column | str],
+    rows: Iterable[Iterable[RenderableType]],
+    title: str | None = None,
+    header_style: str = "table.header",
+) -> Table:
+    """Return a table without lines between its columns, which are given by their names where text needs no more."""
+    shown = Table(
+        *columns,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style=header_style,
+        box=None,
+        pad_edge=False,
+    )
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def figures(*names: str) -> list[Column]:
+    """Return columns of numbers, which stand below each other and are not wrapped."""
+    return [Column(name, justify="right", no_wrap=True) for name in names]
+
+
 def pairs(title: str, rows: Iterable[tuple[str, str | int | Text]]) -> Table:
     """Return a table of names and values; whole numbers get thousands separators."""
-    table = Table(
-        title=plain(title), show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False
+    shown = table(
+        [Column(no_wrap=True), Column(justify="right", overflow="fold")],
+        ((name, f"{value:,}" if isinstance(value, int) else value) for name, value in rows),
+        plain(title),
     )
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", overflow="fold")
-    for name, value in rows:
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else value)
-    return table
+    shown.show_header = False
+    return shown
 
 
 def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Table:
     """Return a stored version and its verdict as a table."""
-    table = Table(title=plain(record.id), show_header=False, box=None, title_justify="left", title_style="bold")
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = Table(
+        Column(style="dim", no_wrap=True),
+        Column(overflow="fold"),
+        title=plain(record.id),
+        show_header=False,
+        box=None,
+        title_justify="left",
+        title_style="bold",
+    )
     rows = {
         "title": record.title,
         "source": record.source,
@@ -150,20 +193,13 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
         if isinstance(verdict.ended_before, EndedBefore):
             rows["ended before"] = ended_before_text(verdict.ended_before)
         if isinstance(verdict.released, Released):
-            rows |= _release_rows(verdict.released)
+            released = verdict.released
+            rows["released from"] = f"{released.duplicate_of}, flagged {released.flagged_at}"
+            rows |= {"released by": released.by or "", "reason": released.reason or ""}
     for name, value in rows.items():
         if value:
             table.add_row(name, plain(value))
     return table
-
-
-def _release_rows(released: Released) -> dict[str, str]:
-    """Return what a release undid; by whom and why if that was given."""
-    return {
-        "released from": f"{released.duplicate_of}, flagged {released.flagged_at}",
-        "released by": released.by or "",
-        "reason": released.reason or "",
-    }
 
 
 def seen_before_text(seen: SeenBefore) -> str:

@@ -7,12 +7,14 @@ or a file gets the bytes unchanged.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TextIO, cast
 
 import msgspec
+from rich.console import RenderableType
 
+from consumer.cli.render import console
 from consumer.model.errors import SinkError
 from consumer.text.visible import for_terminal
 
@@ -51,19 +53,23 @@ def guarded_streams() -> Iterator[None]:
             _send_nowhere(err)
 
 
-class _GuardedOutput:
-    """Standard output as text. An ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
+class _Wrapped:
+    """A stream of which a subclass replaces some methods."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401  # of text or of bytes
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the stream has
         return getattr(self._stream, name)
 
+
+class _GuardedOutput(_Wrapped):
+    """Standard output as text. An ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
+
     def write(self, text: str) -> int:
         """Write text. Raises ``SinkError``."""
         try:
-            return self._stream.write(_encodable(text, self._stream))
+            return int(self._stream.write(_encodable(text, self._stream)))
         except OSError as error:
             raise _unwritable(error, self._stream) from error
 
@@ -75,14 +81,8 @@ class _GuardedOutput:
             raise _unwritable(error, self._stream) from error
 
 
-class _LossyErrors:
+class _LossyErrors(_Wrapped):
     """Standard error as text. What cannot be written is lost."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the stream has
-        return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write text, or lose it."""
@@ -124,6 +124,21 @@ def standard_error() -> BinaryIO:
     return _guarded(sys.stderr)
 
 
+def answer(*, json: bool, lines: Iterable[object], text: Iterable[RenderableType]) -> None:
+    """Write the result of a command: a line of JSON for each value, or the text for people. Only that one is iterated.
+
+    Raises ``SinkError``.
+    """
+    with results():
+        if json:
+            for line in lines:
+                write_json(line)
+        else:
+            shown = console()
+            for part in text:
+                shown.print(part)
+
+
 def write_json(value: object) -> None:
     """Write one line of JSON."""
     write(msgspec.json.encode(value) + b"\n")
@@ -134,26 +149,14 @@ def write(data: bytes) -> None:
     standard_output().write(data)
 
 
-class _Terminal:
+class _Terminal(_Wrapped):
     """A terminal that gets whole lines with control characters escaped."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
 
     def write(self, data: bytes) -> int:
         """Write whole lines, escaped."""
         self._stream.write(for_terminal(data))
         return len(data)
 
-    def flush(self) -> None:
-        """Flush the terminal."""
-        self._stream.flush()
-
-    def fileno(self) -> int:
-        """Return the descriptor of the terminal."""
-        return self._stream.fileno()
-
 
 def _guarded(stream: TextIO) -> BinaryIO:
-    # Callers use only the three methods that _Terminal has.
     return cast("BinaryIO", _Terminal(stream.buffer)) if stream.isatty() else stream.buffer

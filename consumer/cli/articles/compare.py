@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple
 
 import typer
+from rich.console import RenderableType
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SchemeOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.cli.texts import NamedText, check_one_stream, read_text
 from consumer.fingerprint import (
     PUBLISHED_SECRET,
@@ -64,11 +65,7 @@ def compare(
         chosen_scheme, secret = bound.settings.scheme, bound.secret
     fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
     sides = _measured(read_text(a, chosen), read_text(b, chosen), fingerprinter)
-    with results():
-        if json:
-            write_json(_plain(*sides, chosen_scheme))
-        else:
-            _print(*sides, chosen_scheme)
+    answer(json=json, lines=[_plain(*sides, chosen_scheme)], text=_text(*sides, chosen_scheme))
     if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
         render.console(stderr=True).print(
             "The similarity is estimated with the published secret; --store estimates it as that store does."
@@ -117,13 +114,11 @@ def _plain(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> dict[str,
     }
 
 
-def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
-    console = render.console()
+def _text(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> Iterator[RenderableType]:
     for name, side in (("A", a), ("B", b)):
-        console.print(Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}"))
-    console.print()
-    for line in _bit_lines(a.fingerprint, b.fingerprint, scheme.bits):
-        console.print(line)
+        yield Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}")
+    yield ""
+    yield from _bit_lines(a.fingerprint, b.fingerprint, scheme.bits)
     rows = {
         "scheme": scheme.name,
         "Hamming distance": f"{measures.distance} of {scheme.bits} bits",
@@ -131,14 +126,12 @@ def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
         "cosine of the keyword vectors": f"{measures.cosine:.3f}",
         "text": "equal" if measures.equal_text else "different",
     }
-    console.print(render.pairs("Measures", rows.items()))
+    yield render.pairs("Measures", rows.items())
     if TextKind.EMPTY in {a.kind, b.kind}:
-        console.print("An empty text, or one without keywords, is never part of a duplicate pair.")
+        yield "An empty text, or one without keywords, is never part of a duplicate pair."
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
-        console.print(
-            "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
-        )
-    console.print(render.keywords_line(measures.shared[:20]))
+        yield "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
+    yield render.keywords_line(measures.shared[:20])
 
 
 def _bit_lines(a: int, b: int, bits: int) -> Iterator[Text]:

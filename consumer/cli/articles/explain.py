@@ -1,18 +1,18 @@
 """``dupwatch explain``: why two articles are near-duplicates, or why not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.articles import difference_view
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
@@ -60,11 +60,7 @@ def explain(
     check_one_stream([a, b])
     chosen = configured(config, settings, store__url=store)
     explanation = _explained(chosen, (a, version_a), (b, version_b))
-    with results():
-        if json:
-            write_json(plain(explanation))
-        else:
-            _print(explanation)
+    answer(json=json, lines=[plain(explanation)], text=_text(explanation))
 
 
 def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> Explanation:
@@ -85,41 +81,34 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
     return explained(side_a, side_b, bound.settings, lexicon, other_settings)
 
 
-def _print(explanation: Explanation) -> None:
+def _text(explanation: Explanation) -> Iterator[RenderableType]:
     a, b, comparison = explanation.a, explanation.b, explanation.comparison
-    console = render.console()
-    for name, side in (("A", a), ("B", b)):
-        console.print(_fingerprint_line(name, side))
+    yield from (_fingerprint_line(name, side) for name, side in (("A", a), ("B", b)))
     if explanation.other_settings:
-        console.print(
-            render.plain(
-                f"Compared with settings that differ from the store's: {'; '.join(explanation.other_settings)}"
-            )
-        )
-    histories = (a.history, b.history)
-    console.print(conditions(a.stored, b.stored, histories, comparison, explanation.judged_by))
-    console.print(render.keywords_line(shared_keywords(a.stored.record, b.stored.record)[:20]))
+        different = "; ".join(explanation.other_settings)
+        yield render.plain(f"Compared with settings that differ from the store's: {different}")
+    yield conditions(a.stored, b.stored, (a.history, b.history), comparison, explanation.judged_by)
+    yield render.keywords_line(shared_keywords(a.stored.record, b.stored.record)[:20])
     if comparison.facts_shared_min:
-        _print_facts(console, explanation.facts, a, b)
+        yield from _facts_lines(explanation.facts, a, b)
     for conflict in explanation.slot_conflicts or ():
-        console.print(render.plain(f"slot {conflict.slot}: {conflict.a} in A, {conflict.b} in B"))
+        yield render.plain(f"slot {conflict.slot}: {conflict.a} in A, {conflict.b} in B")
     if explanation.difference is None:
-        console.print("The texts cannot be compared: the store keeps no bodies.")
-        return
-    console.print(difference_view.shown(explanation.difference))
-    for note in difference_view.notes(explanation.difference):
-        console.print(note)
+        yield "The texts cannot be compared: the store keeps no bodies."
+    else:
+        yield difference_view.shown(explanation.difference)
+        yield from difference_view.notes(explanation.difference)
 
 
-def _print_facts(console: Console, facts: Facts | None, a: Side, b: Side) -> None:
+def _facts_lines(facts: Facts | None, a: Side, b: Side) -> Iterator[RenderableType]:
     if facts is None:
         counts = [facts_count(side.stored.record.facts) for side in (a, b)]
-        console.print(f"A has {counts[0]} facts, B has {counts[1]}; listing them needs the texts.")
+        yield f"A has {counts[0]} facts, B has {counts[1]}; listing them needs the texts."
         return
     for name, some in (("facts only in A", facts.only_a), ("only in B", facts.only_b), ("in both", facts.both)):
-        console.print(render.facts_line(name, some[:FACTS_SHOWN_MAX]))
+        yield render.facts_line(name, some[:FACTS_SHOWN_MAX])
         if len(some) > FACTS_SHOWN_MAX:
-            console.print(f"... and {len(some) - FACTS_SHOWN_MAX} more; use --json for all")
+            yield f"... and {len(some) - FACTS_SHOWN_MAX} more; use --json for all"
 
 
 def _side(
@@ -153,24 +142,39 @@ def _fingerprint_line(name: str, side: Side) -> Text:
 def conditions(a: Stored, b: Stored, histories: tuple[History, History], comparison: Comparison,
                settings: JudgeSettings) -> Table:  # fmt: skip
     """Return a table of all conditions: whether each holds, and the figures behind it."""
-    table = Table(box=None, title="near" if comparison.near else "not near", title_justify="left", title_style="bold")
-    table.add_column("")
-    table.add_column("condition")
-    table.add_column("details", overflow="fold")
+    table = Table(
+        "",
+        "condition",
+        Column("details", overflow="fold"),
+        box=None,
+        title="near" if comparison.near else "not near",
+        title_justify="left",
+        title_style="bold",
+    )
     x, y = a.record, b.record
+    shared, distance = comparison.shared_bands, comparison.one_bits_distance
+    bands = f"{shared} shared, one-bit distance {distance}, maximum {settings.one_bits_distance_max}"
     rows: Iterable[tuple[bool, str, str]] = (
         (comparison.other_ids, "different ids", _both(x.id, y.id)),
         (comparison.same_scheme, "same scheme", _both(x.scheme, y.scheme)),
-        (comparison.in_window, "within the window", _window_text(gap_ms(a, b), settings.window_ms)),
+        (
+            comparison.in_window,
+            "within the window",
+            f"arrived {_seconds(gap_ms(a, b))} s apart, maximum {_seconds(settings.window_ms)} s",
+        ),
         (comparison.in_force, "both in force", _in_force_text(a, b, histories)),
         (comparison.allowed, "allowed by the source rules", _sources_text(x.source, y.source, settings)),
-        (comparison.not_released, "pair not released", _release_text(comparison)),
+        (
+            comparison.not_released,
+            "pair not released",
+            "no release names this pair" if comparison.not_released else "one was released from the other",
+        ),
         (
             comparison.found_by_blocks,
             "found by a fingerprint block",
             f"distance {comparison.distance} bits, maximum {settings.suspect_distance_max}, radius {settings.radius}",
         ),
-        (comparison.found_by_bands, "or found by a sketch band", _bands_text(comparison, settings)),
+        (comparison.found_by_bands, "or found by a sketch band", bands),
         (comparison.verified, "similar enough", _similarity_text(comparison, settings)),
         (comparison.facts_agree, "facts agree", _facts_text(x, y, comparison, settings)),
     )
@@ -181,10 +185,6 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
 
 def _both(a: str, b: str) -> str:
     return f"both {a}" if a == b else f"{a} and {b}"
-
-
-def _window_text(apart_ms: int, window_ms: int) -> str:
-    return f"arrived {_seconds(apart_ms)} s apart, maximum {_seconds(window_ms)} s"
 
 
 def _seconds(time_ms: int) -> str:
@@ -214,15 +214,6 @@ def _sources_text(a: str, b: str, settings: JudgeSettings) -> str:
 
 def _source(name: str) -> str:
     return repr(name) if name else "(none)"
-
-
-def _release_text(comparison: Comparison) -> str:
-    return "no release names this pair" if comparison.not_released else "one was released from the other"
-
-
-def _bands_text(comparison: Comparison, settings: JudgeSettings) -> str:
-    shared, distance = comparison.shared_bands, comparison.one_bits_distance
-    return f"{shared} shared, one-bit distance {distance}, maximum {settings.one_bits_distance_max}"
 
 
 def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.console import RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
 from consumer.wiring.components import lexicon_of, scheme_of
@@ -40,11 +41,7 @@ def fingerprint(
     lexicon = lexicon_of(chosen)
     steps = Fingerprinter(chosen_scheme, lexicon).breakdown(text.text)
     digest = chosen_scheme.digest(lexicon)
-    with results():
-        if json:
-            write_json(_plain(steps, chosen_scheme, digest))
-        else:
-            _print(steps, chosen_scheme, digest)
+    answer(json=json, lines=[_plain(steps, chosen_scheme, digest)], text=_text(steps, chosen_scheme, digest))
 
 
 def blocks_of(code: int, bits: int) -> list[str]:
@@ -65,15 +62,13 @@ def _plain(steps: Breakdown, scheme: Scheme, digest: str) -> dict[str, object]:
     }
 
 
-def _print(steps: Breakdown, scheme: Scheme, digest: str) -> None:
-    console = render.console()
-    console.print(_words(steps, scheme.bits // 4))
+def _text(steps: Breakdown, scheme: Scheme, digest: str) -> Iterator[RenderableType]:
+    yield _words(steps, scheme.bits // 4)
     if len(steps.words) > WORDS_SHOWN_MAX:
-        console.print(f"... and {len(steps.words) - WORDS_SHOWN_MAX} more; use --json for all")
-    console.print(Text("\nSum for each bit", "bold"))
-    for line in _sum_lines(steps, scheme.bits):
-        console.print(line)
-    console.print()
+        yield f"... and {len(steps.words) - WORDS_SHOWN_MAX} more; use --json for all"
+    yield Text("\nSum for each bit", "bold")
+    yield from _sum_lines(steps, scheme.bits)
+    yield ""
     rows: dict[str, str | Text] = {
         "scheme": scheme.name,
         "digest": digest,
@@ -81,19 +76,21 @@ def _print(steps: Breakdown, scheme: Scheme, digest: str) -> None:
         "fingerprint": Text(f"{steps.fingerprint:0{scheme.bits // 4}x}", "cyan"),
         "blocks": " ".join(blocks_of(steps.fingerprint, scheme.bits)),
     }
-    console.print(render.pairs("Fingerprint", rows.items()))
+    yield render.pairs("Fingerprint", rows.items())
     if steps.kind in _NOTES:
-        console.print(_NOTES[steps.kind])
+        yield _NOTES[steps.kind]
 
 
 def _words(steps: Breakdown, width: int) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("word", overflow="fold")
-    table.add_column("weight", justify="right")
-    table.add_column("hash", style="dim", overflow="fold")
-    for word in steps.words[:WORDS_SHOWN_MAX]:
-        table.add_row(render.plain(word.word), f"{word.weight:.4f}", f"{word.hash:0{width}x}")
-    return table
+    columns = (
+        Column("word", overflow="fold"),
+        Column("weight", justify="right"),
+        Column("hash", style="dim", overflow="fold"),
+    )
+    shown = steps.words[:WORDS_SHOWN_MAX]
+    return render.table(
+        columns, ((render.plain(word.word), f"{word.weight:.4f}", f"{word.hash:0{width}x}") for word in shown)
+    )
 
 
 def _sum_lines(steps: Breakdown, bits: int) -> Iterator[Text]:

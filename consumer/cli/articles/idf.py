@@ -98,7 +98,7 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
         _check_apart(source, output)
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
         with render.progress(console) as progress:
-            task = progress.add_task("counting", total=None)
+            update = render.follow(progress, "counting", source.progress)
             for batch in source.batches():
                 for record in batch.records:
                     try:
@@ -108,8 +108,7 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
                         continue
                     if body is not None:
                         counts.add(fingerprinter.words(body))
-                done, total = source.progress()
-                progress.update(task, completed=done, total=total)
+                update()
     finally:
         source.close()
     show_blank_lines(console, source)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
@@ -90,18 +90,18 @@ def _in_force(stored: Stored, history: History) -> str:
 
 
 def _history_table(found: StoredArticle) -> Table:
-    table = Table(title="History", box=None, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column("")
-    table.add_column("arrived", overflow="fold")
-    table.add_column("version", style="dim", overflow="fold")
-    table.add_column("outcome", overflow="fold")
+    columns = (
+        "",
+        Column("arrived", overflow="fold"),
+        Column("version", style="dim", overflow="fold"),
+        Column("outcome", overflow="fold"),
+    )
+    rows = []
     for entry in found.history:
         arrival = arrival_of(entry)
-        shown = isinstance(entry, Stored) and arrival == found.stored.record.arrival
-        table.add_row(
-            Text("▸" if shown else ""), rfc3339(arrival.time_ms), version_name(arrival.reference), _outcome(entry)
-        )
-    return table
+        mark = "▸" if isinstance(entry, Stored) and arrival == found.stored.record.arrival else ""
+        rows.append((mark, rfc3339(arrival.time_ms), version_name(arrival.reference), _outcome(entry)))
+    return render.table(columns, rows, "History")
 
 
 def _outcome(entry: Stored | Tombstone) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from consumer.cli.evaluation.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation.evaluation_tables import NOTE, interval, profile_tables, rate, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.render import console
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
 from consumer.decode.codecs import described_forms
@@ -60,7 +61,7 @@ class _Report(msgspec.Struct, frozen=True):
     """The output of ``--json``."""
 
     articles: int
-    bad_records: dict[str, int]
+    bad_records: Counter[str]
     repeated_ids: int
     left_out_pairs: int
     repeated_pairs: int
@@ -124,29 +125,36 @@ def evaluate(
     if parts:
         evaluate_parts(chosen, feed, labelled, judged_by, lexicon, json=json)
         return
-    named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
-    check_known(labelled.pairs, named.articles)
-    evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
-    recommended, profiles = recommend(evaluation, judged_by, precision), _of_profiles(labelled, named, judged_by)
+    report = _report(feed, labelled, chosen, judged_by, lexicon, precision)
+    evaluation, recommended = report.evaluation, report.recommended
     console = render.console(stderr=True)
-    for sentence in skipped(named.bad_records, named.repeated_ids, labelled.left_out, labelled.repeated):
+    for sentence in skipped(report.bad_records, report.repeated_ids, labelled.left_out, labelled.repeated):
         console.print(sentence)
-    with results():
-        if json:
-            write_json(_report(named, labelled, evaluation, recommended, profiles))
-        else:
-            for part in (*tables(evaluation, recommended, judged_by, precision), *profile_tables(profiles, precision)):
-                render.console().print(part)
+    text = chain(tables(evaluation, recommended, judged_by, precision), profile_tables(report.profiles, precision))
+    answer(json=json, lines=[report], text=text)
     if plot_file is not None:
         plot(plot_file, evaluation, recommended, chosen.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
 
 
-def _of_profiles(labelled: LabelledPairs, named: _Named, settings: JudgeSettings) -> tuple[ProfileFigures, ...]:
-    """Return the figures of a judge with the settings of each profile."""
-    return tuple(
-        ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.by_scheme[profile.scheme], profile)).judge)
-        for name, profile in settings_by_profile(settings).items()
+def _report(
+    feed: str, labelled: LabelledPairs, config: Config, settings: JudgeSettings, lexicon: Lexicon, precision: float
+) -> _Report:
+    named = _read_named(feed, labelled.pairs, config, settings, lexicon)
+    check_known(labelled.pairs, named.articles)
+    evaluation = evaluation_of(measure(labelled.pairs, named.articles, settings))
+    return _Report(
+        len(named.articles),
+        named.bad_records,
+        named.repeated_ids,
+        labelled.left_out,
+        labelled.repeated,
+        evaluation,
+        recommend(evaluation, settings, precision),
+        tuple(
+            ProfileFigures(name, evaluation_of(measure(labelled.pairs, named.by_scheme[profile.scheme], profile)).judge)
+            for name, profile in settings_by_profile(settings).items()
+        ),
     )
 
 
@@ -157,25 +165,6 @@ def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
         if parts:
             raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
         check_plot(plot_file)
-
-
-def _report(
-    named: _Named,
-    labelled: LabelledPairs,
-    evaluation: Evaluation,
-    recommended: tuple[Recommendation, ...],
-    profiles: tuple[ProfileFigures, ...],
-) -> _Report:
-    return _Report(
-        len(named.articles),
-        dict(named.bad_records),
-        named.repeated_ids,
-        labelled.left_out,
-        labelled.repeated,
-        evaluation,
-        recommended,
-        profiles,
-    )
 
 
 def _read_named(
@@ -234,12 +223,8 @@ def evaluate_parts(
     evaluation = part_evaluation(labelled.pairs, parts, near)
     for sentence in skipped(bad_records, 0, labelled.left_out, labelled.repeated):
         console(stderr=True).print(sentence)
-    with results():
-        if json:
-            write_json(_PartsReport(len(ids), dict(bad_records), labelled.left_out, labelled.repeated, evaluation))
-        else:
-            for sentence in _sentences(evaluation):
-                console().print(sentence)
+    report = _PartsReport(len(ids), dict(bad_records), labelled.left_out, labelled.repeated, evaluation)
+    answer(json=json, lines=[report], text=_sentences(evaluation))
 
 
 def _verdicts(

@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 from rich.console import RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
 from consumer.cli import render
 from consumer.cli.evaluation.evaluation_feed import lines_of
 from consumer.cli.evaluation.evaluation_plot import plot_reviews
 from consumer.cli.evaluation.evaluation_tables import interval, new_table, rate
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import (
@@ -59,14 +59,9 @@ def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file
     console = render.console(stderr=True)
     if read.without_similarity:
         console.print(f"Left out pairs without a similarity, flagged by plain SimHash: {read.without_similarity:,}.")
-    with results():
-        if json:
-            profile = profile_at(profiles, found.overall.now)
-            write_json(_Report(found, profile, found.overall.recall_known, read.without_similarity))
-        else:
-            shown = render.console()
-            for part in _parts(found, profiles, precision):
-                shown.print(part)
+    profile = profile_at(profiles, found.overall.now)
+    report = _Report(found, profile, found.overall.recall_known, read.without_similarity)
+    answer(json=json, lines=[report], text=_parts(found, profiles, precision))
     if plot_file is not None:
         plot_reviews(plot_file, found.overall, config.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
@@ -161,10 +156,8 @@ def _number(count: float) -> str:
 
 
 def _curve(figures: ReviewFigures) -> Table:
-    table = new_table("similarity_min")
-    for name in ("minimum", "precision", "95 %", "recall", "95 %", "F1", "go", "come"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    names = ("minimum", "precision", "95 %", "recall", "95 %", "F1", "go", "come")
+    table = new_table("similarity_min", *render.figures(*names), Column("", no_wrap=True))
     for point in figures.points:
         marks = _marks(point, figures)
         if marks or round(point.threshold * 100) % _SHOWN_EVERY == 0:
@@ -195,10 +188,9 @@ def _marks(point: ReviewPoint, figures: ReviewFigures) -> str:
 
 
 def _sources(found: ReviewEvaluation) -> Table:
-    table = new_table("By source of the later article, at its threshold")
-    table.add_column("source", overflow="fold")
-    for name in ("reviews", "now", "precision 95 %", "recall 95 %", "line", "P"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = render.figures("reviews", "now", "precision 95 %", "recall 95 %", "line", "P")
+    source = Column("source", overflow="fold")
+    table = new_table("By source of the later article, at its threshold", source, *columns)
     for figures in found.sources:
         at_now = figures.at_now
         table.add_row(

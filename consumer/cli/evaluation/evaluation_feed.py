@@ -39,7 +39,7 @@ def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterato
     console = render.console(stderr=True)
     with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position())) as source:
         with render.progress(console) as progress:
-            task = progress.add_task("fingerprinting", total=None)
+            update = render.follow(progress, "fingerprinting", source.progress)
             for batch in source.batches():
                 articles = []
                 for record in batch.records:
@@ -48,8 +48,7 @@ def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterato
                     except BadRecord as fault:
                         bad_records[str(fault.reason)] += 1
                 yield articles
-                done, total = source.progress()
-                progress.update(task, completed=done, total=total)
+                update()
         show_blank_lines(console, source)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
+from consumer.cli import render
 from consumer.evaluation.curves import (
     DISTANCES,
     Choice,
@@ -58,9 +59,8 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
     """Yield a table that compares profiles and names the best one, if there are any."""
     if not profiles:
         return
-    table = new_table("judge.profile: what a store of each profile flags")
-    for name in ("profile", *_FIGURES):
-        table.add_column(name, justify="left" if name == "profile" else "right", no_wrap=True)
+    profile = Column("profile", no_wrap=True)
+    table = new_table("judge.profile: what a store of each profile flags", profile, *render.figures(*_FIGURES))
     for each in profiles:
         table.add_row(each.profile, *_figures(each.figures))
     yield from ("", table)
@@ -84,10 +84,9 @@ def _judge_table(evaluation: Evaluation, settings: JudgeSettings) -> Table:
         if settings.verify
         else f"max_distance {settings.max_distance}, verify off"
     )
-    table = new_table(f"The judge as configured: {rules}")
-    table.add_column("found by")
-    for name in ("duplicates: flagged", "missed", "unique: flagged", "not flagged"):
-        table.add_column(name, justify="right")
+    names = ("duplicates: flagged", "missed", "unique: flagged", "not flagged")
+    columns = [Column(name, justify="right") for name in names]
+    table = new_table(f"The judge as configured: {rules}", "found by", *columns)
     for row in evaluation.found:
         counts = (row.duplicates_flagged, row.duplicates_passed, row.unique_flagged, row.unique_passed)
         table.add_row(row.found_by, *(f"{count:,}" for count in counts))
@@ -100,10 +99,8 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
         "similarity_min": "similarity_min: flags pairs at least this similar, if all pairs were found",
         "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
-    table = new_table(titles[curve.setting])
-    for name in (_unit(curve.setting), *_FIGURES):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    unit = "minimum" if curve.setting == "similarity_min" else "bits"
+    table = new_table(titles[curve.setting], *render.figures(unit, *_FIGURES), Column("", no_wrap=True))
     for point in curve.points:
         marks = _marks(point.threshold, recommended)
         if curve.setting != "similarity_min" or marks or round(point.threshold * 100) % _PERCENT_A_ROW == 0:
@@ -112,9 +109,13 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
 
 
 def _recommended_table(recommended: Sequence[Recommendation], precision_min: float) -> Table:
-    table = new_table("Recommended")
-    for name in ("setting", "now", "goal", "set to", "equally good", "precision", "recall", "F1"):
-        table.add_column(name, justify="left" if name in {"setting", "goal"} else "right", no_wrap=True)
+    table = new_table(
+        "Recommended",
+        Column("setting", no_wrap=True),
+        *render.figures("now"),
+        Column("goal", no_wrap=True),
+        *render.figures("set to", "equally good", "precision", "recall", "F1"),
+    )
     for advice in recommended:
         now = threshold_text(advice.setting, advice.now)
         for goal, choice in (("best F1", advice.best_f1), (f"precision {precision_min:g}", advice.reaching)):
@@ -158,10 +159,6 @@ def _marks(threshold: float, recommended: Recommendation) -> str:
     return " ".join(name for name, value in marks if value == threshold)
 
 
-def _unit(setting: Setting) -> str:
-    return "minimum" if setting == "similarity_min" else "bits"
-
-
 def rate(value: Rate) -> str:
     """Return a rate with three decimals, a dash where there is none."""
     return _share(value.value)
@@ -176,6 +173,14 @@ def interval(rate: Rate) -> str:
     return f"{rate.low:.3f}–{rate.high:.3f}"
 
 
-def new_table(title: str) -> Table:
-    """Return an empty table."""
-    return Table(title=title, box=None, padding=(0, 1, 0, 0), title_justify="left", title_style="bold", pad_edge=False)
+def new_table(title: str, *columns: Column | str) -> Table:
+    """Return an empty table with these columns."""
+    return Table(
+        *columns,
+        title=title,
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+    )

@@ -55,12 +55,9 @@ def check(
         if is_lasting:
             write(b"The configuration is valid.\n")
         else:
-            write(f"The configuration is valid for a run over {_file_source(chosen)}.\n".encode())
-
-
-def _file_source(config: Config) -> str:
-    """Return how to name a source other than topics, whose run uses neither [http] nor [kafka]."""
-    return "standard input" if config.source.url == STREAM else "a file"
+            # Such a run uses neither [http] nor [kafka].
+            source = "standard input" if chosen.source.url == STREAM else "a file"
+            write(f"The configuration is valid for a run over {source}.\n".encode())
 
 
 def _without_files(config: Config) -> Config:

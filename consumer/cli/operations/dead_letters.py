@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer, results, write_json
 from consumer.config.config import Config
 from consumer.kafka.sink.letter_replay import LetterReplay, Refused
 from consumer.kafka.sink.topic_letters import TopicLetters
@@ -106,12 +106,9 @@ def show(
         letter = letters.letter(position)
     if letter is None:
         raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")
-    with results():
-        if json:
-            value = _text_or_base64("value", letter.value)
-            write_json(_plain(letter) | _headers(letter) | value)
-        else:
-            _print(render.console(), letter)
+    headers = [{"name": name, **_text_or_base64("value", value)} for name, value in letter.headers]
+    whole = _plain(letter) | {"headers": headers} | _text_or_base64("value", letter.value)
+    answer(json=json, lines=[whole], text=_text(letter))
 
 
 @app.command()
@@ -145,8 +142,12 @@ def replay(
     with stopping.listening(), TopicLetters(brokers, topic, options) as letters:
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
         sending = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
-        refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
-    _show_counts(sending.sent, refused, dry_run=dry_run, json=json)
+        selected = itertools.islice(filter(selection.takes, letters.letters()), limit)
+        refused = _send(sending, letters, stopping.between(selected), rate, stopping)
+    sent = sending.sent
+    counts = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
+    rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
+    answer(json=json, lines=[counts], text=[render.pairs("Replayed", rows.items())])
     if stopping.asked_by is not None:
         render.console(stderr=True).print("Stopped.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
@@ -193,34 +194,28 @@ def _selection(
     )
 
 
-def _selected(letters: Letters, selection: Selection, limit: int | None) -> Iterator[Letter]:
-    return itertools.islice(filter(selection.takes, letters.letters()), limit)
-
-
 def _table(letters: Iterator[Letter]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("position", "time", "reason"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("key")
-    table.add_column("detail", overflow="fold")
-    for letter in letters:
-        table.add_row(
+    columns = [Column(name, no_wrap=True) for name in ("position", "time", "reason")]
+    rows = (
+        (
             letter.position,
             "" if letter.time_ms is None else shown_time(letter.time_ms),
             render.plain(letter.reason or _NOT_OURS),
             render.plain(letter.name, _CHARS_MAX),
             render.plain(letter.detail, _CHARS_MAX),
         )
-    return table
+        for letter in letters
+    )
+    return render.table([*columns, "key", Column("detail", overflow="fold")], rows)
 
 
-def _print(console: Console, letter: Letter) -> None:
+def _text(letter: Letter) -> Iterator[RenderableType]:
     size = f"{letter.size_bytes} bytes"
     rows = {
         "time": "" if letter.time_ms is None else shown_time(letter.time_ms),
         "reason": letter.reason or _NOT_OURS,
         "detail": letter.detail,
-        "came from": _came_from(letter),
+        "came from": letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin),
         "key": letter.name,
         "size": f"{size}, truncated to the first {len(letter.value or b'')}" if letter.cut else size,
         "sha256": letter.sha256 or "",
@@ -228,14 +223,10 @@ def _print(console: Console, letter: Letter) -> None:
     }
     shown = [(name, text) for name, text in rows.items() if text]
     shown += [(f"header {render.plain(name)}", _shown(value)) for name, value in letter.headers]
-    console.print(render.pairs(letter.position, [(name, render.plain(text)) for name, text in shown]))
-    console.print(Text("\nnull" if letter.value is None else "\nvalue", "bold"))
+    yield render.pairs(letter.position, [(name, render.plain(text)) for name, text in shown])
+    yield Text("\nnull" if letter.value is None else "\nvalue", "bold")
     for line in _shown(letter.value).split("\n") if letter.value is not None else ():
-        console.print(render.plain(line), highlight=False)
-
-
-def _came_from(letter: Letter) -> str:
-    return letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin)
+        yield Text(render.plain(line))
 
 
 def _shown(value: bytes | None) -> str:
@@ -260,22 +251,9 @@ def _plain(letter: Letter) -> dict[str, Any]:
     }
 
 
-def _headers(letter: Letter) -> dict[str, Any]:
-    return {"headers": [{"name": name} | _text_or_base64("value", value) for name, value in letter.headers]}
-
-
 def _text_or_base64(name: str, value: bytes | None) -> dict[str, str | None]:
     """Return bytes as a JSON field: as text under ``name``, or in base64 under ``name_base64`` if not UTF-8."""
     try:
         return {name: None if value is None else value.decode(), f"{name}_base64": None}
     except UnicodeDecodeError:
         return {name: None, f"{name}_base64": base64.b64encode(value or b"").decode()}
-
-
-def _show_counts(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
-    with results():
-        if json:
-            write_json({"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused})
-        else:
-            rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
-            render.console().print(render.pairs("Replayed", rows.items()))

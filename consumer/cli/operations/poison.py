@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
@@ -123,12 +123,18 @@ def _plain(partition: HeldPartition) -> dict[str, object]:
 
 
 def _table(partitions: list[HeldPartition]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("partition", no_wrap=True)
-    table.add_column("offset", justify="right", no_wrap=True)
-    table.add_column("waiting", justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    for partition in partitions:
-        why = render.plain(partition.held.sentence())
-        table.add_row(render.plain(partition.name), str(partition.offset), f"{partition.waiting:,}", why)
-    return table
+    columns = [
+        Column("partition", no_wrap=True),
+        *render.figures("offset", "waiting"),
+        Column("why", overflow="fold"),
+    ]
+    rows = (
+        (
+            render.plain(partition.name),
+            str(partition.offset),
+            f"{partition.waiting:,}",
+            render.plain(partition.held.sentence()),
+        )
+        for partition in partitions
+    )
+    return render.table(columns, rows, header_style="dim")

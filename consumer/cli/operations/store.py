@@ -1,15 +1,18 @@
 """``dupwatch store``: count, verify, export and maintain a store."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 import typer
+from rich.console import RenderableType
 from rich.progress import Progress
+from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.operations import store_init, store_pack, store_secret
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
-from consumer.cli.results import results, write, write_json
+from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.judge.binding import settings_in
 from consumer.model.errors import StoreBroken, StoreMismatch
@@ -43,16 +46,12 @@ def stats(
     with opened_store(chosen, readonly=True) as opened:
         stats = opened.stats()
         bound = opened.settings()
-    with results():
-        if json:
-            write_json(stats._asdict() | {"settings": None if bound is None else _decoded(bound)})
-        else:
-            _print_stats(chosen.store.url, stats)
+    answer(json=json, lines=_plain_stats(stats, bound), text=[_stats_table(chosen.store.url, stats)])
 
 
-def _decoded(bound: bytes) -> object:
+def _plain_stats(stats: Stats, bound: bytes | None) -> Iterator[object]:
     try:
-        return msgspec.json.decode(settings_in(bound))
+        yield stats._asdict() | {"settings": None if bound is None else msgspec.json.decode(settings_in(bound))}
     except (msgspec.DecodeError, ValueError) as error:
         raise StoreMismatch(
             f"the store is damaged: its settings cannot be read ({error}). Restore it from a copy, or name another "
@@ -60,7 +59,7 @@ def _decoded(bound: bytes) -> object:
         ) from error
 
 
-def _print_stats(url: str, stats: Stats) -> None:
+def _stats_table(url: str, stats: Stats) -> Table:
     rows: dict[str, str | int] = {
         "versions": stats.versions,
         "pending": stats.versions - stats.verdicts,
@@ -74,7 +73,7 @@ def _print_stats(url: str, stats: Stats) -> None:
     if stats.size_bytes is not None:
         rows["size"] = f"{stats.size_bytes / _MIB:,.1f} MiB"
         rows["bytes per version"] = f"{stats.size_bytes / max(stats.versions, 1):,.0f}"
-    render.console().print(render.pairs(url, rows.items()))
+    return render.pairs(url, rows.items())
 
 
 @app.command()
@@ -111,11 +110,7 @@ def verify(
         task = bar.add_task("checking", total=opened.stats().versions)
         for findings in inspection.verify(opened, judged_by):
             bar.update(task, completed=findings.versions)
-    with results():
-        if json:
-            write_json(findings)
-        else:
-            _print_findings(findings)
+    answer(json=json, lines=[findings], text=_findings_text(findings))
     if findings.wrong:
         raise typer.Exit(StoreBroken.exit_code)
 
@@ -133,14 +128,12 @@ def _write_dangling(config: Config, pending_s: int) -> None:
     )
 
 
-def _print_findings(findings: Findings) -> None:
-    console = render.console()
+def _findings_text(findings: Findings) -> Iterator[RenderableType]:
     counts = [(name, getattr(findings, name)) for name in ("versions", "kept", "duplicates", "pending", "tombstones")]
-    console.print(render.pairs("Checked", [*counts, ("wrong", len(findings.wrong))]))
-    for sentence in findings.wrong[:WRONG_SHOWN_MAX]:
-        console.print(render.plain(sentence))
+    yield render.pairs("Checked", [*counts, ("wrong", len(findings.wrong))])
+    yield from map(render.plain, findings.wrong[:WRONG_SHOWN_MAX])
     if len(findings.wrong) > WRONG_SHOWN_MAX:
-        console.print(f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; use --json for all")
+        yield f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; use --json for all"
 
 
 @app.command()

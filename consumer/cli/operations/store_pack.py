@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.operations.store_init import posting_shares
 from consumer.cli.options import ClusterStoreOption, ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
 from consumer.model.errors import ConfigError
@@ -65,11 +66,7 @@ def pack(
         for done in packer.pack(options):
             tally = done.tally
             bar.update(task, completed=share_before(done.row, shares))
-    with results():
-        if json:
-            write_json(tally._asdict())
-        else:
-            _print_packed(tally)
+    answer(json=json, lines=[tally._asdict()], text=[_packed_table(tally)])
 
 
 def unpack(
@@ -83,11 +80,8 @@ def unpack(
         task = bar.add_task("unpacking", total=1.0)
         for done in packer.unpack():
             bar.update(task, completed=share_before(done.row, shares))
-    with results():
-        if json:
-            write_json({"sets": done.sets, "postings": done.postings})
-        else:
-            render.console().print(render.pairs("Unpacked", [("sets", done.sets), ("postings", done.postings)]))
+    counts = {"sets": done.sets, "postings": done.postings}
+    answer(json=json, lines=[counts], text=[render.pairs("Unpacked", counts.items())])
 
 
 def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
@@ -123,7 +117,7 @@ def _shares(config: Config) -> list[Share]:
     return posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
 
 
-def _print_packed(tally: PackTally) -> None:
+def _packed_table(tally: PackTally) -> Table:
     rows: dict[str, str | int] = {
         "rows scanned": tally.rows,
         "postings packed": tally.postings,
@@ -133,4 +127,4 @@ def _print_packed(tally: PackTally) -> None:
         "size before": f"{tally.bytes_before / _MIB:,.1f} MiB",
         "size after": f"{tally.bytes_after / _MIB:,.1f} MiB",
     }
-    render.console().print(render.pairs("Packed", rows.items()))
+    return render.pairs("Packed", rows.items())

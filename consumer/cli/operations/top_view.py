@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from consumer.cli.render import plain
+from consumer.cli.render import figures, plain, table
 from consumer.doctor.scrapes import Interval, Outgrown, mean, outgrown_plans, quantile, rate
 from consumer.doctor.watching import Seen, ShownFlag, ShownText, latest, returning
 from storage.clock import MS_PER_S
@@ -107,14 +107,12 @@ def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
     taken = table_width(names, [(row.name.plain, *row.figures) for row in rows])
     if taken + _GAP_CELLS + states > width:
         return Group(*stacked(_FIGURES, rows, _BY_IMPORTANCE, width))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("consumer", no_wrap=True)
-    for name in _FIGURES:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state", overflow="fold", max_width=width - taken - _GAP_CELLS)
+    state = Column("state", overflow="fold", max_width=width - taken - _GAP_CELLS)
+    columns = [Column("consumer", no_wrap=True), *figures(*_FIGURES), state]
+    shown = table(columns, (), header_style="dim")
     for row in rows:
-        table.add_row(row.name, *row.figures, row.state, style=row.name.style)
-    return table
+        shown.add_row(row.name, *row.figures, row.state, style=row.name.style)
+    return shown
 
 
 def _outgrown(found: Outgrown) -> Text:
@@ -174,15 +172,16 @@ def _stages(times: Sequence[StageTime], consumers: int, width: int) -> Table:
     rows = [(plain(time.stage), f"{time.busy / consumers:.1%}", milliseconds(time.mean_s)) for time in times]
     taken = table_width(("stage", "", "mean"), rows) + _GAP_CELLS
     bar_chars = min(max(width - taken, _BAR_CHARS_MIN), _BAR_CHARS)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("stage", no_wrap=True)
-    table.add_column("share of time", width=bar_chars, no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", no_wrap=True)
+    columns = [
+        Column("stage", no_wrap=True),
+        Column("share of time", width=bar_chars, no_wrap=True),
+        *figures("", "mean"),
+    ]
+    shown = table(columns, (), header_style="dim")
     for time, (stage, share, mean_time) in zip(times, rows, strict=True):
         style = "dim" if time.stage in {"poll", "back_pressure"} else "cyan"
-        table.add_row(stage, Text(bar(time.busy / consumers, bar_chars), style), share, mean_time)
-    return table
+        shown.add_row(stage, Text(bar(time.busy / consumers, bar_chars), style), share, mean_time)
+    return shown
 
 
 def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
@@ -196,25 +195,25 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     room = width - table_width(names, rows) - _GAP_CELLS
     if room < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
         return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
-    table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left")
-    for name in names:
-        table.add_column(name, justify="right" if name in {"bits", "similar"} else "left", no_wrap=True)
+    columns = [*(Column(name, no_wrap=True) for name in names[:3]), *figures(*names[3:])]
     # Without a limit rich would shrink every column.
-    table.add_column("title", overflow="ellipsis", no_wrap=True, max_width=room)
-    for (decided, flagged, repeated, *figures), title in zip(rows, titles, strict=True):
-        table.add_row(decided, Text(flagged, "bold"), Text(repeated, "cyan"), *figures, title)
-    return table
+    columns.append(Column("title", overflow="ellipsis", no_wrap=True, max_width=room))
+    shown = (
+        (decided, Text(flagged, "bold"), Text(repeated, "cyan"), bits, similar, title)
+        for (decided, flagged, repeated, bits, similar), title in zip(rows, titles, strict=True)
+    )
+    return table(columns, shown, header_style="dim")
 
 
 def _returning(texts: Sequence[ShownText]) -> RenderableType:
     """Return the texts that came back most often, one on a line; the id is that of the latest article."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("texts that came back", overflow="fold")
-    table.add_column("times", justify="right", no_wrap=True)
-    table.add_column("first, UTC", no_wrap=True)
-    for text in texts:
-        table.add_row(Text(plain(text.id), "bold"), f"{text.times:,}", plain(text.first)[:10])
-    return table
+    columns = [
+        Column("texts that came back", overflow="fold"),
+        *figures("times"),
+        Column("first, UTC", no_wrap=True),
+    ]
+    rows = ((Text(plain(text.id), "bold"), f"{text.times:,}", plain(text.first)[:10]) for text in texts)
+    return table(columns, rows, header_style="dim")
 
 
 def _lines(row: Sequence[str], title: str) -> list[Text]:

@@ -3,17 +3,17 @@
 import os
 import pwd
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, Literal
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from consumer.cli import render
 from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results, write, write_json
+from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from storage.clock import now_ms
@@ -63,27 +63,11 @@ def add(
 @app.command("list")
 def list_(json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
-    with opened_database(configured(config, settings), _COMMAND) as database:
-        people = _people()
-        with database.reading() as connection:
-            found = people.people(connection)
-    with results():
-        if json:
-            for person in found:
-                write_json({"name": person.name, "role": person.role, **_state(person)})
-            return
-        table = Table(box=None, pad_edge=False)
-        for column in ("name", "role", "state", "signs in"):
-            table.add_column(column, overflow="fold")
-        for person in found:
-            state = _state(person)
-            table.add_row(
-                render.plain(person.name),
-                person.role,
-                "disabled" if state["disabled"] else "enabled",
-                "with a password" if state["has_password"] else "through a proxy",
-            )
-        render.console().print(table)
+    with opened_database(configured(config, settings), _COMMAND) as database, database.reading() as connection:
+        found = _people().people(connection)
+    shown = ("name", "role", "disabled", "has_password")
+    lines = ({name: getattr(person, name) for name in shown} for person in found)
+    answer(json=json, lines=lines, text=[_table(found)])
 
 
 @app.command()
@@ -192,8 +176,17 @@ def _given_password() -> str:
     return given
 
 
-def _state(person: Any) -> dict[str, bool]:  # noqa: ANN401  # of an extra
-    return {"disabled": person.disabled, "has_password": person.has_password}
+def _table(people: Iterable[Any]) -> Table:
+    rows = (
+        (
+            render.plain(person.name),
+            person.role,
+            "disabled" if person.disabled else "enabled",
+            "with a password" if person.has_password else "through a proxy",
+        )
+        for person in people
+    )
+    return render.table([Column(name, overflow="fold") for name in ("name", "role", "state", "signs in")], rows)
 
 
 def _print(new_password: str) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results, write, write_json
+from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.text.timestamps import DURATION_HELP, option_duration, shown_duration
@@ -72,12 +72,7 @@ def list_(
     """List all tokens in the order in which they were added, revoked and expired ones too; never their secrets."""
     path = _token_file(configured(config, settings, service__tokens=tokens))
     found, now = read_tokens(path), current_time()
-    with results():
-        if json:
-            for token in found:
-                write_json(_fields(token, now))
-        else:
-            _print_table(found, now)
+    answer(json=json, lines=(_fields(token, now) for token in found), text=[_table(found, now)])
 
 
 @app.command()
@@ -120,15 +115,15 @@ def _fields(token: Token, now: datetime) -> dict[str, object]:
     }
 
 
-def _print_table(tokens: Tokens, now: datetime) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", overflow="fold")
-    table.add_column("roles")
-    table.add_column("owner", overflow="fold")
-    for name in ("state", "created", "expires"):
-        table.add_column(name, no_wrap=True)
-    for token in tokens:
-        table.add_row(
+def _table(tokens: Tokens, now: datetime) -> Table:
+    columns: list[Column | str] = [
+        Column("name", overflow="fold"),
+        "roles",
+        Column("owner", overflow="fold"),
+        *(Column(name, no_wrap=True) for name in ("state", "created", "expires")),
+    ]
+    rows = (
+        (
             token.name,
             ", ".join(token.roles),
             render.plain(token.owner),
@@ -136,7 +131,9 @@ def _print_table(tokens: Tokens, now: datetime) -> None:
             _shown(token.created_at),
             _shown(token.expires_at),
         )
-    render.console().print(table)
+        for token in tokens
+    )
+    return render.table(columns, rows)
 
 
 def _shown(moment: datetime | None) -> str:

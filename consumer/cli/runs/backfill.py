@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typing_extensions import override
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.runs.feed_report import show_blank_lines
-from consumer.cli.runs.run import Watcher, run_feed, show_report
+from consumer.cli.runs.feed_report import FeedReport, show_blank_lines
+from consumer.cli.runs.run import run_feed, show_report
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.backfill_state import State, default_state, named_state
@@ -21,25 +20,10 @@ from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
-from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
 from storage.kinds import store_identity
-
-
-class _Watcher(Watcher):
-    """Also counts articles without a time of publication."""
-
-    undated = 0
-
-    @override
-    def listen(self, hooks: Hooks) -> None:
-        super().listen(hooks)
-        hooks.on(RecordTimeReplaced, self._replaced)
-
-    def _replaced(self, _: RecordTimeReplaced) -> None:
-        self.undated += 1
 
 
 def backfill(
@@ -82,26 +66,24 @@ def backfill(
     console = render.console(stderr=True)
     state_file, notice = _state(chosen, state)
     chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(state_file)})})
-    progress = render.progress(console)
     stopping = Stopping()
-    watcher = _Watcher(console, progress, show=False)
+    report = FeedReport()
+    hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping, archive=True) as ready:
+    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping, archive=True) as ready:
         if notice is not None:
             console.print(render.plain(notice))
         console.print(f"Progress is saved in {render.plain(str(checkpoint_path(state_file)))}")
         if ready.resumed_at.line:
             console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(archive)}.")
-        with progress:
-            watcher.watch(ready)
-            refusal = run_feed(ready)
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
-        show_report(console, watcher)
+        refusal = run_feed(ready, hooks, console)
+        console.print(render.summary(ready.tally, report.dead_letters, time.monotonic() - began_s, ready.engine))
+        show_report(console, report)
         show_blank_lines(console, ready.source)
-    if watcher.undated:
-        console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
-    if watcher.dead_letters:
+    if report.undated:
+        console.print(f"Articles without a time of publication, judged as of now: {report.undated:,}")
+    if report.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:
         raise refusal

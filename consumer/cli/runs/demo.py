@@ -119,7 +119,9 @@ def demo(
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
         )
-        at_end = partial(_at_end, console, stopping) if _stays(console, forever=forever) else stopping.reached
+        # Somebody who looks at the console takes longer than the feed.
+        stays = forever or (sys.stdin.isatty() and console.is_terminal)
+        at_end = partial(_at_end, console, stopping) if stays else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = Streams(standard_output(), standard_error())
@@ -149,11 +151,6 @@ def _topic_names() -> list[str]:
         _TOPICS.floods_topic,
         _TOPICS.near_misses_topic,
     ]
-
-
-def _stays(console: Console, *, forever: bool) -> bool:
-    """Return whether the demo goes on after the feed: somebody who looks at the console takes longer."""
-    return forever or (sys.stdin.isatty() and console.is_terminal)
 
 
 def _at_end(console: Console, stopping: Stopping) -> None:

@@ -11,6 +11,7 @@ from consumer.files.source import FileSource
 from consumer.model.article import TimeFault
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import EndedBefore, Verdict
+from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 from consumer.store_tools.inspection import titles
 from storage.interface import Store
@@ -22,12 +23,13 @@ _HELP = {
 
 
 class FeedReport:
-    """Counts dead letters by reason, articles whose ``published_at`` cannot be read, and markup without text."""
+    """Counts dead letters by reason, times that cannot be read or were replaced, and markup without text."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
         self.time_faults: Counter[TimeFault] = Counter()
         self.without_text = 0
+        self.undated = 0
 
     @property
     def dead_letters(self) -> int:
@@ -37,11 +39,15 @@ class FeedReport:
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(BatchMeasured, self._measured)
+        hooks.on(RecordTimeReplaced, self._replaced)
         hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
 
     def _measured(self, batch: BatchMeasured) -> None:
         self.time_faults.update(batch.time_faults)
         self.without_text += batch.without_text
+
+    def _replaced(self, _: RecordTimeReplaced) -> None:
+        self.undated += 1
 
     def lines(self) -> Iterator[str]:
         """Yield the lines below the summary table; none if nothing was wrong."""

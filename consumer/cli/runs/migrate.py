@@ -136,20 +136,16 @@ def migrate(
         with progress:
             watcher.watch(ready)
             switched = ready.run()
-        _report(console, ready, watcher, time.monotonic() - began_s, json=json, switched=switched)
+        if json:
+            with results():
+                write_json(_plain(ready, watcher, switched=switched))
+        else:
+            console.print(table(ready, watcher, time.monotonic() - began_s))
     if switched:
         console.print(f"Switched. Start the consumers of {render.plain(chosen.kafka.group)} with the new store.")
         return
     console.print("Stopped before the switch; rerun to resume.")
     raise typer.Exit(SIGNALLED + (stopping.asked_by or 0))
-
-
-def _report(console: Console, run: Migration, watcher: Reporter, seconds: float, *, json: bool, switched: bool) -> None:
-    if json:
-        with results():
-            write_json(_plain(run, watcher, switched=switched))
-    else:
-        console.print(table(run, watcher, seconds))
 
 
 def _plain(run: Migration, watcher: Reporter, *, switched: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """``dupwatch produce``: send a file of articles to a topic."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -71,7 +72,7 @@ def produce(
         )
         began_s = time.monotonic()
         with stopping.listening(), render.progress(console) as progress:
-            sender.send(stopping.between(source.batches()), rate, _Waiter(stopping, progress, source))
+            sender.send(stopping.between(source.batches()), rate, _waiting(stopping, progress, source))
             with waiting_for_brokers(place.brokers):
                 sender.finish()
     finally:
@@ -95,21 +96,16 @@ def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, 
     return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 
 
-class _Waiter:
-    """Waits between two records and shows the progress."""
+def _waiting(stopping: Stopping, progress: Progress, source: FileSource) -> Callable[[float], bool]:
+    """Return what waits between two records and shows the progress."""
+    update = render.follow(progress, "sending", source.progress)
 
-    def __init__(self, stopping: Stopping, progress: Progress, source: FileSource) -> None:
-        self._stopping = stopping
-        self._progress = progress
-        self._source = source
-        done, total = source.progress()
-        self._task = progress.add_task("sending", total=total, completed=done)
-
-    def __call__(self, seconds: float) -> bool:
+    def wait(seconds: float) -> bool:
         """Wait in short slices. Return whether the command was asked to stop."""
-        done, total = self._source.progress()
-        self._progress.update(self._task, completed=done, total=total)
+        update()
         until_s = time.monotonic() + seconds
-        while not self._stopping.asked() and (left_s := until_s - time.monotonic()) > 0:
+        while not stopping.asked() and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _SLICE_S))
-        return self._stopping.asked()
+        return stopping.asked()
+
+    return wait

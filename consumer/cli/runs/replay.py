@@ -1,16 +1,17 @@
 """``dupwatch replay``: judge a range of a topic again, and report what would change."""
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.console import RenderableType
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
-from consumer.cli.results import results, write_json
+from consumer.cli.results import answer
+from consumer.cli.runs.feed_report import FeedReport
 from consumer.config.config import Config
 from consumer.judge.tally import Tally
 from consumer.kafka.offset_range import OffsetRange, parse_bound
@@ -18,43 +19,12 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
-from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
 from consumer.text.timestamps import TIME_HELP
 from consumer.wiring.replay_run import ReplayRun, prepared_replay
 from consumer.wiring.stores import opened_store, outlives_run
 from storage.kinds import same_store
-
-
-class _Watcher:
-    """Shows the progress; counts dead letters and replaced times."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task: TaskID | None = None
-        self._run: ReplayRun | None = None
-        self.dead_letters = 0
-        self.undated = 0
-
-    def watch(self, run: ReplayRun) -> None:
-        """Show the progress of this run from now on."""
-        self._run = run
-        done, total = run.source.progress()
-        self._task = self._progress.add_task("judging again", total=total, completed=done)
-
-    def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
-        hooks.on(BatchCommitted, self._committed)
-        hooks.on(RecordTimeReplaced, self._replaced)
-
-    def _committed(self, batch: BatchCommitted) -> None:
-        self.dead_letters += len(batch.letters)
-        if self._run is not None and self._task is not None:
-            self._progress.update(self._task, completed=self._run.source.progress()[0])
-
-    def _replaced(self, _: RecordTimeReplaced) -> None:
-        self.undated += 1
 
 
 def replay(
@@ -101,22 +71,22 @@ def replay(
     _check_stores_and_sink(chosen, theirs, against)
     offsets = OffsetRange(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
-    progress = render.progress(console)
     stopping = Stopping(interrupts=False)
-    watcher = _Watcher(progress)
+    feed = FeedReport()
+    hooks = Hooks(feed)
     began_s = time.monotonic()
     with (
         stopping.listening(),
-        prepared_replay(chosen, offsets, Hooks(watcher), stopping, against) as ready,
+        prepared_replay(chosen, offsets, hooks, stopping, against) as ready,
     ):
-        with progress:
-            watcher.watch(ready)
+        with render.progress(console) as progress:
+            hooks.on(BatchCommitted, render.follow(progress, "judging again", ready.source.progress))
             ready.pipeline.run()
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
-        if watcher.undated:
-            console.print(f"Messages without a time, or with one in the future, judged as of now: {watcher.undated:,}")
+        console.print(render.summary(ready.tally, feed.dead_letters, time.monotonic() - began_s, ready.engine))
+        if feed.undated:
+            console.print(f"Messages without a time, or with one in the future, judged as of now: {feed.undated:,}")
         if stopping.asked_by is None:
-            _report(ready, theirs, against, examples, json=json, dead_letters=watcher.dead_letters)
+            _report(ready, theirs, against, examples, json=json, dead_letters=feed.dead_letters)
     if stopping.asked_by is not None:
         console.print("Stopped; a rerun starts from the beginning, and judged articles keep their verdicts.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
@@ -143,11 +113,8 @@ def _report(
         in_force = theirs.model_copy(update={"store": theirs.store.model_copy(update={"url": against})})
         with opened_store(in_force, readonly=True) as before:
             report = compare_stores(ready.store, before, examples)
-    with results():
-        if json:
-            write_json(_plain(ready.tally, dead_letters, report))
-        elif report is not None:
-            _show(render.console(), report)
+    lines = [_plain(ready.tally, dead_letters, report)]
+    answer(json=json, lines=lines, text=() if report is None else _text(report))
 
 
 def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, Any]:
@@ -167,11 +134,10 @@ def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, 
     }
 
 
-def _show(console: Console, report: Report) -> None:
+def _text(report: Report) -> Iterator[RenderableType]:
     rows = {words: report.counts[kind] for kind, words in CHANGES.items()}
-    console.print(render.pairs("Versions, compared with the consumers' store", rows.items()))
-    for example in report.examples:
-        console.print(_example_text(example))
+    yield render.pairs("Versions, compared with the consumers' store", rows.items())
+    yield from map(_example_text, report.examples)
 
 
 def _example_text(example: Changed) -> Text:

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TaskID
-from typing_extensions import override
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
@@ -27,37 +25,6 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.feeds import source_side
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.stores import outlives_run
-
-
-class Watcher(FeedReport):
-    """Shows flags and the progress bar; counts what the summary reports."""
-
-    def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
-        super().__init__()
-        self._console = console
-        self._progress = progress
-        self._show = show
-        self._task: TaskID | None = None
-        self._run: Run | None = None
-
-    def watch(self, run: Run) -> None:
-        """Show the progress of this run from now on."""
-        self._run = run
-        done, total = run.source.progress()
-        self._task = self._progress.add_task("judging", total=total, completed=done)
-
-    @override
-    def listen(self, hooks: Hooks) -> None:
-        super().listen(hooks)
-        hooks.on(BatchCommitted, self._committed)
-
-    def _committed(self, batch: BatchCommitted) -> None:
-        if self._run is None or self._task is None:
-            return
-        done, total = self._run.source.progress()
-        self._progress.update(self._task, completed=done, total=total)
-        if self._show:
-            show_flags(self._console, self._run.store, batch.verdicts)
 
 
 def run(
@@ -110,21 +77,21 @@ def run(
         lasting_run.run_lasting(chosen, show=show)
         return
     console = render.console(stderr=True)
-    progress = render.progress(console)
     stopping = Stopping()
-    watcher = Watcher(console, progress, show=show)
+    report = FeedReport()
+    hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping) as ready:
+    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping) as ready:
         if ready.resumed_at.line:
             console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
-        with progress:
-            watcher.watch(ready)
-            refusal = run_feed(ready)
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
-        show_report(console, watcher)
+        if show:
+            hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
+        refusal = run_feed(ready, hooks, console)
+        console.print(render.summary(ready.tally, report.dead_letters, time.monotonic() - began_s, ready.engine))
+        show_report(console, report)
         show_blank_lines(console, ready.source)
-    _show_paths(console, chosen, watcher.dead_letters, judged=bool(ready.tally.versions))
+    _show_paths(console, chosen, report.dead_letters, judged=bool(ready.tally.versions))
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:
@@ -132,12 +99,14 @@ def run(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def run_feed(ready: Run) -> TooManyDeadLetters | None:
-    """Run to the end. The refusal of a feed is returned, so that it can be raised after the summary."""
-    try:
-        ready.pipeline.run()
-    except TooManyDeadLetters as refusal:
-        return refusal
+def run_feed(ready: Run, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
+    """Run to the end, with a progress bar. The refusal of a feed is returned, to be raised after the summary."""
+    with render.progress(console) as progress:
+        hooks.on(BatchCommitted, render.follow(progress, "judging", ready.source.progress))
+        try:
+            ready.pipeline.run()
+        except TooManyDeadLetters as refusal:
+            return refusal
     return None
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from consumer.cli.articles import fingerprint, idf
 from consumer.cli.main import app
+from consumer.cli.results import answer
 from consumer.fingerprint import (
     SCHEME_NAMES,
     Breakdown,
@@ -83,7 +84,7 @@ def test_nothing_steers_the_terminal(
     Path(steering).write_text(TEXT, encoding="utf-8")
     shown = _run("compare", steering, "-", stdin=TEXT).stdout
     breakdown = Breakdown(TextKind.SHORT, (WeighedWord(steering, 1.0, 1),), (1.0,) * 64, 2**64 - 1)
-    fingerprint._print(breakdown, Scheme(), "0")
+    answer(json=False, lines=(), text=fingerprint._text(breakdown, Scheme(), "0"))
     for text in (shown, capsys.readouterr().out):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
         assert "a[bold]b" in text
