@@ -65,27 +65,41 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
     secret_files: Mapping[str, str] = {}
 
 
-class TopicsOptions(NamedTuple):
-    """The options of ``kafka://`` URLs.
+class SourceOptions(NamedTuple):
+    """How a topic is read.
 
-    ``clients`` are settings of clients. ``start``, ``on_gap``, ``linger_s`` and ``revoke_s`` are as in
-    ``SourceOptions``. A batch gets ``drain_s`` to finish when the run is stopped, and the supervisor waits for
-    ``grace_s``. A time of a record may be ``ahead_ms_max`` ahead of the clock, and ``behind_ms_max`` behind its
-    partition. ``limit`` holds partitions. ``transactional``: positions are committed with what the sink wrote.
-    ``unique`` and ``near_misses`` say whether these topics are written, ``cloud_events`` which headers events have.
+    ``start`` is where a partition without a committed offset begins. ``on_gap`` is what happens where records were
+    deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is judged,
+    ``revoke_s`` how long a revoked partition waits for the batch that was begun. Up to ``batches_ahead_max`` batches
+    are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
+    offsets, and ``done`` is called instead of ``commit``.
     """
 
-    clients: KafkaOptions = KafkaOptions()
     start: Literal["earliest", "latest"] = "earliest"
     on_gap: Literal["stop", "continue"] = "stop"
     linger_s: float = 0.002
-    revoke_s: float = 20.0
+    revoke_s: float = 30.0
+    batches_ahead_max: int = 2
+    pause_after_s: float = 5.0
+    transactional: bool = False
+
+
+class TopicsOptions(NamedTuple):
+    """The options of ``kafka://`` URLs.
+
+    ``clients`` are settings of clients, ``reading`` says how topics are read. A batch gets ``drain_s`` to finish when
+    the run is stopped, and the supervisor waits for ``grace_s``. A time of a record may be ``ahead_ms_max`` ahead of
+    the clock, and ``behind_ms_max`` behind its partition. ``limit`` holds partitions. ``unique`` and ``near_misses``
+    say whether these topics are written, ``cloud_events`` which headers events have.
+    """
+
+    clients: KafkaOptions = KafkaOptions()
+    reading: SourceOptions = SourceOptions()
     drain_s: float = 20.0
     grace_s: float = 60.0
     ahead_ms_max: int = 300_000
     behind_ms_max: int = 60_000
     limit: PoisonLimit = PoisonLimit(0.5, 1_000)
-    transactional: bool = False
     unique: bool = False
     near_misses: bool = False
     cloud_events: bool = False

@@ -11,6 +11,13 @@ from consumer.model.errors import SourceError
 from consumer.text.timestamps import option_time_ms
 from storage.backoff import Backoff
 
+Answer = TypeVar("Answer")
+
+_MOVING: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
+"""A partition whose leader is being elected, as in a new topic, has one a moment later."""
+_AGAIN_S: Final = 0.1
+_ASK_S: Final = 30.0
+
 
 class Bound(NamedTuple):
     """The same offset in every partition, or the first message at a time or later: one of the two is None."""
@@ -29,13 +36,6 @@ class OffsetRange(NamedTuple):
     until: Bound | None = None
     offsets_max: int | None = None
 
-
-Answer = TypeVar("Answer")
-
-_ASK_S: Final = 30.0
-_AGAIN_S: Final = 0.1
-_MOVING: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
-"""A partition whose leader is being elected, as in a new topic, has one a moment later."""
 
 Ranges = Mapping[tuple[str, int], tuple[int, int]]
 """For each (topic, partition) the first offset, and the one behind the last."""

@@ -30,7 +30,7 @@ from consumer.kafka.sink.topic_letters import TopicLetters
 from consumer.kafka.sink.topic_sink import KafkaSink, Messages
 from consumer.kafka.sink.transactions import TransactionalOutbox
 from consumer.kafka.source.arrivals import LiveArrivals, TopicArrivals
-from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.partition_gate import PartitionGate
 from consumer.kafka.time_limits import check_limits
 from consumer.kafka.topics import SinkTopics, missing
@@ -51,15 +51,8 @@ _NOBODY: Final = "127.0.0.1:1"
 def open_source(url: str, opening: SourceOpening) -> OpenedSource[KafkaSource]:
     """Open topics as a member of the group. It connects once batches are requested."""
     options, place = opening.own_options(TopicsOptions), parse_kafka(url)
-    reading = SourceOptions(
-        start=options.start,
-        on_gap=options.on_gap,
-        linger_s=options.linger_s,
-        revoke_s=options.revoke_s,
-        transactional=options.transactional,
-    )
     settings = consumer_settings(place.brokers, options.clients)
-    source = KafkaSource(settings, place.names, opening.limits, reading, opening.hooks, opening.stopped)
+    source = KafkaSource(settings, place.names, opening.limits, options.reading, opening.hooks, opening.stopped)
     ledger = Ledger()
 
     def journal(outputs: Outputs) -> Journal:
@@ -177,6 +170,6 @@ def _checked_settings(opening: FeedOpening) -> tuple[dict[str, Any], dict[str, A
     """Return the settings of consumer and producer; ConfigError where they, or time limits, break a promise."""
     options = opening.own_options(TopicsOptions)
     reading = consumer_settings(_NOBODY, options.clients)
-    writing = producer_settings(_NOBODY, options.clients, transactional=options.transactional)
+    writing = producer_settings(_NOBODY, options.clients, transactional=options.reading.transactional)
     check_limits(options, reading, writing)
     return reading, writing

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from consumer.kafka.client_settings import TopicsOptions
-from consumer.kafka.source.group_source import CLOSE_S
+from consumer.kafka.source.client_thread import CLOSE_S
 from consumer.model.errors import ConfigError
 from storage.clock import MS_PER_S
 
@@ -34,9 +34,9 @@ def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Ma
 def limit_faults(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> Iterator[str]:
     """Yield a phrase for each limit that does not fit, which says what to change."""
     poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
-    if options.revoke_s + CLOSE_S >= poll_s:
+    if options.reading.revoke_s + CLOSE_S >= poll_s:
         yield (
-            f"kafka.revoke_s is {options.revoke_s:g}, and the group removes a consumer that does not poll for "
+            f"kafka.revoke_s is {options.reading.revoke_s:g}, and the group removes a consumer that does not poll for "
             f"{poll_s:g} s (max.poll.interval.ms); set kafka.revoke_s below {poll_s - CLOSE_S:g}, or raise "
             "max.poll.interval.ms in [kafka.consumer]"
         )

@@ -11,6 +11,7 @@ from consumer.console.intake.intake import Intake
 from consumer.console.intake.store_reading import flags_in
 from consumer.kafka.client_settings import (
     KafkaOptions,
+    SourceOptions,
     admin_settings,
     consumer_settings,
     parse_prefix,
@@ -19,7 +20,7 @@ from consumer.kafka.client_settings import (
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import Committed, Group, Topics
-from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.group_source import KafkaSource
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from consumer.config.config import Config
 from consumer.feeds.kinds import pair_fault, sink_of, source_of
-from consumer.kafka.client_settings import TopicsOptions
+from consumer.kafka.client_settings import SourceOptions, TopicsOptions
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.letter import Letters
@@ -53,16 +53,18 @@ def topics_options(config: Config) -> TopicsOptions:
     section = config.kafka
     return TopicsOptions(
         clients=components.kafka_options(config),
-        start=section.start,
-        on_gap=section.on_gap,
-        linger_s=section.linger_s,
-        revoke_s=section.revoke_s,
+        reading=SourceOptions(
+            start=section.start,
+            on_gap=section.on_gap,
+            linger_s=section.linger_s,
+            revoke_s=section.revoke_s,
+            transactional=is_exactly_once(config),
+        ),
         drain_s=section.drain_s,
         grace_s=section.grace_s,
         ahead_ms_max=int(section.ahead_s_max * MS_PER_S),
         behind_ms_max=int(section.behind_s_max * MS_PER_S),
         limit=PoisonLimit(section.poison_share_max, section.poison_records_min),
-        transactional=is_exactly_once(config),
         unique=section.unique,
         near_misses=section.near_miss_share > 0,
         cloud_events=section.events == "cloudevents",

@@ -15,12 +15,12 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.client_settings import KafkaOptions, SourceOptions, consumer_settings
 from consumer.kafka.message import Message, Offsets
 from consumer.kafka.source.client_thread import LagRead
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
-from consumer.kafka.source.group_source import KafkaSource, SourceOptions
+from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
 from consumer.kafka.source.rebalances import Rebalanced

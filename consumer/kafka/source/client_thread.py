@@ -6,19 +6,19 @@ is full it only keeps the client alive. The client calls back from within its ow
 
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka.client_log import client_log
+from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.clients import new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, MissingTopics, Trouble, describe, is_fatal, is_refusal
 from consumer.kafka.source.client_failure import ClientFailure
 from consumer.kafka.source.commits import Commits
-from consumer.kafka.source.fetching import Fetching, FetchingOptions
+from consumer.kafka.source.fetching import Fetching
 from consumer.kafka.source.gaps import GAPS, Gaps
 from consumer.kafka.source.group_places import GroupPlaces
 from consumer.kafka.source.handover import ClientTurned, Handover
@@ -29,10 +29,13 @@ from consumer.kafka.source.replicas import Replicas
 from consumer.lifecycle.background import Call
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
+from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
 
 log = logging.getLogger("dupwatch")
 
+CLOSE_S: Final = 10.0
+"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
 OUTSIDER_S: Final = 30.0
 _ENDED_S: Final = 0.1
 _LAG_S: Final = 5.0
@@ -46,42 +49,35 @@ class LagRead(NamedTuple):
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClientOptions:
-    """As in ``SourceOptions``; ``consume_max`` records are taken from the client in one call."""
-
-    settings: Mapping[str, Any]
-    topics: tuple[str, ...]
-    record_bytes_max: int
-    consume_max: int
-    start: Literal["earliest", "latest"]
-    on_gap: Literal["stop", "continue"]
-    revoke_s: float
-    close_s: float
-    pause_after_s: float
-    transactional: bool
-
-
 class ClientThread:
-    """The thread's work, and what it remembers from turn to turn."""
+    """The thread's work, and what it remembers from turn to turn. ``settings`` are the client's."""
 
-    def __init__(self, options: ClientOptions, handover: Handover, hooks: Hooks) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        limits: ReadLimits,
+        options: SourceOptions,
+        handover: Handover,
+        hooks: Hooks,
+    ) -> None:
         self.consumer: Consumer | None = None
+        self._settings = settings
+        self._topics = topics
         self._options = options
         self._handover = handover
         self._hooks = hooks
         self._trouble = Trouble(hooks)
-        self._failure = ClientFailure(options.settings)
+        self._failure = ClientFailure(settings)
         self._commits = Commits(handover, self._fail, transactional=options.transactional)
         self._lag_again_s = 0.0
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
         self._gaps = Gaps(options.on_gap, handover, hooks)
         self._holds = Holds(handover, hooks)
-        self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
-        self._replicas = Replicas(options.topics, hooks)
+        self._missing = MissingTopics(topics, str(settings["bootstrap.servers"]))
+        self._replicas = Replicas(topics, hooks)
         self._membership = Membership(handover)
-        fetching = FetchingOptions(options.record_bytes_max, options.consume_max, options.pause_after_s)
-        self._fetching = Fetching(fetching, handover, hooks, self._trouble, self._heed)
+        self._fetching = Fetching(limits, options.pause_after_s, handover, hooks, self._trouble, self._heed)
         self._places = GroupPlaces(
             options.start, handover, hooks, self._trouble, self._holds, self._commits, self._failure
         )
@@ -113,7 +109,7 @@ class ClientThread:
     def _subscribed(self) -> Consumer:
         guarded = self._failure.guarded
         settings = {
-            **self._options.settings,
+            **self._settings,
             "error_cb": guarded(self._on_error),
             "on_commit": guarded(self._commits.answered),
             # The only sign of offsets without a record.
@@ -121,7 +117,7 @@ class ClientThread:
         }
         consumer = new_consumer(settings)
         consumer.subscribe(
-            list(self._options.topics),
+            list(self._topics),
             on_assign=guarded(self._rebalances.on_assign),
             on_revoke=guarded(self._rebalances.on_revoke),
             on_lost=guarded(self._rebalances.on_lost),
@@ -134,7 +130,7 @@ class ClientThread:
         log.warning("Another client joins the group in place of this one: %s", why)
         # It must not be closed twice.
         self.consumer = None
-        closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + self._options.close_s
+        closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + CLOSE_S
         while not closing.ended(_ENDED_S):
             self._hooks.report(ClientTurned())
             if time.monotonic() >= until_s:
@@ -161,7 +157,7 @@ class ClientThread:
             self._gaps.bridge(consumer, partial(self._fetching.serve, consumer), self._trouble.heed)
         self._missing.look(consumer)
         self._warn_outsider()
-        self._trouble.probe(consumer, self._options.topics[0])
+        self._trouble.probe(consumer, self._topics[0])
         self._report_lag(consumer)
         self._replicas.look(consumer)
         self._fetching.turn(consumer)
@@ -200,7 +196,7 @@ class ClientThread:
         self._warn_outsider_s = 0.0
         log.warning(
             "The group %s has assigned nothing to this consumer for %.0f s%s",
-            self._options.settings["group.id"],
+            self._settings["group.id"],
             OUTSIDER_S,
             self._failure.needs,
         )

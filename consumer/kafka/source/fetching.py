@@ -15,6 +15,7 @@ from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.records import record_of
 from consumer.kafka.source.unpacking import UNPACK_ERRORS, Unpacking
 from consumer.model.hooks import Hooks
+from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
 
 POLL_S: Final = 0.1
@@ -31,14 +32,6 @@ class FetchingWaited(NamedTuple):
     """How long no record was taken from the client, because what was taken has not been judged."""
 
     seconds: float
-
-
-class FetchingOptions(NamedTuple):
-    """As in ``SourceOptions``; ``consume_max`` records are taken from the client in one call."""
-
-    record_bytes_max: int
-    consume_max: int
-    pause_after_s: float
 
 
 class FetchSize:
@@ -68,7 +61,8 @@ class Fetching:
 
     def __init__(
         self,
-        options: FetchingOptions,
+        limits: ReadLimits,
+        pause_after_s: float,
         handover: Handover,
         hooks: Hooks,
         trouble: Trouble,
@@ -76,14 +70,15 @@ class Fetching:
     ) -> None:
         self.paused = False
         self.rebalances = 0
-        self._options = options
+        self._record_bytes_max = limits.record_bytes_max
+        self._pause_after_s = pause_after_s
         self._handover = handover
         self._hooks = hooks
         self._trouble = trouble
         self._heed = heed
         self._full_since_s: float | None = None
         self._unpacking = Unpacking(handover)
-        self._fetch_size = FetchSize(options.consume_max)
+        self._fetch_size = FetchSize(limits.batch_records_max)
 
     def turn(self, consumer: Consumer) -> None:
         """Take in what there is; without room, only keep the client alive."""
@@ -175,7 +170,7 @@ class Fetching:
         for message in messages:
             error = message.error()
             if error is None:
-                records.append(record_of(message, self._options.record_bytes_max))
+                records.append(record_of(message, self._record_bytes_max))
                 continue
             partition = partition_of(message)
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
@@ -209,7 +204,7 @@ class Fetching:
             overfull = handover.partitions.overfull() or handover.partitions.suspended
             owned = list(handover.partitions.owned())
         self._hooks.report(FetchingWaited(time.monotonic() - now_s))
-        if not self.paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):
+        if not self.paused and (overfull or now_s - self._full_since_s >= self._pause_after_s):
             self.paused = True
             consumer.pause(to_client(owned))
             self._hooks.report(FetchingPaused(paused=True))

@@ -8,15 +8,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
+from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.membership import GroupMetadata
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import HoldRequest, Note
-from consumer.kafka.source.client_thread import ClientOptions, ClientThread
+from consumer.kafka.source.client_thread import CLOSE_S, ClientThread
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.partitions import Partitions
 from consumer.model.errors import SourceError
@@ -29,31 +29,8 @@ log = logging.getLogger("dupwatch")
 
 Answer = TypeVar("Answer")
 
-CLOSE_S: Final = 10.0
-"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
-
 LOOK_S: Final = 0.1
 """How often a wait for records checks whether the run is to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
-    """How a topic is read.
-
-    ``start`` is where a partition without a committed offset begins. ``on_gap`` is what happens where records were
-    deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is judged,
-    ``revoke_s`` how long a revoked partition waits for the batch that was begun. Up to ``batches_ahead_max`` batches
-    are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
-    offsets, and ``done`` is called instead of ``commit``.
-    """
-
-    start: Literal["earliest", "latest"] = "earliest"
-    on_gap: Literal["stop", "continue"] = "stop"
-    linger_s: float = 0.002
-    revoke_s: float = 30.0
-    batches_ahead_max: int = 2
-    pause_after_s: float = 5.0
-    transactional: bool = False
 
 
 class KafkaSource(Source):
@@ -76,20 +53,8 @@ class KafkaSource(Source):
         self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
         self._linger_s = options.linger_s
         self._handover = Handover(Partitions(limits, options.batches_ahead_max, transactional=options.transactional))
-        client = ClientOptions(
-            settings=settings,
-            topics=tuple(topics),
-            record_bytes_max=limits.record_bytes_max,
-            consume_max=limits.batch_records_max,
-            start=options.start,
-            on_gap=options.on_gap,
-            revoke_s=options.revoke_s,
-            close_s=CLOSE_S,
-            pause_after_s=options.pause_after_s,
-            transactional=options.transactional,
-        )
         self._hooks = hooks
-        self._client = ClientThread(client, self._handover, hooks)
+        self._client = ClientThread(settings, topics, limits, options, self._handover, hooks)
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
 
     @override

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.membership import member_of
 from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Note, encode_note
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source import commits, fetching, gaps, group_places
-from consumer.kafka.source.client_thread import ClientOptions, ClientThread
+from consumer.kafka.source.client_thread import ClientThread
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import CommitPoint
@@ -44,22 +45,17 @@ class Given:
         for module in (commits, gaps, group_places):
             monkeypatch.setattr(module, "AGAIN_S", 0.0)
         monkeypatch.setattr(fetching, "POLL_S", 0.0)
+        monkeypatch.setattr(kafka_client, "CLOSE_S", 0.05)
         chosen: dict[str, Any] = {"start": "earliest", "on_gap": "continue", "transactional": True} | options
         self.partitions = Partitions(LIMITS, 2, transactional=chosen["transactional"])
         self.handover = Handover(self.partitions)
         self.watched = Watched()
         settings = {"bootstrap.servers": "nowhere", "group.id": "group"}
         self.thread = ClientThread(
-            ClientOptions(
-                settings=settings,
-                topics=("t",),
-                record_bytes_max=1000,
-                consume_max=4,
-                revoke_s=0.05,
-                close_s=0.05,
-                pause_after_s=9,
-                **chosen,
-            ),
+            settings,
+            ["t"],
+            ReadLimits(record_bytes_max=1000, batch_records_max=4),
+            SourceOptions(revoke_s=0.05, pause_after_s=9, **chosen),
             self.handover,
             self.watched.hooks,
         )
