@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+import consumer
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, standard_error, write
 from consumer.config.config import Config
@@ -178,7 +179,7 @@ def _shell_command(given: str | None) -> list[str]:
 
 def _local_hint() -> str:
     """Return how to use the shell of the local servers, in a checkout. It is no default: it knows one HBase only."""
-    root = Path(__file__).parents[2]
+    root = Path(consumer.__file__ or "").parents[1]
     if not (root / "deploy" / "local" / "shell.py").exists():
         return ""
     command = shlex.join(["env", f"PYTHONPATH={root}", sys.executable, "-m", "deploy.local.shell"])

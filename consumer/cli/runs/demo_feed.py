@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import consumer
 from consumer.kafka.feed_sender import FeedSender
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
@@ -19,7 +20,7 @@ _PARTITION: Final = 0
 
 def sample_feed() -> Path:
     """Return the sample feed: installed in this package, or in the folder ``sample`` of a checkout; or ConfigError."""
-    here = Path(__file__).parents[1]
+    here = Path(consumer.__file__ or "").parent
     for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
         if path.is_file():
             return path
