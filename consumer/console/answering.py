@@ -19,10 +19,9 @@ from starlette.types import Receive, Scope, Send
 from consumer.console.context import Desk
 from consumer.console.entrance import Arrival, Entrance, Proxies
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
-from consumer.console.forms import fields_of, received_form
 from consumer.console.i18n import chosen
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
-from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit
+from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit, fields_of, received_form
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor

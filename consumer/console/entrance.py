@@ -113,11 +113,8 @@ class Entrance:
             return self._known(_name(arrival.named), "reviewer", arrival.address)
         if arrival.secret is None:
             return None
-        return self._of_session(arrival.secret)
-
-    def _of_session(self, secret: str) -> Person | None:
-        now_ms, idle_ms = self._desk.now_ms(), round(self._desk.section.idle_s * 1_000)
-        return sessions.person_of(self._desk.database, secret, now_ms, idle_ms)
+        idle_ms = round(self._desk.section.idle_s * 1_000)
+        return sessions.person_of(self._desk.database, arrival.secret, self._desk.now_ms(), idle_ms)
 
     def _known(self, name: str, role: people.Role, address: str) -> Person:
         """Return a person who needs no password; one who has not been here before is added."""

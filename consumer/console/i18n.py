@@ -79,7 +79,7 @@ _TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "yå
 
 def read_languages() -> dict[Code, Language]:
     """Read all catalogues."""
-    return {code: _language(code) for code in CODES}
+    return {code: Language(code, _TAGS[code], babel.Locale.parse(code), _catalogue(code)) for code in CODES}
 
 
 def chosen(own: str | None, configured: Code | None, accept_language: str) -> Code:
@@ -88,10 +88,6 @@ def chosen(own: str | None, configured: Code | None, accept_language: str) -> Co
         if own == code:
             return code
     return configured or _preferred(accept_language)
-
-
-def _language(code: Code) -> Language:
-    return Language(code, _TAGS[code], babel.Locale.parse(code), _catalogue(code))
 
 
 def _catalogue(code: Code) -> gettext.NullTranslations:

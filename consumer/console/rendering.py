@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -91,8 +92,9 @@ def _environment(language: Language) -> Environment:
     )
     environment.filters.update(
         line=line,
-        exact=_exact,
-        moment=_moment_in(language),
+        # A text with all its characters, escaped.
+        exact=escape,
+        moment=partial(_moment, language),
         number=language.number,
         decimal=language.decimal,
         span=language.span,
@@ -125,17 +127,9 @@ def _lang_tag(lang: str) -> str | None:
     return lang if _LANG.fullmatch(lang) else None
 
 
-def _exact(value: object) -> Markup:
-    """Return a text with all its characters, escaped."""
-    return escape(value)
-
-
-def _moment_in(language: Language) -> Callable[[int], Markup]:
-    def moment(at_ms: int) -> Markup:
-        machine = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
-        return Markup('<time datetime="{}">{}</time>').format(machine, language.moment(at_ms))
-
-    return moment
+def _moment(language: Language, at_ms: int) -> Markup:
+    machine = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(machine, language.moment(at_ms))
 
 
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:

@@ -13,7 +13,6 @@ from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import storable
 from consumer.reviews.tables import AUDIT
 
-_PORTION: Final = 1_000
 _LENGTHS: Final = {column.name: column.type.length for column in AUDIT.c if isinstance(column.type, String)}
 
 
@@ -95,17 +94,6 @@ def search(connection: Connection, filters: AuditFilters, after: str | None, row
     entries = tuple(Entry(*row) for row in rows[:rows_max])
     more = len(rows) > rows_max
     return AuditPage(entries, encoded(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
-
-
-def every(connection: Connection, filters: AuditFilters) -> Iterator[Entry]:
-    """Yield all entries, the latest first."""
-    after: str | None = None
-    while True:
-        page = search(connection, filters, after, _PORTION)
-        yield from page.rows
-        after = page.after
-        if after is None:
-            return
 
 
 def _held(column: str, text: str) -> str:

@@ -16,7 +16,7 @@ from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State, add_to_tally
 from consumer.reviews.lineage import Version, part_from_released
-from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags, name_roots
+from consumer.reviews.new_flags import NewFlag, insert_new, known_flags, name_roots
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Change, change_stories
@@ -75,10 +75,12 @@ def add_events(connection: Connection, events: Sequence[FlagEvent]) -> Added:
         read = _read(event)
         if read is None:
             others += 1
-        elif read.released_ms is None:
-            flags.setdefault(read.new.copy, read.new)
+            continue
+        new, released_ms = read
+        if released_ms is None:
+            flags.setdefault(new.copy, new)
         else:
-            releases.setdefault(read.new.copy, (read.new, read.released_ms))
+            releases.setdefault(new.copy, (new, released_ms))
     if not flags and not releases:
         return Added(0, 0, 0, others, set())
     one_at_a_time(connection, Lock.FLAGS)
@@ -150,13 +152,11 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> None:
         name_roots(connection, {row.original_id: row.original_source_id for row in connection.execute(columns)})
 
 
-class _Read(NamedTuple):
-    new: NewFlag
-    released_ms: int | None
+def _read(event: FlagEvent) -> tuple[NewFlag, int | None] | None:
+    """Return a flag as its event says, and when it was released.
 
-
-def _read(event: FlagEvent) -> _Read | None:
-    """Return what an event says; None where it is about no flag, or names what no store can hold."""
+    None where the event is about no flag, or names what no store can hold.
+    """
     verdict = event.verdict
     released = None if isinstance(verdict.released, msgspec.UnsetType) else verdict.released
     if released is not None:
@@ -183,7 +183,7 @@ def _read(event: FlagEvent) -> _Read | None:
         arrived_ms=_time_ms(verdict.arrived_at),
         decided_ms=_time_ms(verdict.decided_at if released is None else released.flagged_at),
     )
-    return _Read(new, None if released is None else _time_ms(verdict.decided_at))
+    return new, None if released is None else _time_ms(verdict.decided_at)
 
 
 def _certainty(verdict: Verdict) -> float:
@@ -214,7 +214,9 @@ def _release(connection: Connection, wanted: dict[Version, int]) -> int:
     stories: dict[int, Change] = {}
     states: Counter[tuple[Kind, State]] = Counter()
     for flag in new.values():
-        stories[flag.story_id] = stories.get(flag.story_id, Change()) + _leaving(flag)
+        stories[flag.story_id] = stories.get(flag.story_id, Change()) + Change(
+            copies=-(flag.state in IN_FORCE), open_copies=-(flag.state in UNDECIDED)
+        )
         if flag.state != "wrong":
             states["flag", flag.state] -= 1
             states["flag", "released"] += 1
@@ -222,10 +224,6 @@ def _release(connection: Connection, wanted: dict[Version, int]) -> int:
     add_to_tally(connection, states)
     part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
     return len(new)
-
-
-def _leaving(flag: Known) -> Change:
-    return Change(copies=-(flag.state in IN_FORCE), open_copies=-(flag.state in UNDECIDED))
 
 
 def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> set[int]:

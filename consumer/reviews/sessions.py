@@ -68,11 +68,6 @@ def end_session(connection: Connection, secret: str) -> None:
     connection.execute(delete(SESSIONS).where(SESSIONS.c.token_hash == _hash(secret)))
 
 
-def end_sessions_of(connection: Connection, person_id: int) -> None:
-    """End all sessions of somebody."""
-    connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
-
-
 def sweep(connection: Connection, now_ms: int) -> None:
     """Delete sessions that have ended by themselves."""
     connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_ms <= now_ms))

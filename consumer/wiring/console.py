@@ -12,8 +12,7 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
-from consumer.console.intake.batch_intake import Stopped
-from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, count_queue
+from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.store_reading import fill_in
 from consumer.console.pages.review_evaluation import kept_evaluation

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
-from consumer.console.intake.batch_intake import Stopped
+from consumer.console.intake.intake import Stopped
 from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.reviews.database import DatabaseUnavailable
@@ -100,7 +100,8 @@ class Background:
 
     def _tell(self, error: Exception | None) -> None:
         name = self._thread.name
-        part = None if error is None else self._part_of(error)
+        kinds = (part for kind, part in _PARTS if isinstance(error, kind))
+        part = None if error is None else next(kinds, self._part)
         if self._away is not None and self._away != part:
             self._hooks.report(Outage(self._away, name, None))
         if part is not None:
@@ -112,6 +113,3 @@ class Background:
         elif self._away is not None:
             log.warning("The %s thread goes on.", name)
         self._away = part
-
-    def _part_of(self, error: Exception) -> Part:
-        return next((part for kind, part in _PARTS if isinstance(error, kind)), self._part)

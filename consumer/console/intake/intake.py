@@ -1,4 +1,7 @@
-"""Takes flags and releases from their topic into the database, and near misses from theirs.
+"""Takes flags and releases from their topic into the database, and near misses from theirs, batch by batch.
+
+A batch is one transaction, and its offsets are committed after it. So a kill loses nothing, and an event that is read
+again changes nothing.
 
 Brokers and database are waited for. A store is not: sources can be filled in later.
 """
@@ -6,30 +9,147 @@ Brokers and database are waited for. A store is not: sources can be filled in la
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.context import Articles
-from consumer.console.intake.batch_intake import BatchIntake
-from consumer.console.intake.event_reading import read_near_misses, read_verdicts
+from consumer.console.intake.event_reading import NewerEvent, read_near_misses, read_verdicts
 from consumer.console.intake.store_reading import sources_of
-from consumer.model.errors import StoreMismatch
-from consumer.model.hooks import Hooks
+from consumer.kafka.message import Offsets
+from consumer.kafka.offset_metadata import Note
+from consumer.lifecycle.retry import Awaited, UntilReachable
+from consumer.lifecycle.turns import Turns
+from consumer.model.errors import Abandoned, StoreMismatch
+from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import NearMiss
-from consumer.model.record import RawRecord
+from consumer.model.record import Partition, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
-from consumer.reviews.database import Connection, Database
+from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
+
+Event = TypeVar("Event")
+
+_LOOK_S: Final = 0.1
+
+
+class EventSource(Protocol):
+    """A topic, as one member of a consumer group."""
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Deliver records until the source is closed or stopped. Raises ``SourceError``."""
+        ...
+
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """Begin a batch. Raises ``Abandoned`` where its partitions were reassigned."""
+        ...
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` where the begun batch was given up."""
+        ...
+
+    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Have the begun batch committed soon. Raises ``Abandoned``."""
+        ...
+
+    def abandon(self) -> None:
+        """Read the begun batch again."""
+        ...
+
+
+class Stopped(Exception):  # noqa: N818  # nothing failed
+    """The console ends."""
+
+
+class BatchIntake(ABC, Generic[Event]):
+    """Takes in what one source delivers; used by one thread. ``stopping`` ends it between and within batches.
+
+    ``name`` tells its outages from those of others.
+    """
+
+    def __init__(self, name: str, hooks: Hooks, stopping: threading.Event) -> None:
+        self._name = name
+        self._hooks = hooks
+        self._stopping = stopping
+        self._turns = Turns(hooks)
+
+    def take_all(self, source: EventSource) -> None:
+        """Take in batches until the source ends. Raises ``SourceError``, and ``Stopped``."""
+        for batch in source.batches():
+            with self._turns.at_work():
+                self._take(source, batch)
+
+    def proceed(self) -> None:
+        """Report progress. Raises ``Stopped``."""
+        self._turns.turn()
+        if self._stopping.is_set():
+            raise Stopped
+
+    @abstractmethod
+    def read(self, records: Sequence[RawRecord]) -> list[Event]:
+        """Return the events of records; what can never be read is reported. Raises ``NewerEvent``."""
+
+    @abstractmethod
+    def take_in(self, events: Sequence[Event], proceed: Callable[[], None]) -> None:
+        """Store events in one transaction once the database answers, and report them.
+
+        ``proceed`` is called meanwhile, and may raise.
+        """
+
+    def _take(self, source: EventSource, batch: RawBatch) -> None:
+        end = batch.end
+        assert isinstance(end, Offsets)  # noqa: S101  # a topic's
+
+        def proceed() -> None:
+            self.proceed()
+            source.check()
+
+        try:
+            source.begin(end)
+            try:
+                events = self.read(batch.records)
+            except NewerEvent as error:
+                self._wait_for_newer(error, proceed)
+            self.take_in(events, proceed)
+            source.commit(end, {})
+        except Abandoned:
+            # Whoever owns its partitions now reads it again.
+            source.abandon()
+
+    def _wait_for_newer(self, error: NewerEvent, proceed: Callable[[], None]) -> NoReturn:
+        """Wait until the console ends, or the batch belongs to another one, which may be newer."""
+        why = f"{error}; update the console"
+        reporter = f"newer event, {self._name}"
+        log.error("%s", why)
+        self._hooks.report(Outage("source", reporter, why))
+        try:
+            while True:
+                proceed()
+                time.sleep(_LOOK_S)
+        finally:
+            self._hooks.report(Outage("source", reporter, None))
+
+    def report_taken(self, counts: Mapping[TakenKind, int]) -> None:
+        """Report how many events of each kind were taken in."""
+        for kind, events in counts.items():
+            if events:
+                self._hooks.report(EventsTaken(kind, events))
+
+    def patience(self, proceed: Callable[[], None]) -> UntilReachable:
+        """Return what waits for the database."""
+        database = Awaited("database", self._name, DatabaseUnavailable, "The console's database")
+        return UntilReachable(proceed, self._hooks, database)
+
 
 NEAR_MISSES: Final = "near misses"
 STORE_PAUSE_S: Final = 15.0
@@ -74,7 +194,7 @@ class Intake(BatchIntake[Verdict]):
             return added, len(floods)
 
         added, floods = self.patience(proceed).call(lambda: self._parts.database.written(stored))
-        self._report(added)
+        self.report_taken({"flag": added.flags, "release": added.releases, "known": added.known, "other": added.others})
         if floods:
             self._parts.hooks.report(FloodsBegan(floods))
             self._parts.noted()
@@ -89,17 +209,6 @@ class Intake(BatchIntake[Verdict]):
             log.warning("Flags come in without their sources, which are filled in later: %s", error)
             self._store_again_s = time.monotonic() + STORE_PAUSE_S
             return [FlagEvent(verdict) for verdict in verdicts]
-
-    def _report(self, added: Added) -> None:
-        counts: dict[TakenKind, int] = {
-            "flag": added.flags,
-            "release": added.releases,
-            "known": added.known,
-            "other": added.others,
-        }
-        for kind, events in counts.items():
-            if events:
-                self._parts.hooks.report(EventsTaken(kind, events))
 
 
 class NearMissIntake(BatchIntake[NearMiss]):
@@ -121,10 +230,7 @@ class NearMissIntake(BatchIntake[NearMiss]):
         if not events:
             return
         new = self.patience(proceed).call(lambda: self._database.written(lambda c: add_near_misses(c, events)))
-        counts: dict[TakenKind, int] = {"near_miss": new, "known": len(events) - new}
-        for kind, number in counts.items():
-            if number:
-                self._hooks.report(EventsTaken(kind, number))
+        self.report_taken({"near_miss": new, "known": len(events) - new})
 
 
 _MS_PER_S: Final = 1_000

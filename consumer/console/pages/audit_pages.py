@@ -56,7 +56,7 @@ def show_audit(asked: Asked) -> Response:
         page = audit.search(connection, filters, query.text("after") or None, ROWS_MAX)
     given = {name: query.text(name) for name in _FIELDS}
     language = asked.language
-    kept = urlencode([(name, value) for name, value in given.items() if value])
+    kept = urlencode(_pairs(given))
     return asked.page(
         "audit.html",
         entries=page.rows,

@@ -1,4 +1,4 @@
-"""Deciding about one flag, undoing that, and notes."""
+"""Deciding about one flag, or about all open flags of a story after a page that asks; undoing that; and notes."""
 
 from http import HTTPStatus
 from typing import Final, get_args
@@ -8,12 +8,16 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.flag_page import flag_answer, flag_href, the_flag
 from consumer.console.pages.queue_filters import Wanted, wanted_of
-from consumer.console.pages.said import ONE
+from consumer.console.pages.said import MANY, ONE, REFUSED
+from consumer.console.pages.stored_articles import articles_named
+from consumer.console.pages.story_pages import the_story
 from consumer.console.visit import Asked, Fields
 from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
-from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, own_review
+from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, own_review, own_reviews_at
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.queue import Filters
+from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
 
 WHY_NOT: Final[dict[str, str]] = {
@@ -121,3 +125,78 @@ def decide_and_note(
                 why=note,
             )
     return decided
+
+
+HEADINGS: Final[dict[Decision, str]] = {
+    "right": N_("Are all of these flags right?"),
+    "wrong": N_("Are all of these flags wrong?"),
+}
+
+
+def confirm(asked: Asked) -> Response:
+    """Say what would be decided, and ask."""
+    decision = _decision_about_many(asked.query)
+    with asked.desk.database.reading() as connection:
+        story = the_story(asked, connection)
+        flags = _open_flags(asked, connection, story.story_id)
+        versions = root_versions(connection, [story.root_id])
+    found = articles_named(asked.desk, versions.items())
+    return asked.page(
+        "story_decide.html",
+        heading=asked.language.gettext(HEADINGS[decision]),
+        decision=decision,
+        story=story,
+        root=next(iter(found.articles.values()), None),
+        count=len(flags),
+        up_to=max((flag.flag_id for flag in flags), default=0),
+    )
+
+
+def decide_all(asked: Asked) -> Response:
+    """Decide about the flags that the page before has named."""
+    decision, note = _decision_about_many(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
+    up_to = asked.form.integer("up_to")
+    with asked.desk.database.reading() as connection:
+        story = the_story(asked, connection)
+        flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
+    now_ms = asked.desk.now_ms()
+    decided = asked.desk.database.written(lambda c: decide_and_note(c, asked, flags, decision, note, now_ms))
+    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
+    if not decided.review_ids:
+        raise PageError(
+            HTTPStatus.CONFLICT, N_("Nothing was decided: somebody else has decided about all of these flags.")
+        )
+    refused = len(decided.refused)
+    return asked.redirect(f"/stories/{story.story_id}", **{MANY: now_ms, REFUSED: refused or None})
+
+
+def undo_all(asked: Asked) -> Response:
+    """Take back what was decided about many flags at one moment."""
+    story_id, at_ms, now_ms = asked.places["story_id"], asked.form.integer("at_ms"), asked.desk.now_ms()
+    person_id = asked.person.person_id
+
+    def undone(connection: Connection) -> int:
+        count = 0
+        for review in own_reviews_at(connection, person_id, story_id, at_ms):
+            if decisions.undo(connection, review.review_id, person_id, now_ms):
+                asked.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
+                count += 1
+        return count
+
+    if not asked.desk.database.written(undone):
+        raise too_late()
+    return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
+
+
+def _decision_about_many(fields: Fields) -> Decision:
+    decision = decision_in(fields)
+    if decision not in HEADINGS:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Many flags at once can be right or wrong."))
+    return decision
+
+
+def _open_flags(asked: Asked, connection: Connection, story_id: int) -> list[FlagRow]:
+    """Return the open flags of a story, the oldest first, as many as one decision may cover."""
+    filters = Filters(state="open", kind="flag", story_id=story_id)
+    rows_max = asked.desk.section.reviewed_at_once_max
+    return list(queue.page(connection, filters, "oldest", rows_max, None).rows)

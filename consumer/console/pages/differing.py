@@ -28,12 +28,10 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a page shows of both texts, and where in each it begins."""
+    """What a page shows of both texts."""
 
     article: tuple[Piece, ...]
     original: tuple[Piece, ...]
-    article_at: int
-    original_at: int
 
 
 class Differing(NamedTuple):
@@ -128,14 +126,10 @@ def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
 
 
 def _shown(stretches: Sequence[Stretch]) -> Part:
-    if not stretches:
-        return Part((), (), 0, 0)
     marks: dict[str, Mark] = {"equal": "same", "changed": "changed", "not compared": "not compared"}
     return Part(
         tuple(_piece(stretch.a, marks[stretch.kind]) for stretch in stretches if stretch.a),
         tuple(_piece(stretch.b, marks[stretch.kind]) for stretch in stretches if stretch.b),
-        stretches[0].at_a,
-        stretches[0].at_b,
     )
 
 

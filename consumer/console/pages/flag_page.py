@@ -1,6 +1,9 @@
-"""The page of one flag: both texts side by side, why it was flagged, its story and its history."""
+"""The page of one flag: both texts side by side, why it was flagged, its story and its history.
 
-from collections.abc import Sequence
+Why a pair was flagged, or was not: the figures of its verdict beside what they were measured by, as sentences.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
@@ -8,22 +11,22 @@ from urllib.parse import urlencode
 
 from starlette.responses import PlainTextResponse, Response
 
-from consumer.console.context import ArticleView
+from consumer.console.context import ArticleView, Desk
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
 from consumer.console.pages.differing import Piece, differing, plain_part
 from consumer.console.pages.queue_filters import Wanted, wanted_in
-from consumer.console.pages.reasons import reasons
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.visit import Asked
+from consumer.model.verdict import SeenBefore, Verdict
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.paging import Cursor, encoded
-from consumer.text.visible import paragraphs
+from consumer.text.visible import one_line, paragraphs
 
 AROUND_MAX: Final = 3
 """Copies of the story before a flag, and after it, that its page names."""
@@ -53,13 +56,6 @@ class Texts(NamedTuple):
     is_equal: bool
 
 
-class _Neighbours(NamedTuple):
-    """The numbers of the open flags before and after one; None where there is none."""
-
-    before: int | None
-    after: int | None
-
-
 def show_flag(asked: Asked) -> Response:
     """Show a flag."""
     return flag_answer(asked, wanted_in(asked.query))
@@ -71,7 +67,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     flag = the_flag(asked)
     others = desk.database.written(lambda c: discussion.looking(c, flag.flag_id, asked.person.person_id, now_ms))
     with desk.database.reading() as connection:
-        beside = _neighbours(connection, wanted, flag)
+        before, after = _neighbours(connection, wanted, flag)
         story = stories.story(connection, flag.story_id)
         around = _around(connection, flag)
         history = discussion.history(connection, flag.flag_id)
@@ -101,12 +97,12 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         reasons=reasons(desk, asked.language, flag, verdict),
         story=story,
         around=story_rows(around, named),
-        history=told(asked.language, flag.kind, history, now_ms),
+        history=[_told(asked.language, flag.kind, said, now_ms) for said in history],
         advice=advice(flag.source, flag.original_source),
         others=others,
         wanted=wanted,
-        before_href=None if beside.before is None else flag_href(beside.before, wanted),
-        after_href=None if beside.after is None else flag_href(beside.after, wanted),
+        before_href=None if before is None else flag_href(before, wanted),
+        after_href=None if after is None else flag_href(after, wanted),
         store_is_away=found.is_away,
         decision=said,
         conflict=conflict,
@@ -183,15 +179,15 @@ def _keywords(article: ArticleView | None, original: ArticleView | None) -> tupl
     return tuple(word for word in article.keywords if word in theirs)
 
 
-def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> _Neighbours:
-    """Return the open flags beside one, in the part of the queue that somebody looks at."""
+def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, int | None]:
+    """Return the open flags before and after one, in the part of the queue that somebody looks at; None for none."""
     after = queue.next_open(connection, wanted.filters, wanted.order, flag)
     way = queue.ORDERS[wanted.order]
     here = encoded(Cursor("before", *way.key(flag)))
     page = queue.page(connection, replace(wanted.filters, state="open"), wanted.order, 1, here)
     # At the beginning the page is filled up with what follows.
     before = [row.flag_id for row in page.rows if way.passes(way.key(flag), way.key(row))]
-    return _Neighbours(before[0] if before else None, after)
+    return before[0] if before else None, after
 
 
 def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:
@@ -224,11 +220,6 @@ class Told(NamedTuple):
     is_undone: bool
 
 
-def told(language: Language, kind: Kind, history: list[Said], now_ms: int) -> list[Told]:
-    """Return what people did, in order."""
-    return [_told(language, kind, said, now_ms) for said in history]
-
-
 def _told(language: Language, kind: Kind, said: Said, now_ms: int) -> Told:
     if said.decision is None:
         return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, said.text, is_undone=False)
@@ -249,3 +240,75 @@ def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
     if said.final_ms is not None and now_ms < said.final_ms:
         return language.gettext(N_("is released %(time)s"), time=language.moment(said.final_ms))
     return language.gettext(N_("final; the release is on its way"))
+
+
+_ID_CHARS_MAX = 80
+_SECOND_CHARS = 19
+
+
+def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
+    """Return them; ``verdict`` is None where the store no longer has it."""
+    said = [*_measured(desk, language, flag)]
+    if verdict is not None:
+        said += _of_verdict(language, verdict)
+    elif flag.truncated:
+        said.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
+    return said
+
+
+def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:
+    thresholds = None
+    if desk.judging is not None:
+        thresholds = desk.judging.thresholds_for(flag.source or "", flag.original_source or "")
+    if flag.similarity is None:
+        yield language.gettext(
+            N_("The similarity was not measured: both texts are short, or only fingerprints decide.")
+        )
+    elif thresholds is None:
+        yield language.gettext(
+            N_("About %(share)s of the text is in both articles."), share=_percent(language, flag.similarity)
+        )
+    else:
+        yield language.gettext(
+            N_("About %(share)s of the text is in both articles; from %(least)s on a pair is flagged."),
+            share=_percent(language, flag.similarity),
+            least=_percent(language, thresholds.similarity_min),
+        )
+    if flag.distance is not None:
+        yield language.ngettext(
+            "The fingerprints differ in %(num)s bit.", "The fingerprints differ in %(num)s bits.", flag.distance
+        )
+
+
+def _of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
+    if verdict.truncated:
+        yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
+    if isinstance(verdict.seen_before, SeenBefore):
+        seen = verdict.seen_before
+        yield language.ngettext(
+            "The same text came at least %(num)s time before, first on %(first)s and last on %(last)s.",
+            "The same text came at least %(num)s times before, first on %(first)s and last on %(last)s.",
+            seen.times,
+            first=_utc(seen.first),
+            last=_utc(seen.last),
+        )
+    if isinstance(verdict.parts, tuple):
+        for part in verdict.parts:
+            yield language.gettext(
+                N_("%(share)s of this article also stands in %(id)s."),
+                share=_percent(language, part.share_of_this),
+                id=one_line(part.id, _ID_CHARS_MAX),
+            )
+    others = [match for match in verdict.matches if match.id != verdict.duplicate_of]
+    if others:
+        yield language.gettext(
+            N_("Also near: %(ids)s."), ids=", ".join(one_line(match.id, _ID_CHARS_MAX) for match in others)
+        )
+
+
+def _percent(language: Language, share: float) -> str:
+    return f"{language.number(round(share * 100))} %"
+
+
+def _utc(rfc3339: str) -> str:
+    return f"{rfc3339[:_SECOND_CHARS].replace('T', ' ')} UTC"

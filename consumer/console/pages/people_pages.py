@@ -41,52 +41,29 @@ def add(asked: Asked) -> Response:
 
 def disable(asked: Asked) -> Response:
     """Disable an account; its sessions end."""
-
-    def disabled(connection: Connection) -> None:
-        person = _person(asked, connection)
-        people.disable(connection, person.person_id, asked.desk.now_ms())
-        asked.note(connection, "person.disable", subject=person.name)
-
-    _changed(asked, disabled)
+    now_ms = asked.desk.now_ms()
+    _changed(asked, _change(asked, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
     return asked.redirect("/people", done="disabled")
 
 
 def enable(asked: Asked) -> Response:
     """Enable an account again."""
-
-    def enabled(connection: Connection) -> None:
-        person = _person(asked, connection)
-        people.enable(connection, person.person_id)
-        asked.note(connection, "person.enable", subject=person.name)
-
-    _changed(asked, enabled)
+    _changed(asked, _change(asked, "person.enable", people.enable))
     return asked.redirect("/people", done="enabled")
 
 
 def change_role(asked: Asked) -> Response:
     """Give somebody another role."""
     role = _role(asked)
-
-    def changed(connection: Connection) -> None:
-        person = _person(asked, connection)
-        people.set_role(connection, person.person_id, role)
-        asked.note(connection, "person.role", subject=person.name, why=role)
-
-    _changed(asked, changed)
+    _changed(asked, _change(asked, "person.role", lambda c, person_id: people.set_role(c, person_id, role), role))
     return asked.redirect("/people", done="role")
 
 
 def give_password(asked: Asked) -> Response:
     """Give somebody a new password, which is shown once; their sessions end."""
     password = passwords.generated()
-
-    def changed(connection: Connection) -> Person:
-        person = _person(asked, connection)
-        people.set_password(connection, person.person_id, password)
-        asked.note(connection, "person.password", subject=person.name)
-        return person
-
-    return _with_password(asked, changed, password)
+    change = _change(asked, "person.password", lambda c, person_id: people.set_password(c, person_id, password))
+    return _with_password(asked, change, password)
 
 
 _SAID: Final = {
@@ -133,12 +110,20 @@ def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
         raise PageError(HTTPStatus.CONFLICT, message) from error
 
 
-def _person(asked: Asked, connection: Connection) -> Person:
-    """Return whom the path names. Raises ``PageError``."""
-    person = people.person_numbered(connection, asked.places["person_id"])
-    if person is None:
-        raise not_found()
-    return person
+def _change(
+    asked: Asked, action: str, change: Callable[[Connection, int], None], why: str = ""
+) -> Callable[[Connection], Person]:
+    """Return what changes the person whom the path names, with an entry in the audit log; it raises ``PageError``."""
+
+    def changed(connection: Connection) -> Person:
+        person = people.person_numbered(connection, asked.places["person_id"])
+        if person is None:
+            raise not_found()
+        change(connection, person.person_id)
+        asked.note(connection, action, subject=person.name, why=why)
+        return person
+
+    return changed
 
 
 def _role(asked: Asked) -> Role:

@@ -11,8 +11,7 @@ from typing import Any, Final, get_args
 from urllib.parse import urlencode
 
 from consumer.console.faults import N_, PageError
-from consumer.console.forms import fields_of
-from consumer.console.visit import Fields
+from consumer.console.visit import Fields, fields_of
 from consumer.reviews.flag_row import KINDS, STATES
 from consumer.reviews.queue import Filters, Order
 
@@ -58,8 +57,8 @@ class Wanted:
 def wanted_in(query: Fields) -> Wanted:
     """Return the part of the queue that a query asks for. Raises ``PageError`` where it makes no sense."""
     values: dict[str, Any] = {
-        "state": _one_of(query, "state", (*STATES, ANY)) or "open",
-        "kind": _one_of(query, "kind", KINDS),
+        "state": one_of(query, "state", (*STATES, ANY)) or "open",
+        "kind": one_of(query, "kind", KINDS),
         "source": query.text("source", SOURCE_CHARS_MAX) or None,
         "original_source": query.text("original_source", SOURCE_CHARS_MAX) or None,
         "story_id": query.integer("story_id") if query.text("story_id") else None,
@@ -70,7 +69,7 @@ def wanted_in(query: Fields) -> Wanted:
     }
     if values["state"] == ANY:
         values["state"] = None
-    order: Any = _one_of(query, "order", _ORDERS) or "certainty"
+    order: Any = one_of(query, "order", _ORDERS) or "certainty"
     names = {*values, "from", "to", "order"}
     return Wanted(Filters(**values), order, _said({name: query.text(name) for name in names}))
 
@@ -85,7 +84,8 @@ def _said(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(fields.items()) if value and _DEFAULTS.get(name) != value}
 
 
-def _one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
+def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
+    """Return the value of a field, None where the query has none. Raises ``PageError`` where it is not possible."""
     value = query.text(name)
     if value and value not in possible:
         message = N_("%(field)s is %(value)s; it can be %(possible)s.")

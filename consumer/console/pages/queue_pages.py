@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class Tab(NamedTuple):
-    """A link to another part of the queue; ``flags`` is how many are there, None where it is not counted."""
+    """A link to the same page for something else; ``flags`` is how many are there, None where it is not counted."""
 
     name: str
     href: str

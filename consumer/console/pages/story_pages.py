@@ -1,6 +1,9 @@
-"""Stories: which are large, which spread, one with all its copies; and which source copies which."""
+"""Stories: which are large, which spread, one with all its copies; and which source copies which.
 
-from collections.abc import Mapping
+Two pictures are drawn: copies over time as bars, and a table of which source copies which.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -9,16 +12,136 @@ from starlette.responses import Response
 
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.queue_filters import one_of
+from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.said import said_of_many
 from consumer.console.pages.stored_articles import Found, articles_named, story_rows
-from consumer.console.pages.story_pictures import BARS, PairLine, Timeline, source_matrix, timeline
 from consumer.console.visit import Asked
 from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
-from consumer.reviews.stories import Story, root_versions
+from consumer.reviews.stories import Bucket, Story, root_versions
 from consumer.web.style import BAR_STEPS
+
+WIDTH: Final = 600
+HEIGHT: Final = 96
+BARS: Final = 60
+"""Bars of a timeline."""
+_GAP: Final = 1
+_WIDTH_MAX: Final = 24
+_MS_PER_S: Final = 1_000
+_HEIGHT_MIN: Final = 3
+"""One copy beside a thousand is still to be seen."""
+NAMES_MAX: Final = 10
+"""Rows and columns; others are in the list of pairs."""
+HEAT_STEPS: Final = 4
+"""How many shades a cell may have besides none."""
+
+
+class Bar(NamedTuple):
+    """A bar of the picture, for the copies that arrived from ``from_ms`` on."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    from_ms: int
+    copies: int
+
+
+class Timeline(NamedTuple):
+    """The bars that are not empty, and what the picture has at its ends. ``most`` is the count of the highest bar."""
+
+    bars: tuple[Bar, ...]
+    from_ms: int
+    to_ms: int
+    bucket_s: float
+    most: int
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def timeline(buckets: Sequence[Bucket]) -> Timeline:
+    """Return the bars of spans of equal length that follow each other."""
+    if not buckets:
+        return Timeline((), 0, 0, 0, 0)
+    most = max(bucket.copies for bucket in buckets)
+    slot = WIDTH // len(buckets)
+    bars = [_bar(place * slot, slot, bucket, most) for place, bucket in enumerate(buckets) if bucket.copies]
+    bucket_s = (buckets[0].to_ms - buckets[0].from_ms) / _MS_PER_S
+    return Timeline(tuple(bars), buckets[0].from_ms, buckets[-1].to_ms, bucket_s, most)
+
+
+def _bar(x: int, slot: int, bucket: Bucket, most: int) -> Bar:
+    height = max(_HEIGHT_MIN, HEIGHT * bucket.copies // most)
+    return Bar(x, HEIGHT - height, min(max(slot - _GAP, 1), _WIDTH_MAX), height, bucket.from_ms, bucket.copies)
+
+
+class PairLine(NamedTuple):
+    """A pair of sources in a list."""
+
+    source: str
+    original_source: str
+    copies: int
+    step: int
+    href: str
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a source copied itself."""
+        return self.source == self.original_source
+
+
+class Cell(NamedTuple):
+    """Copies of one pair; ``step`` is its shade."""
+
+    copies: int
+    step: int
+    href: str
+
+
+class Row(NamedTuple):
+    """A source that copied, and its cells in the order of the columns."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class Matrix(NamedTuple):
+    """The table. ``is_cut``: there are more sources than it has."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    is_cut: bool
+
+
+def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) -> Matrix:
+    """Return the table of the sources with the most copies, most first."""
+    rows, columns = (
+        _most([(pair.source, pair.copies) for pair in pairs]),
+        _most([(pair.original_source, pair.copies) for pair in pairs]),
+    )
+    copies = {(pair.source, pair.original_source): pair.copies for pair in pairs}
+    most = max(copies.values(), default=1)
+
+    def cell(row: str, column: str) -> Cell:
+        count = copies.get((row, column), 0)
+        return Cell(count, -(-count * HEAT_STEPS // most), href(row, column))
+
+    return Matrix(
+        tuple(columns),
+        tuple(Row(row, tuple(cell(row, column) for column in columns)) for row in rows),
+        is_cut=any(pair.source not in rows or pair.original_source not in columns for pair in pairs),
+    )
+
+
+def _most(counted: Sequence[tuple[str, int]]) -> list[str]:
+    total: dict[str, int] = {}
+    for name, copies in counted:
+        total[name] = total.get(name, 0) + copies
+    return sorted(total, key=lambda name: (-total[name], name))[:NAMES_MAX]
+
 
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
@@ -28,7 +151,6 @@ PAIRS_SHOWN: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
 _DEFAULT_SPAN: Final = "24h"
-_MS_PER_S: Final = 1_000
 
 
 class StoryLine(NamedTuple):
@@ -47,20 +169,12 @@ class FloodLine(NamedTuple):
     root: ArticleView | None
 
 
-class _SpanTab(NamedTuple):
-    """A link to the same page for another span."""
-
-    name: str
-    href: str
-    is_here: bool
-
-
 class _Span(NamedTuple):
     """The span of time that a page looks back on: since when, its name, and the links to others."""
 
     since_ms: int
     name: str
-    tabs: tuple[_SpanTab, ...]
+    tabs: tuple[Tab, ...]
 
 
 def show_stories(asked: Asked) -> Response:
@@ -156,16 +270,14 @@ def the_story(asked: Asked, connection: Connection) -> Story:
 
 def _span_in(asked: Asked) -> _Span:
     """Return the span that a query asks for. Raises ``PageError``."""
-    wanted = asked.query.text(_SPAN_FIELD) or _DEFAULT_SPAN
-    if wanted not in _SPANS_S:
-        message = N_("%(field)s is %(value)s; it can be %(possible)s.")
-        raise PageError(
-            HTTPStatus.BAD_REQUEST, message, field=_SPAN_FIELD, value=wanted[:40], possible=", ".join(_SPANS_S)
-        )
+    wanted = one_of(asked.query, _SPAN_FIELD, tuple(_SPANS_S)) or _DEFAULT_SPAN
     names = {code: asked.language.span(seconds) for code, seconds in _SPANS_S.items()}
     tabs = tuple(
-        _SpanTab(
-            names[code], asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}", code == wanted
+        Tab(
+            names[code],
+            asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}",
+            None,
+            code == wanted,
         )
         for code in _SPANS_S
     )

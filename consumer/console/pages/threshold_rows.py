@@ -1,6 +1,5 @@
 """The figures of thresholds and of sources as the page of thresholds writes them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -64,17 +63,12 @@ class LineText(NamedTuple):
 
 def threshold_rows(rows: Rows) -> list[ThresholdRow]:
     """Return the rows of the table: those of every fifth percent, and all that are marked."""
-    found = []
-    for point in rows.figures.points:
-        marks = _marks(rows, point)
-        if rows.every or marks or round(point.threshold * 100) % SHOWN_EVERY == 0:
-            found.append(_row(rows.language, point, marks))
-    return found
-
-
-def source_rows(language: Language, sources: Sequence[ReviewFigures], precision: float) -> list[SourceRow]:
-    """Return the rows of the table of sources."""
-    return [_source_row(language, figures, precision) for figures in sources]
+    marked = [(point, _marks(rows, point)) for point in rows.figures.points]
+    return [
+        _row(rows.language, point, marks)
+        for point, marks in marked
+        if rows.every or marks or round(point.threshold * 100) % SHOWN_EVERY == 0
+    ]
 
 
 def line_text(language: Language, figures: ReviewFigures) -> LineText:
@@ -136,7 +130,8 @@ def _marks(rows: Rows, point: ReviewPoint) -> tuple[Mark, ...]:
     return now + tuple(mark for mark, other in marked if other is not None and other.threshold == point.threshold)
 
 
-def _source_row(language: Language, figures: ReviewFigures, precision: float) -> SourceRow:
+def source_row(language: Language, figures: ReviewFigures, precision: float) -> SourceRow:
+    """Return the row of a source."""
     now = figures.at_now
     reaching = greatest_recall(figures.points, precision)
     return SourceRow(

@@ -1,10 +1,13 @@
 """What reviews teach: how good each threshold is by what people decided, and what another one would change.
 
-Figures are shown. A threshold is changed by a person, in the configuration, with a migration.
+Figures are shown, and a curve of precision and recall as an SVG picture. A threshold is changed by a person, in the
+configuration, with a migration.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
+from math import ceil, floor
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -13,18 +16,18 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.review_evaluation import PRECISION, Evaluated
 from consumer.console.pages.rule_advice import quoted
-from consumer.console.pages.threshold_curve import curve_of
 from consumer.console.pages.threshold_rows import (
     Rows,
     count_text,
     interval_text,
     line_text,
     rate_text,
-    source_rows,
+    source_row,
     threshold_rows,
     threshold_text,
 )
 from consumer.console.visit import Asked
+from consumer.evaluation.curves import Rate
 from consumer.evaluation.profile_thresholds import (
     SAME_WITHIN,
     ProfileThreshold,
@@ -34,6 +37,104 @@ from consumer.evaluation.profile_thresholds import (
 )
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
 from consumer.reviews import queue
+
+WIDTH: Final = 360
+HEIGHT: Final = 230
+_LEFT: Final = 32.0
+_RIGHT: Final = 350.0
+_TOP: Final = 10.0
+_BOTTOM: Final = 204.0
+_SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_FEW: Final = 0.35
+"""Up to this span of thresholds every twentieth is named, beyond it every tenth."""
+_LEAST_SPAN: Final = 0.01
+
+
+class Tick(NamedTuple):
+    """A place on an axis, and its value."""
+
+    at: float
+    value: float
+
+
+class Drawn(NamedTuple):
+    """A rate: the corners of the band of its intervals, and the points of its line."""
+
+    band: str
+    line: str
+
+
+class Span(NamedTuple):
+    """A strip from top to bottom."""
+
+    left: float
+    width: float
+
+
+class Curve(NamedTuple):
+    """Everything there is to draw. ``now`` is where the configured threshold is, ``reviewers`` where their line is."""
+
+    width: int
+    height: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+    precision: Drawn
+    recall: Drawn | None
+    now: float
+    reviewers: Span
+    thresholds: tuple[Tick, ...]
+    shares: tuple[Tick, ...]
+
+
+def curve_of(figures: ReviewFigures) -> Curve:
+    """Return the picture of all points."""
+    thresholds = [point.threshold for point in figures.points]
+    first, last = thresholds[0], max(thresholds[-1], thresholds[0] + _LEAST_SPAN)
+
+    def x(threshold: float) -> float:
+        inside = min(max(threshold, first), last)
+        return round(_LEFT + (_RIGHT - _LEFT) * (inside - first) / (last - first), 1)
+
+    places = [x(threshold) for threshold in thresholds]
+    recalls = [point.recall for point in figures.points if point.recall is not None]
+    left, right = x(figures.line.low), x(figures.line.high)
+    return Curve(
+        width=WIDTH,
+        height=HEIGHT,
+        left=_LEFT,
+        right=_RIGHT,
+        top=_TOP,
+        bottom=_BOTTOM,
+        precision=_drawn(places, [point.precision for point in figures.points]),
+        recall=_drawn(places, recalls) if len(recalls) == len(places) else None,
+        now=x(figures.now),
+        reviewers=Span(left, round(max(right - left, 1.0), 1)),
+        thresholds=tuple(Tick(x(value), value) for value in _named(first, last)),
+        shares=tuple(Tick(_y(share), share) for share in _SHARES),
+    )
+
+
+def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> Drawn:
+    counted = [(x, rate, rate.value) for x, rate in zip(places, rates, strict=True) if rate.value is not None]
+    corners = [(x, rate.high) for x, rate, _ in counted] + [(x, rate.low) for x, rate, _ in reversed(counted)]
+    return Drawn(_points(corners), _points([(x, value) for x, _, value in counted]))
+
+
+def _points(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:g},{_y(share):g}" for x, share in places)
+
+
+def _y(share: float) -> float:
+    return round(_BOTTOM - (_BOTTOM - _TOP) * min(max(share, 0.0), 1.0), 1)
+
+
+def _named(first: float, last: float) -> list[float]:
+    step = 5 if last - first <= _FEW else 10
+    low, high = ceil(round(first * 100 / step, 6)), floor(round(last * 100 / step, 6))
+    return [number * step / 100 for number in range(low, high + 1)]
+
 
 WAIT_S: Final = 0.25
 """How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
@@ -101,7 +202,7 @@ def show_thresholds(asked: Asked) -> Response:
         source=source,
         curve=curve_of(figures),
         rows=threshold_rows(rows),
-        sources=[] if source else source_rows(asked.language, found.sources, precision),
+        sources=[] if source else [source_row(asked.language, each, precision) for each in found.sources],
         precision=precision,
         precisions=PRECISIONS,
         reaching=reaching,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.console.pages.rule_advice import advice
-from consumer.console.pages.story_pictures import (
+from consumer.console.pages.story_pages import (
     BARS,
     HEAT_STEPS,
     HEIGHT,

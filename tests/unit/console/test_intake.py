@@ -9,8 +9,7 @@ import pytest
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
-from consumer.console.intake.batch_intake import Stopped
-from consumer.console.intake.intake import Intake, IntakeParts
+from consumer.console.intake.intake import Intake, IntakeParts, Stopped
 from consumer.console.intake.store_reading import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from consumer.console.intake import intake as module
-from consumer.console.intake.batch_intake import Stopped
-from consumer.console.intake.intake import NearMissIntake
+from consumer.console.intake.intake import NearMissIntake, Stopped
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import encode
 from consumer.reviews import queue

@@ -13,10 +13,9 @@ import pytest
 from consumer.console import app as app_module
 from consumer.console.answering import OpenRoute, Route
 from consumer.console.app import ROUTES, SECURITY_HEADERS
-from consumer.console.forms import FIELDS_MAX, FORM_BYTES_MAX
 from consumer.console.rendering import CSS, POLICY, SCRIPT
+from consumer.console.visit import FIELDS_MAX, FORM_BYTES_MAX, Visit
 from consumer.console.visit import Answer as Answered
-from consumer.console.visit import Visit
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.paging import BadCursor

@@ -20,7 +20,7 @@ def known(console: Served) -> dict[str, Person]:
 def noted(console: Served, action: str) -> list[tuple[str, str, str]]:
     """Return who did this to whom, and why."""
     with console.database.reading() as connection:
-        found = audit.every(connection, AuditFilters(action=action))
+        found = audit.search(connection, AuditFilters(action=action), None, 1_000).rows
         return [(entry.person, entry.subject, entry.why) for entry in found]
 
 

@@ -48,7 +48,7 @@ def ask(browser: Browser, route: Route | OpenRoute, token: str | None, **headers
 def entries(office: Served) -> int:
     """Return how many entries the audit log has: everything that changes something adds one."""
     with office.database.reading() as connection:
-        return len(list(audit.every(connection, AuditFilters())))
+        return len(list(audit.search(connection, AuditFilters(), None, 1_000).rows))
 
 
 def check_refused(office: Served, browser: Browser, route: Route | OpenRoute, token: str | None, **headers: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from consumer.config.profiles import settings_by_profile
 from consumer.console.pages import review_evaluation, thresholds_page
-from consumer.console.pages.threshold_curve import HEIGHT, WIDTH, curve_of
+from consumer.console.pages.thresholds_page import HEIGHT, WIDTH, curve_of
 from consumer.evaluation.review_figures import figures
 from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.fingerprint import BlockPlan
