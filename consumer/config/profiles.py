@@ -51,7 +51,10 @@ def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.
     """
-    sections = {name: _section(value) for name, value in settings.items()}
+    sections: dict[str, Any] = {
+        name: value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+        for name, value in settings.items()
+    }
     judge, fingerprint, rules = (sections.get(name, {}) for name in ("judge", "fingerprint", "rules"))
     if not all(isinstance(section, Mapping) for section in (judge, fingerprint, rules)):
         return sections
@@ -63,10 +66,6 @@ def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
         scheme = fingerprint.get("scheme", Scheme().name)
         sections["rules"] = {source: _rule(source, rule, scheme) for source, rule in rules.items()}
     return sections
-
-
-def _section(value: Any) -> Any:  # noqa: ANN401  # as read
-    return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
 
 
 def _rule(source: str, rule: Any, scheme: str) -> Any:  # noqa: ANN401  # as read

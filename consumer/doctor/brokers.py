@@ -168,7 +168,7 @@ class Brokers:
                 end[place].offset,
                 committed.get((place.topic, place.partition)),
                 # Without a message that young, the next one would be: at the end.
-                _begin(young[place].offset, end[place].offset) if place in young else None,
+                (young[place].offset if young[place].offset >= 0 else end[place].offset) if place in young else None,
                 held.get((place.topic, place.partition)),
             )
             for place in places
@@ -204,10 +204,6 @@ class Brokers:
         other = [reported for reported in self._errors if reported.code() not in _GIVEN_UP]
         text = (telling or other or [error])[0].str()
         return text.rstrip(".")
-
-
-def _begin(found: int, end: int) -> int:
-    return end if found < 0 else found
 
 
 def _only(answers: Mapping[Any, Any]) -> Any:  # noqa: ANN401  # whatever was asked for

@@ -6,14 +6,14 @@ The first is about settings that are valid one by one, but contradict each other
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
-from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, ok, warning, wrong
+from consumer.doctor.finding import DEADLINE_S, Check, Finding, ok, warning, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
     clock_findings,
@@ -32,7 +32,7 @@ from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import planned
-from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
+from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
 from consumer.wiring import components, feeds, kafka_parts, stores
 from storage.clock import MS_PER_S
@@ -51,7 +51,8 @@ def checks_of(config: Config) -> list[Check]:
     # What is wrong with the store is what its own check finds out.
     with suppress(StoreError, ConfigError):
         config = stores.completed_config(config, answer_s=DEADLINE_S)
-    settings = first_of(lambda: components.judge_settings(config, components.lexicon_of(config)))
+    # Asked again after an error, but not after an answer.
+    settings = cache(lambda: components.judge_settings(config, components.lexicon_of(config)))
     checks = [
         Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
         Check("open files", lambda: check_descriptors(config)),
@@ -80,7 +81,7 @@ class _Kafka:
         self._keep_ms = config.lifetime_s * MS_PER_S
         self._asked: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):
-            self._asked[place.brokers] = first_of(partial(self._client, place))
+            self._asked[place.brokers] = cache(partial(self._client, place))
 
     def checks(self) -> Iterator[Check]:
         """Yield the checks in order; each needs that of the brokers it asks."""
@@ -116,7 +117,8 @@ class _Kafka:
             )
 
     def _check_sources(self) -> Iterator[Finding]:
-        yield from source_findings(self._planned(), self._found(), self._keep_ms)
+        plans = planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
+        yield from source_findings(plans, self._found(), self._keep_ms)
 
     def _check_group(self) -> Iterator[Finding]:
         section = self._config.kafka
@@ -144,9 +146,6 @@ class _Kafka:
         plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
-
-    def _planned(self) -> list[PlannedTopic]:
-        return planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
 
     def _found(self) -> dict[str, FoundTopic]:
         return self._at_source.topics(self._source.names)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -27,7 +27,6 @@ _UNANSWERED: Final = frozenset(
     }
 )
 """Errors that are no answer. With two of three brokers away the third still answers some questions."""
-_Answer = TypeVar("_Answer")
 
 
 class Finding(NamedTuple):
@@ -109,18 +108,6 @@ def exit_code(results: Iterable[Result]) -> int:
             if finding.means is not None:
                 return finding.means.exit_code
     return 0
-
-
-def first_of(ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
-    """Return a function that calls ``ask`` until it succeeds once, and then returns that answer. Not thread-safe."""
-    cached: list[_Answer] = []
-
-    def answer() -> _Answer:
-        if not cached:
-            cached.append(ask())
-        return cached[0]
-
-    return answer
 
 
 def _bounded(check: Check) -> tuple[Finding, ...]:

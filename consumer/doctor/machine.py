@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, Unanswered
+from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, Unanswered, url_here
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError, SinkError
 from consumer.web.access import Address, is_loopback, parse_address
@@ -133,13 +133,12 @@ def not_of_this_machine(section: str, listen: str, error: OSError) -> Finding:
 
 def readiness_at(address: Address, certificate: str | None) -> FetchedPage | None:
     """Return what a server answers at /readyz, over TLS if it has a certificate; None if nothing answers."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104  # nothing listens here
-    scheme, access = "http", ClientAccess()
+    access = ClientAccess()
     if certificate is not None:
         # A server with the configured certificate is ours, whatever its host name.
-        scheme, access = "https", ClientAccess(authorities=certificate, checks_name=False)
+        access = ClientAccess(authorities=certificate, checks_name=False)
     try:
-        return PagesClient(f"{scheme}://{_bracketed(host)}:{address.port}", access, PAGE_S).get("/readyz")
+        return PagesClient(url_here(address, is_secure=certificate is not None), access, PAGE_S).get("/readyz")
     except Unanswered:
         return None
 
@@ -148,7 +147,11 @@ def _taken(address: Address, certificate: str | None) -> Finding:
     """Return who uses the address: a consumer, with its state, or something else."""
     answer = readiness_at(address, certificate)
     if answer is None or not answer.ours:
-        return _other(address)
+        return wrong(
+            ConfigError,
+            f"{address.host}:{address.port} is in use, but not by a consumer with this configuration.",
+            "Set http.listen to another port, or stop the process that uses this one.",
+        )
     if answer.status == HTTPStatus.OK:
         return ok(f"A consumer is running at {address.host}:{address.port} and is ready.")
     return warning(
@@ -157,23 +160,11 @@ def _taken(address: Address, certificate: str | None) -> Finding:
     )
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 def _reasons(body: bytes) -> str:
     try:
         return ": " + "; ".join(json.loads(body)["reasons"])
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def _other(address: Address) -> Finding:
-    return wrong(
-        ConfigError,
-        f"{address.host}:{address.port} is in use, but not by a consumer with this configuration.",
-        "Set http.listen to another port, or stop the process that uses this one.",
-    )
 
 
 def tls_files(config: Config) -> list[TlsFiles]:
@@ -230,7 +221,8 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
     ends = min(validity.ends for validity in found)
     begins = max(validity.begins for validity in found)
     if ends <= now:
-        yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", _renewal(section))
+        then = "; the new one is shown within seconds" if section in _SHOWN else " and restart"
+        yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", f"Renew it{then}.")
     elif begins > now:
         yield wrong(
             ConfigError,
@@ -241,12 +233,6 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
         yield warning(f"{section}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
     else:
         yield ok(f"{section}: {path} is valid until {ends:%Y-%m-%d}.")
-
-
-def _renewal(section: str) -> str:
-    if section in _SHOWN:
-        return "Renew it; the new one is shown within seconds."
-    return "Renew it and restart."
 
 
 def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:

@@ -107,8 +107,12 @@ def own_url(config: Config) -> str:
         raise ConfigError(
             f"http.listen is {config.http.listen}: the log of the consumer has its port; name it: dupwatch top URL"
         )
-    host = _EVERYWHERE.get(address.host, address.host)
-    return Address(host, address.port).url(is_secure=config.http.tls_certificate is not None)
+    return url_here(address, is_secure=config.http.tls_certificate is not None)
+
+
+def url_here(address: Address, *, is_secure: bool) -> str:
+    """Return the URL at which this machine reaches a server that listens on an address."""
+    return Address(_EVERYWHERE.get(address.host, address.host), address.port).url(is_secure=is_secure)
 
 
 def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:

@@ -71,15 +71,13 @@ class Interval:
     def increases(self, name: str, **labels: str) -> Iterator[tuple[dict[str, str], float]]:
         """Yield the increase of each counter with this name and these labels, from 0 if it was reset."""
         wanted = labels.items()
-        known = {} if self.before is None or self._restarted() else self.before.samples.get(name, {})
+        continues = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
+        known = self.before.samples.get(name, {}) if self.before is not None and continues else {}
         for found, value in self.after.samples.get(name, {}).items():
             described = dict(found)
             if wanted <= described.items():
                 grown = value - known.get(found, 0.0)
                 yield described, value if grown < 0 else grown
-
-    def _restarted(self) -> bool:
-        return self.before is not None and self.before.total(_BEGAN) != self.after.total(_BEGAN)
 
 
 def rate(intervals: Sequence[Interval], name: str, **labels: str) -> float:

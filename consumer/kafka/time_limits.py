@@ -8,7 +8,7 @@
     message.max.bytes                  <= queue.buffering.max.kbytes
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from consumer.kafka.client_settings import TopicsOptions
@@ -26,22 +26,19 @@ _HEARTBEAT_MS: Final = 3_000
 
 
 def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
-    """Raise ConfigError for the first limit that does not fit; ``reading`` and ``writing`` are settings of clients."""
-    for fault in limit_faults(options, reading, writing):
-        raise ConfigError(fault)
+    """Raise ``ConfigError`` for the first limit that does not fit, which says what to change.
 
-
-def limit_faults(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a phrase for each limit that does not fit, which says what to change."""
+    ``reading`` and ``writing`` are the settings of the clients.
+    """
     poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
     if options.reading.revoke_s + CLOSE_S >= poll_s:
-        yield (
+        raise ConfigError(
             f"kafka.revoke_s is {options.reading.revoke_s:g}, and the group removes a consumer that does not poll for "
             f"{poll_s:g} s (max.poll.interval.ms); set kafka.revoke_s below {poll_s - CLOSE_S:g}, or raise "
             "max.poll.interval.ms in [kafka.consumer]"
         )
     if options.drain_s + ENDING_S > options.grace_s:
-        yield (
+        raise ConfigError(
             f"kafka.drain_s is {options.drain_s:g} and ending takes up to {ENDING_S:g} s more, which is more than "
             f"kafka.grace_s ({options.grace_s:g}); lower kafka.drain_s, or raise kafka.grace_s together with the time "
             "that the supervisor gives (terminationGracePeriodSeconds, stop_grace_period, TimeoutStopSec)"
@@ -49,17 +46,13 @@ def limit_faults(options: TopicsOptions, reading: Mapping[str, Any], writing: Ma
     session_ms = int(reading.get("session.timeout.ms", _SESSION_MS))
     heartbeat_ms = int(reading.get("heartbeat.interval.ms", _HEARTBEAT_MS))
     if _HEARTBEATS * heartbeat_ms > session_ms:
-        yield (
+        raise ConfigError(
             f"heartbeat.interval.ms is {heartbeat_ms}, and session.timeout.ms {session_ms}; "
             f"{_HEARTBEATS} heartbeats have to fit into a session"
         )
-    yield from _too_large(writing)
-
-
-def _too_large(writing: Mapping[str, Any]) -> Iterator[str]:
     largest, queue_bytes = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
     if largest > queue_bytes:
-        yield (
+        raise ConfigError(
             f"message.max.bytes is {largest}, and the producer's queue has room for {queue_bytes} bytes; raise "
             "queue.buffering.max.kbytes in [kafka.producer], or lower message.max.bytes"
         )

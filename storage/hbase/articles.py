@@ -39,9 +39,12 @@ class Articles:
         rows = self._rows(calls, references)
         absent = [version for version in versions if version.record.reference not in _row_of(version, rows).versions]
         new = {version.record.reference: cells.pending_cell(version.record) for version in absent}
-        swaps = [_new_cell(reference, cell) for reference, cell in new.items()]
+        swaps = [
+            Swap(reference[:ID_HASH_BYTES], cells.version_column(reference), None, cell)
+            for reference, cell in new.items()
+        ]
         written, _ = self._gateways.side_by_side(
-            partial(self._put_absent, calls, swaps),
+            partial(swap_all, calls, self._table, swaps),
             partial(self._keep_texts, calls, absent, [version for version in versions if _is_pending(version, rows)]),
         )
         lost = [reference for reference, done in zip(new, written, strict=True) if not done]
@@ -59,7 +62,7 @@ class Articles:
             Swap(tombstone.id_hash, cells.tombstone_column(tombstone.reference), None, cells.tombstone_cell(tombstone))
             for tombstone in tombstones
         ]
-        self._put_absent(calls, swaps)
+        swap_all(calls, self._table, swaps)
         rows = self._rows(calls, [tombstone.reference for tombstone in tombstones])
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
@@ -145,10 +148,6 @@ class Articles:
             ),
         )
 
-    def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> list[bool]:
-        """Write these cells where there are none; return which of them are stored now."""
-        return swap_all(calls, self._table, swaps)
-
     def _rows(self, calls: Calls, references: Sequence[bytes]) -> dict[bytes, ArticleRow]:
         """Read the rows of these references or id hashes, empty ones where nothing is stored."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
@@ -167,10 +166,6 @@ def _row_of(version: Version, rows: Mapping[bytes, ArticleRow]) -> ArticleRow:
 def _is_pending(version: Version, rows: Mapping[bytes, ArticleRow]) -> bool:
     stored = _row_of(version, rows).versions.get(version.record.reference)
     return stored is not None and stored.verdict is None
-
-
-def _new_cell(reference: bytes, cell: bytes) -> Swap:
-    return Swap(reference[:ID_HASH_BYTES], cells.version_column(reference), None, cell)
 
 
 def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:

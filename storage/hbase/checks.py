@@ -1,9 +1,11 @@
 """Whether the gateways and all regions of an HBase store answer, and its tables are as the schema defines them."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from storage.errors import StoreRefused, StoreUnavailable
@@ -33,8 +35,8 @@ class _Asked(NamedTuple):
 
 
 def gateways_s_max(place: Place) -> float:
-    """Return how long ``gateway_findings`` takes at most, in seconds."""
-    return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S + _regions_s_max()
+    """Return how long ``gateway_findings`` takes at most, in seconds, unless many servers are silent."""
+    return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S + 2 * REGIONS_S
 
 
 def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFinding]:
@@ -77,21 +79,8 @@ def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFindi
     if not none_answers:
         yield StoreFinding("ok", f"The tables of {place.namespace} are correct, as far as a gateway shows.")
     # Also where no gateway could open the store: a gateway that runs waits for a region server that hangs.
-    yield from _region_findings(place, brief)
-
-
-def _regions_s_max() -> float:
-    """Return how long ``_region_findings`` takes at most, in seconds, unless many servers are silent."""
-    return 2 * REGIONS_S
-
-
-def _region_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFinding]:
-    """Yield the findings of ``findings_through`` for this store; ``options`` has brief deadlines."""
-    gateways = Gateways(place, options)
-    try:
+    with closing(Gateways(place, brief)) as gateways:
         yield from findings_through(gateways)
-    finally:
-        gateways.close()
 
 
 def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
@@ -115,7 +104,8 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
                 "Look at the region server that holds hbase:meta: until HBase has moved it, no table can be used.",
             )
         return
-    by_server = groupby(sorted(places, key=_server_of), key=_server_of)
+    server_of = attrgetter("server")
+    by_server = groupby(sorted(places, key=server_of), key=server_of)
     asked = gateways.spread([partial(_ask, gateways, schema, tuple(some)) for _, some in by_server])
     for answer in asked:
         if answer.silent:
@@ -151,7 +141,3 @@ def _broken(answer: _Asked) -> StoreFinding:
         "Wait a minute: HBase moves the regions of a server that it takes for dead. If they stay, look at that server "
         "and at the master's list of regions in transition.",
     )
-
-
-def _server_of(place: RegionPlace) -> str:
-    return place.server

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -72,35 +73,6 @@ def file_system_of(path: Path, mounts: str) -> str:
     return kind
 
 
-def permission_findings(found: Directory) -> Iterator[StoreFinding]:
-    """Check that this user may write there."""
-    if not found.writable:
-        yield StoreFinding("refused", f"No permission to write in {found.path}.", "Give this user write permission.")
-
-
-def lasting_findings(found: Directory) -> Iterator[StoreFinding]:
-    """Check that what is written there survives a restart."""
-    kind = found.file_system
-    if kind in _PASSING:
-        yield StoreFinding(
-            "warning", f"{found.path} is on {kind}: {_PASSING[kind]}.", "Name a directory on a disk or a volume."
-        )
-
-
-def space_findings(found: Directory) -> Iterator[StoreFinding]:
-    """Check that there is space to grow."""
-    free = free_space(found)
-    if found.free_bytes < FREE_BYTES_MIN:
-        yield StoreFinding("broken", f"{free}.", "Free some space: a full disk stops the run.")
-    elif found.free_bytes < FREE_BYTES_LITTLE:
-        yield StoreFinding("warning", f"{free}.", "Free some space before the disk is full: a full disk stops the run.")
-
-
-def free_space(found: Directory) -> str:
-    """Return how much space is free, as a clause."""
-    return f"{found.free_bytes / _MIB:,.0f} MiB are free for {found.path}"
-
-
 def _directory(url: str) -> Path:
     return Path(url.removeprefix(_SCHEME))
 
@@ -133,11 +105,8 @@ def _open(url: str, opening: Opening) -> LmdbStore:
 
 
 def _plan_for(url: str, opening: Opening, planned: Planned) -> Planned:
-    store = _open(url, opening)
-    try:
+    with closing(_open(url, opening)) as store:
         return store.plan_for(planned)
-    finally:
-        store.close()
 
 
 def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
@@ -152,26 +121,32 @@ def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
 
 def directory_findings(found: Directory, map_bytes_max: int) -> Iterator[StoreFinding]:
     """Check permissions, the file system, free space, and the size of the map."""
-    yield from permission_findings(found)
+    if not found.writable:
+        yield StoreFinding("refused", f"No permission to write in {found.path}.", "Give this user write permission.")
+    kind = found.file_system
     if found.is_remote:
         yield StoreFinding(
             "misconfigured",
-            f"{found.path} is on {found.file_system}, but LMDB's locks and memory map work only within one machine.",
+            f"{found.path} is on {kind}, but LMDB's locks and memory map work only within one machine.",
             "Use a local disk, or an HBase store.",
         )
-    yield from lasting_findings(found)
-    yield from space_findings(found)
-    yield _size_finding(found, map_bytes_max)
-
-
-def _size_finding(found: Directory, map_bytes_max: int) -> StoreFinding:
-    free = f"{free_space(found)}, on {found.file_system}."
+    if kind in _PASSING:
+        yield StoreFinding(
+            "warning", f"{found.path} is on {kind}: {_PASSING[kind]}.", "Name a directory on a disk or a volume."
+        )
+    free = f"{found.free_bytes / _MIB:,.0f} MiB are free for {found.path}"
+    if found.free_bytes < FREE_BYTES_MIN:
+        yield StoreFinding("broken", f"{free}.", "Free some space: a full disk stops the run.")
+    elif found.free_bytes < FREE_BYTES_LITTLE:
+        yield StoreFinding("warning", f"{free}.", "Free some space before the disk is full: a full disk stops the run.")
     if found.size_bytes is None:
-        return StoreFinding("ok", f"No store at {found.path} yet; {free}")
+        yield StoreFinding("ok", f"No store at {found.path} yet; {free}, on {kind}.")
+        return
     size = f"The store has {found.size_bytes / _MIB:,.0f} MiB of at most {map_bytes_max / _MIB:,.0f}"
     if found.size_bytes > MAP_SHARE_MAX * map_bytes_max:
-        return StoreFinding("warning", f"{size}.", "Raise store.map_bytes_max: at the limit the run stops.")
-    return StoreFinding("ok", f"{size}; {free}")
+        yield StoreFinding("warning", f"{size}.", "Raise store.map_bytes_max: at the limit the run stops.")
+    else:
+        yield StoreFinding("ok", f"{size}; {free}, on {kind}.")
 
 
 LMDB: Final = StoreKind(

@@ -4,10 +4,9 @@ import threading
 import time
 from collections.abc import Iterator
 
-import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, first_of, ok, unchecked, warning, wrong
+from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, ok, unchecked, warning, wrong
 from consumer.model.errors import ConfigError, SinkError, SourceError, StoreBroken, StoreMismatch
 from storage.errors import StoreRefused, StoreUnavailable
 
@@ -97,18 +96,3 @@ def test_the_exit_code_is_that_of_the_first_thing_that_is_wrong() -> None:
     assert exit_code([fine]) == 0
     bad = Result("b", (wrong(SinkError, "No.", "Mend."), wrong(ConfigError, "No.", "Mend.")))
     assert exit_code([fine, bad, Result("c", (wrong(ConfigError, "No.", "Mend."),))]) == SinkError.exit_code
-
-
-def test_what_is_asked_once_is_kept_and_an_error_is_not() -> None:
-    """After an error the next call asks again."""
-    failing = [True, False]
-
-    def ask() -> int:
-        if failing.pop(0):
-            raise ValueError("not yet")
-        return 7
-
-    asked = first_of(ask)
-    with pytest.raises(ValueError, match="not yet"):
-        asked()
-    assert asked() == asked() == 7
