@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -50,11 +51,18 @@ def postgres_server() -> Postgres:
 @pytest.fixture
 def postgres_database(postgres_server: Postgres) -> Iterator[PostgresDatabase]:
     """An empty database, this test's own."""
+    with new_database(postgres_server) as made:
+        yield made
+
+
+@contextmanager
+def new_database(server: Postgres, template: str = "template1") -> Iterator[PostgresDatabase]:
+    """Make a database that is a copy of another one, which nobody may be connected to; drop it afterwards."""
     name = f"test_{uuid4().hex}"
-    with _administering(postgres_server) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    yield PostgresDatabase(postgres_server.url(name), postgres_server.password)
-    with _administering(postgres_server) as connection:
+    with _administering(server) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+    yield PostgresDatabase(server.url(name), server.password)
+    with _administering(server) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 

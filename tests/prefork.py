@@ -32,15 +32,35 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
+from argon2 import PasswordHasher
+
 from consumer.cli import main
 from consumer.cli.commands import MODULES
 from consumer.fingerprint.tokenizers import RustTokenizer
 from consumer.lifecycle.stopping import accept_signals
+from consumer.reviews import passwords
 from consumer.workers.word_files import load_lexicon
 
 _NUMBER: Final = struct.Struct("!i")
 _DESCRIPTORS: Final = 4
 _ROOT: Final = Path(__file__).parents[1]
+_ENTERED: Final = (
+    "wiring.file_run",
+    "wiring.service",
+    "wiring.console",
+    "reviews.reviewed_pairs",
+    "cli",
+)
+"""What commands import when they come to their work, of this project."""
+_LIBRARIES: Final = (
+    "confluent_kafka.admin",
+    "storage.hbase.store",
+    "storage.lmdb",
+    "multiprocessing.popen_spawn_posix",
+    "psycopg",
+    "sqlalchemy.dialects.postgresql",
+    "sqlalchemy.dialects.sqlite",
+)
 
 
 class Request(NamedTuple):
@@ -233,10 +253,12 @@ def _take_place(request: Request, streams: list[int]) -> None:
 
 def _prepare() -> None:
     """Do what every command does before it comes to its own work."""
-    for name in ("wiring.file_run", "cli", *(f"cli.{module}" for module in MODULES.values())):
+    for name in (*_ENTERED, *(f"cli.{module}" for module in MODULES.values())):
         import_module(f"consumer.{name}")
-    for name in ("confluent_kafka.admin", "storage.hbase.store", "storage.lmdb", "multiprocessing.popen_spawn_posix"):
+    for name in _LIBRARIES:
         import_module(name)
+    # With the least work: many commands make passwords and check them, and no test of theirs is about the cost.
+    passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
     assert load_lexicon().idf
     RustTokenizer().cut("\u6e21\u8239")
     gc.freeze()

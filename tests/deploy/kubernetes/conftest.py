@@ -2,15 +2,18 @@
 
 import os
 import subprocess
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import pytest
 
-from deploy.kubernetes import check, manifests, tools
+from deploy.kubernetes import check, manifests, program, tools
 from deploy.kubernetes.schemas import Schemas, read_schemas
 from deploy.local.packages import MissingTools
+from tests.cli.command import TIMEOUT_S, start
 
 KUBERNETES: Final = Path(tools.__file__).parent
 OVERLAYS: Final = tuple(sorted(path for path in (KUBERNETES / "overlays").iterdir() if path.is_dir()))
@@ -43,11 +46,20 @@ class Cluster:
         return check.faults(rendered.documents, rendered.secrets, self.schemas)
 
 
+def _forked(asked: Sequence[str | Path], *, env: dict[str, str], **_: object) -> "subprocess.CompletedProcess[str]":
+    """Run the program as ``subprocess.run`` does, off one that has imported everything."""
+    process = start(*asked[1:], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    return subprocess.CompletedProcess(asked, process.returncode, out.decode(), err.decode())
+
+
 @pytest.fixture(scope="session")
-def cluster() -> Cluster:
+def cluster() -> Iterator[Cluster]:
     """The tools; the test is skipped where they are missing, and fails in CI."""
     try:
-        return Cluster(tools.kustomize(), read_schemas(tools.schemas()))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(program, "subprocess", SimpleNamespace(run=_forked))
+            yield Cluster(tools.kustomize(), read_schemas(tools.schemas()))
     except (MissingTools, subprocess.CalledProcessError) as error:
         if os.environ.get("CI", "").lower() in {"", "0", "false"}:
             pytest.skip(str(error))

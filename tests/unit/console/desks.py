@@ -14,9 +14,10 @@ from consumer.console.context import ArticleView
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database
 from tests.unit.console.newsroom import Newsroom
 from tests.unit.console.serving import Answer, Browser, KnownArticles, Served, served
+from tests.unit.reviews.made import database_in
 
 _FLAG: Final = re.compile(r"^/flags/(\d+)")
 
@@ -63,7 +64,7 @@ def office(
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Office]:
     """Serve it until the context is left, over this database, or a new one in this folder."""
-    database = kept if isinstance(kept, Database) else opened_database(f"sqlite:///{kept / 'console.db'}")
+    database = kept if isinstance(kept, Database) else database_in(kept)
     articles = CountedArticles()
     with served(database, articles, judging=judging, **settings) as console:
         yield Office(console, Newsroom(database, articles), console.signed_in("Ann"), articles)

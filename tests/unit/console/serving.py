@@ -2,7 +2,6 @@
 
 import re
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,13 +23,14 @@ from consumer.console.rendering import Rendering
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
-from consumer.reviews.database import Connection, Database, identity, opened_database
+from consumer.reviews.database import Connection, Database, identity
 from consumer.reviews.people import Person
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
 from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, listening_socket, url_of
 from consumer.web.workers import Workers
+from tests.unit.reviews.made import database_in
 
 WAIT_S: Final = 60
 PASSWORD: Final = "correct horse battery"
@@ -206,19 +206,9 @@ class Served(NamedTuple):
 
 
 @cache
-def _empty_database() -> bytes:
-    """Return a file with all tables: making them takes longer than most tests."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "console.db"
-        opened_database(f"sqlite:///{path}").close()
-        return path.read_bytes()
-
-
-def database_in(folder: Path) -> Database:
-    """Open an empty database in a folder."""
-    path = folder / "console.db"
-    path.write_bytes(_empty_database())
-    return opened_database(f"sqlite:///{path}")
+def _rendering() -> Rendering:
+    """Compile each template once, as a console does, and not again in every test."""
+    return Rendering()
 
 
 @contextmanager
@@ -241,7 +231,7 @@ def served(
     RequestMetrics(instruments, CONSOLE_REQUESTS).listen(heard)
     ReactingMetrics(instruments, *REACTIONS).listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
-    desk = Desk(opened, section, articles or KnownArticles(), Rendering(), clock, heard, judging, evaluation)
+    desk = Desk(opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation)
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)

@@ -10,6 +10,7 @@ from consumer.reviews.database import opened_database
 from tests.unit.console.desks import Office, decide, office
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer
+from tests.unit.reviews.made import database_in
 
 SAID = "has a NUL character"
 # As a form of the console carries the part of the queue that somebody looks at.
@@ -21,10 +22,11 @@ STORABLE = "wire\x1b[31m\t\u202e"
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Office]:
     """A console with a flag, over each kind of database."""
-    url, password = f"sqlite:///{tmp_path / 'console.db'}", None
     if request.param == "postgresql":
-        url, password = request.getfixturevalue("postgres_database")
-    with office(opened_database(url, password)) as opened:
+        database = opened_database(*request.getfixturevalue("postgres_database"))
+    else:
+        database = database_in(tmp_path)
+    with office(database) as opened:
         original = article("original", "First report", "Text.", source=STORABLE)
         opened.room.flag(article("one", "One", "Text.", source=STORABLE), original, 0.8)
         yield opened

@@ -14,12 +14,13 @@ from consumer.console.intake.store_reading import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
 from consumer.reviews import queue
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
 from storage.errors import StoreUnavailable
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, release
+from tests.unit.reviews.made import database_in
 
 NOW_MS = 1_764_000_000_000
 
@@ -59,7 +60,7 @@ class Taking:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """One that is empty."""
-    opened = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    opened = database_in(tmp_path)
     yield opened
     opened.close()
 

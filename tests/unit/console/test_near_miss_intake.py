@@ -11,13 +11,13 @@ from consumer.console.intake.intake import NearMissIntake, Stopped
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import encode
 from consumer.reviews import queue
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.flag_events import add_near_misses
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken
 from tests.unit.console.events_made import ScriptedSource, missed, missed_batch
-from tests.unit.reviews.made import check_counts
+from tests.unit.reviews.made import check_counts, database_in
 
 
 class Taking:
@@ -48,7 +48,7 @@ class Taking:
 @pytest.fixture
 def taking(tmp_path: Path) -> Iterator[Taking]:
     """An intake over a database that is empty."""
-    opened = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    opened = database_in(tmp_path)
     yield Taking(opened)
     check_counts(opened)
     opened.close()

@@ -23,12 +23,13 @@ from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, decisions, floods, people, sending
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.flag_events import FlagEvent, add_events
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
 from storage.errors import StoreUnavailable
 from tests.unit.console.events_made import flag, version
+from tests.unit.reviews.made import database_in
 
 SCHEMA = Draft202012Validator(
     json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "flood.schema.json").read_bytes())
@@ -103,7 +104,7 @@ class Desk(ReleasePort):
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty one."""
-    opened = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    opened = database_in(tmp_path)
     yield Desk(opened)
     opened.close()
 

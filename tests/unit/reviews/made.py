@@ -1,7 +1,10 @@
 """Events, people and checks for the tests of the console's data."""
 
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, delete, func, select, update
@@ -9,7 +12,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Released, Verdict
 from consumer.reviews import people
-from consumer.reviews.database import Database
+from consumer.reviews.database import Database, opened_database
 from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
@@ -25,6 +28,27 @@ class Address(NamedTuple):
 
     url: str
     password: str | None
+
+
+@cache
+def _empty_database() -> bytes:
+    """Return a file with all tables: making them takes longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "console.db"
+        opened_database(f"sqlite:///{path}").close()
+        return path.read_bytes()
+
+
+def empty_database(folder: Path) -> Address:
+    """Put an empty database with all tables into a folder; all of them have the same identity."""
+    path = folder / "console.db"
+    path.write_bytes(_empty_database())
+    return Address(f"sqlite:///{path}", None)
+
+
+def database_in(folder: Path) -> Database:
+    """Open an empty database in a folder."""
+    return opened_database(*empty_database(folder))
 
 
 def flagged(
