@@ -3,7 +3,8 @@
 # make test-light  the same without servers; needs only Python
 # make core       build and install the compiled engine; needs cargo and rustc 1.88 or newer; without it Python does its work
 # make wheels     the compiled engine as a wheel for every Linux on x86_64 with glibc 2.17 or newer, in core/target/wheels
-# make test-load  long versions of some tests, then all examples of the property tests; about 40 minutes on two idle cores
+# make test-load  long versions of some tests, then all examples and cases of those that draw some; about 50 minutes on
+#                 two idle cores
 # make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile, then on a cluster;
 #                 takes two hours and a half; to repeat a run: make chaos SEED=123; a part: make chaos CHAOS="-k cluster"
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
@@ -26,6 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # The compiled engine is built and tested where cargo and a new enough rustc are installed, and always in CI.
 CARGO := $(shell command -v cargo >/dev/null && $(or $(wildcard $(BIN)/python),$(PYTHON)) -m deploy.core.rust 2>/dev/null && echo yes)
 WITH_CORE := $(if $(CARGO)$(CI),yes)
+# The tests that draw some of their examples and cases in make test.
+DRAWING := tests/unit tests/retrieval tests/protocol tests/chaos/test_kept_set.py tests/cli/test_every_command.py
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
     LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)
@@ -84,7 +87,7 @@ unit-light: .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 
 test-load: servers .venv/test.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
-	$(if $(LOAD),,TEST_ALL_EXAMPLES=1 $(BIN)/pytest tests/unit tests/retrieval -m "not servers and not load")
+	$(if $(LOAD),,TEST_ALL_EXAMPLES=1 $(BIN)/pytest $(DRAWING) -m "not load and not chaos")
 
 chaos: servers .venv/test.stamp
 	CHAOS_SEED=$(SEED) $(BIN)/pytest -m chaos -n 0 --capture=no tests/chaos/kafka $(CHAOS)

@@ -1,15 +1,22 @@
-"""How many examples of Hypothesis a test draws: few in ``make test``, all of them in ``make test-load``."""
+"""How many examples and cases a test draws: few in ``make test``, all of them in ``make test-load``."""
 
 import os
-from typing import Final
+import random
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from hypothesis import settings
 
 DEFAULT: Final = 100
 """What Hypothesis draws by default."""
-_SHARE: Final = 1.0 if "TEST_ALL_EXAMPLES" in os.environ else 0.25
+_ALL: Final = "TEST_ALL_EXAMPLES" in os.environ
+_SHARE: Final = 1.0 if _ALL else 0.25
 _FEW: Final = 25
 """A test that asks for no more draws them all."""
+# Workers of xdist have to collect the same tests. Without xdist every run draws the same.
+_RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+
+_Case = TypeVar("_Case")
 
 
 def share_of(count: int) -> int:
@@ -20,3 +27,14 @@ def share_of(count: int) -> int:
 def examples(count: int) -> settings:
     """Return Hypothesis' settings for a test that draws ``count`` examples in ``make test-load``."""
     return settings(max_examples=share_of(count))
+
+
+def drawn(cases: Sequence[_Case], one_in: int) -> list[_Case]:
+    """Return one in so many of the cases, at least one, in their order; every run draws others.
+
+    ``make test-load`` has all of them.
+    """
+    if _ALL:
+        return list(cases)
+    places = random.Random(f"{_RUN} {len(cases)}").sample(range(len(cases)), -(-len(cases) // one_in))
+    return [cases[place] for place in sorted(places)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from types import MappingProxyType
 from typing import Final
 
@@ -22,6 +22,7 @@ from tests.builders import TIME_MS
 from tests.chaos.mixed_feed import Arrived, kept_by_brute_force, mixed_feed
 from tests.chaos.near_articles import SETTINGS
 from tests.contract.conftest import ROW_POSTINGS_MAX, Kind, SetClock, opened_hbase
+from tests.examples import drawn
 from tests.hbase_server import COMMON
 
 SIZE = 1_800
@@ -81,7 +82,7 @@ def test_the_feed_has_everything(feed: list[Arrived], expected: set[bytes]) -> N
     assert 400 < len(expected) < len(references) - 400
 
 
-@pytest.mark.parametrize("batch_size", BATCH_SIZES)
+@pytest.mark.parametrize("batch_size", drawn(BATCH_SIZES, 2))
 def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
     kind: Kind, store: Store, feed: list[Arrived], batch_size: int
 ) -> None:
@@ -95,7 +96,7 @@ def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
     assert findings.kept == len(expected)
 
 
-@pytest.mark.parametrize("batch_size", [1, 256, 5_000])
+@pytest.mark.parametrize("batch_size", drawn([1, 256, 5_000], 2))
 def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
     kind: Kind, store: Store, batch_size: int
 ) -> None:
@@ -106,7 +107,7 @@ def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
     assert kept_of(unrepeated, events) == kept_by_brute_force(unrepeated)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 5_000])
+@pytest.mark.parametrize("batch_size", drawn([1, 7, 5_000], 3))
 def test_the_kept_set_is_that_of_brute_force_among_sources_that_are_kept_apart(
     kind: Kind, store: Store, feed: list[Arrived], batch_size: int
 ) -> None:
@@ -128,7 +129,7 @@ def from_sources(entry: Arrived) -> Arrived:
     return entry._replace(record=msgspec.structs.replace(entry.record, source=source))
 
 
-@pytest.mark.parametrize("batch_size", [1, 256])
+@pytest.mark.parametrize("batch_size", drawn([1, 256], 2))
 def test_judged_again_every_verdict_is_the_same_word_for_word(
     kind: Kind, store: Store, feed: list[Arrived], batch_size: int
 ) -> None:
@@ -142,8 +143,7 @@ def test_judged_again_every_verdict_is_the_same_word_for_word(
     assert store.stats() == before
 
 
-@pytest.mark.parametrize("batch_size", [7, 256])
-@pytest.mark.parametrize("originals_max", [0, 1, 20, 10_000])
+@pytest.mark.parametrize(("originals_max", "batch_size"), drawn([*product([0, 1, 20, 10_000], [7, 256])], 2))
 def test_the_kept_set_does_not_depend_on_how_much_is_remembered(
     feed: list[Arrived], expected: set[bytes], originals_max: int, batch_size: int
 ) -> None:

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,15 @@ from tests.cli.command import (
 )
 from tests.cli.every_command import EVERY, NOWHERE, Name, commands, filled, options_of, sentence_of
 from tests.cli.test_looking_without_rights import look
+from tests.examples import drawn
 from tests.prefork import forkserver
 from tests.unit.reviews.made import flagged
 
 WORKING = [name for name, entry in EVERY.items() if entry.works]
 READING = [(name, code, given) for name, entry in EVERY.items() for code, given in entry.reads]
 WRITING = [(name, code, given) for name, entry in EVERY.items() for code, given in entry.writes]
+UNREADABLE = {"nowhere": "No such file", "a-folder": "irectory", "text/x": "Not a directory"}
+UNWRITABLE = {"nowhere/x": "No such file", "a-folder": "irectory", "text/x": "Not a directory"}
 FROM_STDIN = [(name, entry.from_stdin) for name, entry in EVERY.items() if entry.from_stdin is not None]
 DOCUMENTED = set(range(8)) | {130, 143}
 SAYS_IT_ITSELF = {("doctor",)}
@@ -185,12 +189,10 @@ def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:
         refused(files, ended, 4, f"{files.folder / 'text'} is a file")
 
 
-@pytest.mark.parametrize(("name", "code", "given"), READING)
-@pytest.mark.parametrize(
-    ("place", "why"), [("nowhere", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
-)
-def test_what_cannot_be_read(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
+@pytest.mark.parametrize(("use", "place"), drawn([*product(READING, UNREADABLE)], 3))
+def test_what_cannot_be_read(files: Files, use: tuple[Name, int, Name], place: str) -> None:
     """The message names it, with the reason."""
+    (name, code, given), why = use, UNREADABLE[place]
     if "dead-letters.jsonl" in given[-1] and place == "a-folder":
         pytest.skip("the folder would have another name")
     if name == ("query",) and place != "a-folder":
@@ -200,13 +202,10 @@ def test_what_cannot_be_read(files: Files, name: Name, code: int, given: Name, p
     refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 
 
-@pytest.mark.parametrize(("name", "code", "given"), WRITING)
-@pytest.mark.parametrize(
-    ("place", "why"), [("nowhere/x", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
-)
-def test_what_cannot_be_written(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
+@pytest.mark.parametrize(("use", "place"), drawn([*product(WRITING, UNWRITABLE)], 3))
+def test_what_cannot_be_written(files: Files, use: tuple[Name, int, Name], place: str) -> None:
     """The message names it, with the reason."""
-    path = files.folder / place
+    (name, code, given), why, path = use, UNWRITABLE[place], files.folder / place
     refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 
 

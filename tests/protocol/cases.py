@@ -44,6 +44,11 @@ class Case:
     before: tuple[Version | Tombstone, ...] = ()
     mode: str = PLAIN
 
+    @property
+    def full_name(self) -> str:
+        """What tells it from all others."""
+        return f"{self.name}, {self.crashes} crashes"
+
     def with_judge(self, kind: type[Detector]) -> "Case":
         """Return the same case with another judge in every process."""
         return replace(self, processes=tuple(replace(process, kind=kind) for process in self.processes))
@@ -359,7 +364,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
 def all_cases() -> dict[str, Case]:
     """Every case by name."""
     cases = [case for family in FAMILIES.values() for case in family()]
-    by_name = {f"{case.name}, {case.crashes} crashes": case for case in cases}
+    by_name = {case.full_name: case for case in cases}
     assert len(by_name) == len(cases)
     return by_name
 

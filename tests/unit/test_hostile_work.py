@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.hostile import FORMS, Bench, Cost, cases, record
 from consumer.model.article import BodyForm
+from tests.examples import drawn
 
 CHARS = 50_000
 RATIO_MAX = 20
@@ -27,7 +28,7 @@ def ordinary(bench: Bench) -> dict[BodyForm, Cost]:
     return {form: bench.ordinary(CHARS, form) for form in ("text", *FORMS.values())}
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", drawn(cases(), 3))
 def test_a_hostile_record_costs_little_more_than_an_ordinary_one(
     bench: Bench, ordinary: dict[BodyForm, Cost], name: str
 ) -> None:

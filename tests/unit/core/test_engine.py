@@ -17,7 +17,7 @@ from consumer.fingerprint.facts import NUMERALS
 from consumer.fingerprint.slots import _COUNTED, _LANGUAGES, _TIMES_OF_DAY
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples, share_of
 from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, known, written
 
 ANY_TEXT = (
@@ -53,7 +53,7 @@ def test_equal_on_everything_that_fills_a_slot(lexicon: Lexicon) -> None:
     """Both engines list times of day, languages and units themselves, and read names from jieba's tags."""
     listed = [*_TIMES_OF_DAY.split(), *(f"{name}{kind}" for name in _LANGUAGES.split() for kind in "文语")]
     numerals = [f"{numeral}{unit}" for numeral in NUMERALS for unit in f"{_COUNTED}个"]
-    words = sorted(lexicon.idf.keys() | lexicon.names())[::40]
+    words = drawn(sorted(lexicon.idf.keys() | lexicon.names())[::40], 4)
     texts = [f"昨天在{value}举行" for value in (*listed, *numerals, *words)]
     assert_same(Scheme("jieba-tfidf/3", slots=True), texts)
     reference, _ = engines(Scheme("jieba-tfidf/3", slots=True))
@@ -61,7 +61,7 @@ def test_equal_on_everything_that_fills_a_slot(lexicon: Lexicon) -> None:
 
 
 @pytest.mark.parametrize("part", EVERY_PART)
-@pytest.mark.parametrize("scheme", [*DEFAULTS, Scheme("multiply-xor-utf16-128/1", facts=True)], ids=str)
+@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("multiply-xor-utf16-128/1", facts=True)], 2), ids=str)
 def test_equal_on_the_development_feed(scheme: Scheme, part: int) -> None:
     """Real articles, with the languages that they declare."""
     articles = dev_part(part)
@@ -81,7 +81,7 @@ def test_equal_on_many_random_texts(scheme: Scheme) -> None:
     """Thousands of texts, put together from the pieces at random and from all of Unicode."""
     rng = random.Random(19)
     texts = []
-    for _ in range(4_000):
+    for _ in range(share_of(4_000)):
         pieces = rng.choices(PIECES, k=rng.randrange(25))
         pieces += (chr(rng.randrange(0x110000)) for _ in range(rng.randrange(4)))
         rng.shuffle(pieces)
@@ -106,7 +106,7 @@ def test_equal_on_many_random_texts(scheme: Scheme) -> None:
 )
 def test_equal_on_hostile_texts(text: str) -> None:
     """Texts of the greatest length, of one kind."""
-    for scheme in DEFAULTS:
+    for scheme in drawn(DEFAULTS, 4):
         assert_same(scheme, [text, "后面还有一篇。"])
 
 
@@ -121,7 +121,7 @@ def test_equal_with_all_keywords_and_without_sketches_and_parts(lexicon: Lexicon
         assert_equal(ours.fingerprint(texts), theirs.fingerprint(texts))
 
 
-@pytest.mark.parametrize("scheme", [*DEFAULTS, Scheme("jenkins-64/1", facts=True)], ids=str)
+@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("jenkins-64/1", facts=True)], 3), ids=str)
 def test_equal_with_own_words(tmp_path: Path, scheme: Scheme) -> None:
     """The user's dictionary, stop words and table of frequencies."""
     own = {

@@ -18,7 +18,7 @@ from consumer.fingerprint.figures import MONTHS
 from consumer.fingerprint.tokenizers import RustTokenizer
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import EVERY_PART, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples, share_of
 
 FIGURES = (
     *("0", "1", "12", "31", "123", "1234", "2026", "20261", "1,234", "1,234,567.80", "12.5", "٣", "²", "１"),
@@ -88,8 +88,10 @@ def assert_same_canonical(forms: Sequence[str], lexicon: Lexicon) -> None:
 
 
 def all_of(pieces: Sequence[str], pieces_max: int) -> list[str]:
-    """Every text of up to so many pieces."""
-    return ["".join(chosen) for count in range(pieces_max + 1) for chosen in product(pieces, repeat=count)]
+    """Every text of up to so many pieces; of the longest ones those that are drawn."""
+    shorter, longest = [["".join(chosen) for count in counts for chosen in product(pieces, repeat=count)]
+                        for counts in (range(pieces_max), (pieces_max,))]  # fmt: skip
+    return [*shorter, *drawn(longest, 6)]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_facts_are_pythons(text: str, words: list[str], known: set[str]) -> None
 def test_many_random_texts(pieces: tuple[str, ...], lengths: tuple[int, ...]) -> None:
     """More than hypothesis tries, of all lengths."""
     rng = random.Random(19)
-    texts = ["".join(rng.choices(pieces, k=rng.choice(lengths))) for _ in range(20_000)]
+    texts = ["".join(rng.choices(pieces, k=rng.choice(lengths))) for _ in range(share_of(20_000))]
     assert_same([(text, "latin") for text in texts])
     assert_same([("", text) for text in texts])
 
@@ -227,7 +229,7 @@ def test_canonical_figures_are_pythons(form: str) -> None:
 def test_many_random_texts_with_canonical_figures(lexicon: Lexicon) -> None:
     """More than hypothesis tries, as written and in the form that they are read in, with lists of all lengths."""
     rng = random.Random(37)
-    texts = ["".join(rng.choices(CANONICAL, k=rng.choice((4, 12, 40)))) for _ in range(6_000)]
+    texts = ["".join(rng.choices(CANONICAL, k=rng.choice((4, 12, 40)))) for _ in range(share_of(6_000))]
     texts += [
         "12" + "".join(rng.choices(" '_", (8, 1, 1))[0] + "345" for _ in range(count % 12)) for count in range(2_000)
     ]

@@ -20,12 +20,13 @@ from consumer.fingerprint.text_kinds import (
     runs,
 )
 from tests.dev_feed import EVERY_PART, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples
 
 LIMITS = some.none() | some.integers(0, 40)
 RUN_CHARACTERS = "ab字é²½٣3_ ,\u0301\u0597\u0651\u093f\u0966\u0e34\u0e50\u17b7\u1780\n𠮷"
 RUN_TEXTS = some.text(RUN_CHARACTERS, max_size=60) | some.text(some.characters(exclude_categories=["Cn", "Cs"]))
 WORDS = some.text("ab中\ufffd𠮷", min_size=1, max_size=4) | some.integers(60, 70).map("长".__mul__)
+WEIGHTS_OF_MANY = [(1.0,), (1.0, 2.0), tuple(number / 7 for number in range(1, 90_000))]
 WEIGHTS = some.floats(1e-6, 1e6) | some.sampled_from([11.9547675029, 2.0, 3.0])
 
 
@@ -57,8 +58,9 @@ def test_the_heaviest_keywords_are_pythons(keywords: dict[str, float], keywords_
     assert_same(list(keywords.items()), keywords_max)
 
 
-@pytest.mark.parametrize("weights", [(1.0,), (1.0, 2.0), tuple(number / 7 for number in range(1, 90_000))])
-@pytest.mark.parametrize("keywords_max", [None, 1, 32, 79_999, 80_000, 80_001])
+@pytest.mark.parametrize(
+    ("weights", "keywords_max"), drawn([*product(WEIGHTS_OF_MANY, [None, 1, 32, 79_999, 80_000, 80_001])], 3)
+)
 def test_many_keywords(weights: tuple[float, ...], keywords_max: int | None) -> None:
     """As many as a text of the greatest length has: all of one weight, of two, and of many."""
     rng = random.Random(19)

@@ -14,7 +14,7 @@ from consumer.fingerprint.parts import ANCHORS_POSTED, SAMPLE_MAX, parts_batch
 from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import of_letters
 from tests.dev_feed import EVERY_PART, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "x")
 PIECES = (
@@ -46,7 +46,7 @@ def test_parts_are_pythons(texts: list[tuple[str, str]]) -> None:
 def test_thousands_of_texts() -> None:
     """Of up to some thousand characters, put together from pieces, so that much comes again."""
     rng = random.Random(19)
-    for _ in range(40):
+    for _ in drawn(range(40), 4):
         texts = ["".join(rng.choices(PIECES, k=rng.choice([3, 12, 40, 300, 900]))) for _ in range(100)]
         assert_same(texts, rng.choices(LANGUAGES, k=len(texts)))
 

@@ -16,7 +16,7 @@ from consumer.fingerprint.secret import Secret
 from consumer.fingerprint.shingles import declared_shingle, of_letters
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch
 from tests.dev_feed import EVERY_PART, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "ZH_tw", "\u212ao", "-", "_zh", "x")
 LAYOUTS = (
@@ -75,7 +75,7 @@ def test_sketches_are_pythons(texts: list[tuple[str, str]], layout: SketchLayout
 def test_thousands_of_texts() -> None:
     """Of up to some hundred characters, put together from pieces."""
     rng = random.Random(19)
-    for _ in range(40):
+    for _ in drawn(range(40), 4):
         texts = ["".join(rng.choices(PIECES, k=rng.choice([3, 8, 12, 40, 300]))) for _ in range(200)]
         assert_same(texts, rng.choices(LANGUAGES, k=len(texts)))
 
@@ -102,7 +102,7 @@ def test_every_character_that_python_knows() -> None:
 def test_characters_alone_and_at_either_end() -> None:
     """All up to the first ideographs, and a sample of the others."""
     known = [chr(code) for code in [*range(0x3100), *range(0x3100, sys.maxunicode, 997)]]
-    known = [character for character in known if unicodedata.category(character) not in {"Cn", "Cs"}]
+    known = drawn([character for character in known if unicodedata.category(character) not in {"Cn", "Cs"}], 4)
     assert_same(known, [""] * len(known))
     for around in ("{}abc", "abc{}"):
         texts = [around.format(character) for character in known[::7]]

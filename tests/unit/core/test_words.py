@@ -20,7 +20,7 @@ from consumer.fingerprint import CUT_WHOLE, JiebaTokenizer, Lexicon, OwnWord, Ru
 from consumer.fingerprint.tokenizers import with_frequencies
 from consumer.workers.word_files import _jieba_folder, _jieba_hasher, load_lexicon
 from tests.dev_feed import EVERY_PART, dev_articles, dev_part
-from tests.examples import examples
+from tests.examples import drawn, examples, share_of
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
@@ -112,9 +112,10 @@ def assert_cut_alike(text: str, reference: Tokenizer, own: Sequence[tuple[str, i
 
 
 def all_strings(alphabet: str, length: int) -> str:
-    """All strings of one to ``length`` of these characters."""
-    sizes = (itertools.product(alphabet, repeat=size) for size in range(1, length + 1))
-    return SEPARATOR.join("".join(characters) for characters in itertools.chain.from_iterable(sizes))
+    """All strings of fewer than ``length`` of these characters, and of those that have as many the drawn ones."""
+    sizes = (itertools.product(alphabet, repeat=size) for size in range(1, length))
+    longest = drawn([*itertools.product(alphabet, repeat=length)], 4)
+    return SEPARATOR.join("".join(characters) for characters in itertools.chain(*sizes, longest))
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), *NASTY])
@@ -152,7 +153,7 @@ def test_every_small_run_is_cut_alike(alphabet: str, length: int, jieba_tokenize
 
 def test_every_code_point_is_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer) -> None:
     """Every character between letters and ideographs: the reference cuts a sixteenth, its equal all."""
-    for start in range(0, sys.maxunicode, 0x8000):
+    for start in drawn(range(0, sys.maxunicode, 0x8000), 3):
         codes = [code for code in range(start, start + 0x8000) if not 0xD800 <= code < 0xE000]
         assert_cut_alike("".join(f"a{chr(code)}中{chr(code)}" for code in codes), rust_tokenizer)
         assert_cut_alike("".join(f"a{chr(code)}1中{chr(code)}国" for code in codes[::16]), jieba_tokenizer)
@@ -184,7 +185,7 @@ def test_words_that_overlap_are_cut_alike(
 def test_random_ideographs_are_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer) -> None:
     """Random ideographs, known to the model or not, in short and long runs: ties on its way fall alike."""
     rng = random.Random(5)
-    for size, runs in [(2, 20_000), (3, 20_000), (5, 20_000), (14, 10_000), (500, 200)]:
+    for size, runs in drawn([(2, 20_000), (3, 20_000), (5, 20_000), (14, 10_000), (500, 200)], 2):
         text = SEPARATOR.join("".join(map(chr, rng.choices(HAN, k=size))) for _ in range(runs))
         assert_cut_alike(text, rust_tokenizer)
         assert_cut_alike(text[:40_000], jieba_tokenizer)
@@ -220,7 +221,7 @@ def test_longest_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer) -
     assert_cut_alike(text, rust_tokenizer)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", drawn(range(12), 3))
 def test_own_words_are_cut_alike(seed: int, jieba_tokenizer: JiebaTokenizer) -> None:
     """Words from real texts and odd ones, of random and often equal frequencies, and without."""
     rng = random.Random(seed)
@@ -241,7 +242,7 @@ def test_ties_between_own_words_fall_alike() -> None:
     own = [("n", 1), ("r", 10**6), ("nt", 3), ("t", 1), ("p", 50), ("e", 1), ("i", 50), ("h", 50), ("en", 3)]
     reference = JiebaTokenizer([OwnWord(word, frequency) for word, frequency in own])
     rng = random.Random(3)
-    runs = ["entry", "enter", "entries", *("".join(rng.choices("entriphsy", k=8)) for _ in range(20_000))]
+    runs = ["entry", "enter", "entries", *("".join(rng.choices("entriphsy", k=8)) for _ in range(share_of(20_000)))]
     assert_cut_alike(SEPARATOR.join(runs), reference, own)
 
 
