@@ -1,5 +1,6 @@
 """What all tests can ask for, and what they have in common."""
 
+import gc
 import logging
 import os
 import sys
@@ -55,6 +56,20 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> MachineClock:
     clocks = MachineClock(partial(monkeypatch.setattr, clock, "PROCESS_CLOCK"))
     clocks.start_process()
     return clocks
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Do without garbage collection while tests are collected, and leave them out of it from then on.
+
+    A worker keeps thousands of them, and each full collection would go through them all for nothing.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:

@@ -129,12 +129,12 @@ def test_ctrl_c_that_was_inherited_ignored(start_under_hostile_signals: Start) -
     assert process.returncode == 0
 
 
-def test_a_failed_test_leaves_no_process() -> None:
+def test_a_failed_test_leaves_no_process(tmp_path: Path) -> None:
     """What was begun before the test, by a fixture for many of them, is left alone."""
-    earlier = start(*RUN, stdin=subprocess.PIPE)
+    earlier = start(*RUN, cwd=tmp_path, stdin=subprocess.PIPE)
     assert isinstance(earlier, prefork.Forked)
     since_s = time.time()
-    later = start(*RUN, stdin=subprocess.PIPE)
+    later = start(*RUN, cwd=tmp_path, stdin=subprocess.PIPE)
     prefork.kill_those_begun(since_s)
     assert later.returncode == -signal.SIGKILL
     assert later.stdin is not None
