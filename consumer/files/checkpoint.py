@@ -20,7 +20,7 @@ from consumer.model.ports import Emit, Marks
 from consumer.model.record import End
 from consumer.model.verdict import Verdict
 from consumer.pipeline.feed_kind import Outputs
-from consumer.pipeline.journal import ExclusiveJournal
+from consumer.pipeline.journal import Journal
 from storage.files import FileWriting, replace_file
 
 SCHEMA: Final = "dupwatch.checkpoint/1"
@@ -169,7 +169,7 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
     return checkpoint.began_ms
 
 
-class FileJournal(ExclusiveJournal):
+class FileJournal(Journal):
     """Keeps a checkpoint beside the sink. The first one is written before the first batch: it has the record time.
 
     It has the sizes of both outputs, if they can be cut back.
@@ -189,6 +189,10 @@ class FileJournal(ExclusiveJournal):
         self._outputs = outputs
         self._writing = writing
         self._save(checkpoint)
+
+    @override
+    def abandon(self) -> None:
+        """Do nothing: the run was asked to stop, and a later one begins after the last committed batch."""
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import override
 from consumer.files.line_file import LineFile, WholeLines
 from consumer.model.dead_letter import encode
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, DeadLetterSink, Emit, Rejection, ReleasingSink
+from consumer.model.ports import Answer, DeadLetterSink, Emit, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.verdict import SCHEMA
 from storage.files import FileWriting
 
@@ -71,7 +71,7 @@ class FileSink(ReleasingSink):
         self._file.discard()
 
 
-class StreamSink(ReleasingSink):
+class StreamSink(UnbufferedOutput, ReleasingSink):
     """Writes verdicts to a stream, which is flushed with every batch; ``emit`` selects the verdicts."""
 
     def __init__(self, out: BinaryIO, *, emit: Emit = "all") -> None:
@@ -86,20 +86,8 @@ class StreamSink(ReleasingSink):
     def release(self, answer: Answer) -> None:
         write_lines(self._out, "verdicts", released_events(answer, self._emit))
 
-    @override
-    def flush(self) -> None:
-        """Do nothing: the stream is flushed with every call."""
 
-    @override
-    def size_bytes(self) -> None:
-        """Return None: a stream cannot be cut back."""
-
-    @override
-    def close(self) -> None:
-        """Do nothing: the stream belongs to the caller that opened it."""
-
-
-class StreamDeadLetters(DeadLetterSink):
+class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
     """Writes letters to a stream as lines of JSON, and flushes it with every batch. They cannot be read back."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -109,20 +97,8 @@ class StreamDeadLetters(DeadLetterSink):
     def reject(self, rejections: Sequence[Rejection]) -> None:
         write_lines(self._stream, "dead letters", [encode(rejection.letter) for rejection in rejections])
 
-    @override
-    def flush(self) -> None:
-        """Do nothing: the stream is flushed with every call."""
 
-    @override
-    def size_bytes(self) -> None:
-        """Return None: a stream cannot be cut back."""
-
-    @override
-    def close(self) -> None:
-        """Do nothing: the stream belongs to the caller that opened it."""
-
-
-class Nowhere(ReleasingSink, DeadLetterSink):
+class Nowhere(UnbufferedOutput, ReleasingSink, DeadLetterSink):
     """Accepts verdicts and dead letters, and writes neither: the result of the run is what it leaves in the store."""
 
     @override
@@ -133,15 +109,6 @@ class Nowhere(ReleasingSink, DeadLetterSink):
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None: ...
-
-    @override
-    def flush(self) -> None: ...
-
-    @override
-    def size_bytes(self) -> None: ...
-
-    @override
-    def close(self) -> None: ...
 
 
 def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:

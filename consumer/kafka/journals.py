@@ -40,10 +40,6 @@ class KafkaJournal(Journal):
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         self._source.commit(_offsets(end), self._ledger.notes)
 
-    @override
-    def finish(self) -> None:
-        """Do nothing: a topic has no end."""
-
 
 class TransactionalJournal(Journal):
     """Exactly once: the transaction of the sink includes the offsets."""
@@ -78,10 +74,6 @@ class TransactionalJournal(Journal):
             self._unknown = True
             raise
         self._source.done(offsets, notes)
-
-    @override
-    def finish(self) -> None:
-        """Do nothing: a topic has no end."""
 
 
 def _offsets(end: End) -> Offsets:

@@ -82,10 +82,6 @@ class FillJournal(Journal):
         self._next_save_s = time.monotonic() + SAVE_EVERY_S
 
     @override
-    def begin(self, end: End) -> None:
-        """Do nothing: the partitions of a fill belong to nobody else."""
-
-    @override
     def abandon(self) -> None:
         raise AssertionError("a batch of a fill was abandoned")
 
@@ -97,7 +93,3 @@ class FillJournal(Journal):
         if time.monotonic() >= self._next_save_s:
             self._save()
             self._next_save_s = time.monotonic() + SAVE_EVERY_S
-
-    @override
-    def finish(self) -> None:
-        """Do nothing: the migration saves at the end of each round."""

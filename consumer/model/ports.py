@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import msgspec
+from typing_extensions import override
 
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.record import RawBatch, RawRecord
@@ -83,11 +84,11 @@ class Output(Protocol):
         ...
 
     def size_bytes(self) -> int | None:
-        """Return how much is written, for the checkpoint; None for an output that cannot be cut back.
+        """Return how much is written, for the checkpoint; None, as here, for an output that cannot be cut back.
 
         Called after ``flush``, when a batch is committed.
         """
-        ...
+        return None
 
     def close(self) -> None:
         """Release the output without writing events or letters; a compressed file may be completed.
@@ -95,6 +96,18 @@ class Output(Protocol):
         Called when the run ends, also after an error; a second call does nothing.
         """
         ...
+
+
+class UnbufferedOutput(Output):
+    """An output that has written everything when a call returns, and has nothing to release."""
+
+    @override
+    def flush(self) -> None:
+        """Do nothing: nothing waits to be written."""
+
+    @override
+    def close(self) -> None:
+        """Do nothing: whatever is written to belongs to the caller."""
 
 
 class Sink(Output, Protocol):

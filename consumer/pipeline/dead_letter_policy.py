@@ -5,9 +5,6 @@ Where they go is up to the kind of sink (``feed_kind.SinkSide``).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-
-from typing_extensions import override
 
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
@@ -15,33 +12,17 @@ from consumer.model.ports import DeadLetterSink, Rejection
 from consumer.model.record import RawBatch, RawRecord
 
 
-class Gate(Protocol):
-    """Decides whether a run continues although records cannot be judged."""
+class Gate:
+    """Decides whether a run continues although records cannot be judged. This one lets any number be rejected."""
 
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
         """Count a batch that has begun. Raises ``Abandoned`` or ``TooManyDeadLetters`` where it must not be judged."""
-        ...
 
     def after_commit(self) -> None:
         """Note that the batch is committed. Raises ``TooManyDeadLetters`` where the run has to end after it."""
-        ...
 
     def at_end(self) -> None:
         """Decide on the whole input, at its end. Raises ``TooManyDeadLetters`` where the run has failed."""
-        ...
-
-
-class AnyNumber(Gate):
-    """Lets any number of records be rejected."""
-
-    @override
-    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None: ...
-
-    @override
-    def after_commit(self) -> None: ...
-
-    @override
-    def at_end(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +34,7 @@ class DeadLetterPolicy:
 
     source: str
     sink: DeadLetterSink
-    gate: Gate = field(default_factory=AnyNumber)
+    gate: Gate = field(default_factory=Gate)
 
     def reject(self, record: RawRecord, fault: BadRecord) -> Rejection:
         """Return the rejection of a record that cannot be judged; it is handed to the sink with its batch."""

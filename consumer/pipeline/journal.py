@@ -1,8 +1,8 @@
-"""The port that keeps track of how far a run got, and the journals of runs that own what they read."""
+"""The port that keeps track of how far a run got, and the journal of runs that cannot be resumed."""
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 from typing_extensions import override
 
@@ -13,39 +13,25 @@ from consumer.model.verdict import Verdict
 log = logging.getLogger("dupwatch")
 
 
-class Journal(Protocol):
+class Journal(ABC):
     """Records every batch: before it is judged, and after its verdicts and dead letters are flushed."""
 
-    def begin(self, end: End) -> None:
+    def begin(self, end: End) -> None:  # noqa: B027  # most own what they read, and have nothing to do
         """Begin a batch that ends there. Raises ``Abandoned`` if it no longer belongs to this run."""
-        ...
 
+    @abstractmethod
     def abandon(self) -> None:
         """Give up the current batch: its output is void, and the source delivers it again."""
-        ...
 
+    @abstractmethod
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Have a later run begin after this batch. Raises ``Abandoned`` if it no longer belongs to this run."""
-        ...
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027  # most have no end
         """Note that the source was read to its end."""
-        ...
 
 
-class ExclusiveJournal(Journal):
-    """For files and streams, which belong to one run: it gives up a batch only when it is asked to stop."""
-
-    @override
-    def begin(self, end: End) -> None:
-        """Do nothing: the batch cannot be taken away."""
-
-    @override
-    def abandon(self) -> None:
-        """Do nothing: the run ends, and a later one begins after the last committed batch."""
-
-
-class NoJournal(ExclusiveJournal):
+class NoJournal(Journal):
     """For a stream, or for a store that ends with the process: such a run cannot be resumed."""
 
     @override
@@ -55,8 +41,4 @@ class NoJournal(ExclusiveJournal):
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Keep nothing."""
-
-    @override
-    def finish(self) -> None:
         """Keep nothing."""

@@ -8,7 +8,7 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink
+from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.record import RawRecord
 from consumer.model.submission import Refusal, Reply, SubmittedRecord, submitted
 
@@ -69,10 +69,6 @@ class AnsweringSink(ReleasingSink):
             self._sink.flush()
 
     @override
-    def size_bytes(self) -> None:
-        """Return None: nobody resumes what clients send."""
-
-    @override
     def close(self) -> None:
         self._sink.close()
 
@@ -92,7 +88,7 @@ class AnsweringSink(ReleasingSink):
             self._lock.release()
 
 
-class Refusals(DeadLetterSink):
+class Refusals(UnbufferedOutput, DeadLetterSink):
     """Has whoever has sent a record told that it cannot be judged; nothing is written."""
 
     def __init__(self, replies: Replies) -> None:
@@ -103,12 +99,3 @@ class Refusals(DeadLetterSink):
         for rejection in rejections:
             letter = rejection.letter
             self._replies.add(rejection.record, Refusal(letter.reason, letter.detail, rejection.limit))
-
-    @override
-    def flush(self) -> None: ...
-
-    @override
-    def size_bytes(self) -> None: ...
-
-    @override
-    def close(self) -> None: ...

@@ -15,7 +15,7 @@ from consumer.model.ports import Source
 from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.dead_letter_policy import AnyNumber
+from consumer.pipeline.dead_letter_policy import Gate
 from consumer.pipeline.feed_kind import FeedKind, OpenedSource, Outputs, SourceOpening, SourceSide
 from consumer.pipeline.journal import Journal
 
@@ -114,7 +114,7 @@ def open_queue(url: str, opening: SourceOpening) -> OpenedSource[QueueSource]:
     def journal(outputs: Outputs) -> Journal:
         return QueueJournal(source)
 
-    return OpenedSource(source, url, QueueArrivals(), AnyNumber(), journal)
+    return OpenedSource(source, url, QueueArrivals(), Gate(), journal)
 
 
 def check_queue(url: str, opening: SourceOpening, *, create: bool) -> None:

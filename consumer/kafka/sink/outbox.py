@@ -39,10 +39,6 @@ class OutboxOutput(Output):
         self.outbox.flush()
 
     @override
-    def size_bytes(self) -> None:
-        """Return None: a topic cannot be cut back."""
-
-    @override
     def close(self) -> None:
         """Close the outbox; the last sink that shares it finds it closed."""
         self.outbox.close()

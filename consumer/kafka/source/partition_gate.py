@@ -51,14 +51,6 @@ class PartitionGate(Gate):
             self.hold(batch.end, holdings)
             raise Abandoned("; ".join(f"{partition_name(partition)} is held from now on" for partition in holdings))
 
-    @override
-    def after_commit(self) -> None:
-        """Do nothing: the batch was counted before."""
-
-    @override
-    def at_end(self) -> None:
-        """Do nothing: topics have no end."""
-
 
 def _by_partition(records: Sequence[RawRecord]) -> dict[Partition, list[RawRecord]]:
     found: defaultdict[Partition, list[RawRecord]] = defaultdict(list)

@@ -34,6 +34,7 @@ from consumer.pipeline.batches import (
     StageEnded,
 )
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
 from consumer.workers.pool import InProcess, TimedFingerprints
 from consumer.workers.word_files import load_lexicon
@@ -130,7 +131,7 @@ class KeepingDeadLetters:
 
 
 @dataclass
-class NotingJournal:
+class NotingJournal(Journal):
     """Keeps what was committed, and notes each call in ``steps``; batches with these numbers are taken away."""
 
     steps: list[str]
