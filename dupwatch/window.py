@@ -25,7 +25,6 @@ from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict, decod
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
-from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import (
     body_form,
     decode_limits,
@@ -34,6 +33,7 @@ from consumer.wiring.components import (
     lexicon_of,
     version_builder,
 )
+from consumer.wiring.pipeline_factory import common_hashes
 from consumer.wiring.stores import bind, completed_config, opened_store
 from dupwatch.articles import Article, Checked, checked_by
 from dupwatch.errors import Error, InvalidArticle, translated

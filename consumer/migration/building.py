@@ -21,9 +21,8 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.common_hashes import common_hashes
 from consumer.wiring.components import kafka_options
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, common_hashes
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.kinds import same_store

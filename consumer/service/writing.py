@@ -8,7 +8,7 @@ import asyncio
 import logging
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 from starlette.requests import Request
@@ -21,7 +21,6 @@ from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, 
 from consumer.model.limits import DecodeLimits
 from consumer.model.submission import Reply, Retraction, Submission
 from consumer.model.verdict import VerdictEvent, decode_verdict
-from consumer.service.auditing import Action, Audit, Changed, record
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox
 from consumer.service.messages import FailedArticle, ReleaseRequest
@@ -38,12 +37,56 @@ from consumer.service.problems import (
     unreadable,
 )
 from consumer.store_tools.releases import Attribution, NotFlagged
+from consumer.web.audit_log import AuditLog, Change
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.requests import LimitName
 from consumer.web.token import Caller
 from consumer.web.workers import RETRY_S
+from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Tombstone, id_hash
+
+NO_OWNER: Final = "this machine"
+"""The owner where no token is needed: some program of this machine."""
+
+Action = Literal["articles.add", "articles.retract", "articles.release"]
+
+
+class Changed(NamedTuple):
+    """What was done to an article, and the outcome of its verdict."""
+
+    action: Action
+    id: str
+    outcome: str
+
+
+async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[Changed]) -> None:
+    """Record what a request has changed, once that is stored and before it is answered; nothing without a log.
+
+    Raises ``ProblemError`` where it cannot be recorded: the client is told to send the request again.
+    """
+    if audit_log is None or not changes:
+        return
+    caller: Caller | None = request.state.caller
+    lines = [
+        Change(
+            at_ms=now_ms(),
+            token=None if caller is None else caller.name,
+            owner=NO_OWNER if caller is None else caller.owner,
+            address=None if request.client is None else request.client.host,
+            action=changed.action,
+            id=changed.id,
+            result=changed.outcome,
+            request_id=request.state.request_id,
+        )
+        for changed in changes
+    ]
+    try:
+        await asyncio.to_thread(audit_log.append, lines)
+    except SinkError as error:
+        log.error("Changes were made that are not in the audit log: %s", error)  # noqa: TRY400  # no defect
+        raise outcome_unknown("The change cannot be recorded in the audit log.") from error
+
 
 log = logging.getLogger("dupwatch")
 
@@ -77,14 +120,14 @@ class Writes:
         desk: Desk,
         inbox: Inbox,
         section: ServiceSection,
-        audit: Audit,
+        audit_log: AuditLog | None,
         report: Callable[[object], None],
     ) -> None:
         self._desk = desk
         self._inbox = inbox
         self._articles_max = section.articles_max
         self._answer_s = section.answer_s
-        self._audit = audit
+        self._audit_log = audit_log
         self._report = report
 
     async def put(self, request: Request, body: bytes) -> Gathered:
@@ -96,7 +139,7 @@ class Writes:
         """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
         replies = await self._replies(gathered.submission)
         events = [reply for reply in replies if isinstance(reply, VerdictEvent)]
-        await record(self._audit, request, [_changed("articles.add", event) for event in events])
+        await record(self._audit_log, request, [_changed("articles.add", event) for event in events])
         return self._encoded(replies, gathered.limits)
 
     async def retract(self, request: Request, article_id: str) -> bytes:
@@ -109,7 +152,7 @@ class Writes:
         )
         (event,) = await self._replies(submission)
         assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
-        await record(self._audit, request, [_changed("articles.retract", event)])
+        await record(self._audit_log, request, [_changed("articles.retract", event)])
         return event.encoded
 
     async def release(self, request: Request, article_id: str, body: bytes) -> bytes:
@@ -118,7 +161,7 @@ class Writes:
         self._desk.check_ready()
         event = await self._desk.ask(request, lambda judging: _released(judging, article_id, asked))
         outcome = decode_verdict(event).outcome
-        await record(self._audit, request, [Changed("articles.release", article_id, outcome)])
+        await record(self._audit_log, request, [Changed("articles.release", article_id, outcome)])
         return event
 
     def _put_articles(self, judging: Judging, body: bytes) -> Gathered:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
@@ -28,16 +29,15 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.reviews import people
-from consumer.reviews.database import Database, DatabaseUnavailable
+from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
-from consumer.web.access import is_loopback, parse_address
+from consumer.web.access import is_loopback, parse_address, read_password
 from consumer.web.certificates import configured_certificate
 from consumer.web.connections import ConnectionLimits
 from consumer.web.server import Server, allow_connections, listening_socket, url_of
 from consumer.web.workers import Workers
 from consumer.wiring import components, stores
-from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import TopicReleases
@@ -45,6 +45,24 @@ from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
 from storage.clock import now_ms
 from storage.errors import StoreUnavailable
 from storage.interface import Store
+
+_SETTING: Final = "console.password_file"
+_FILE: Final = "sqlite:///"
+
+
+def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) -> Database:
+    """Open the database; a file that is not there is made, unless it has to be there.
+
+    Raises ``ConfigError`` and ``DatabaseUnavailable``.
+    """
+    if has_to_be_there and section.database.startswith(_FILE) and not Path(section.database[len(_FILE) :]).exists():
+        raise ConfigError(
+            f"console.database = {section.database}: there is no such file. Name another, or have dupwatch people add "
+            "make it"
+        )
+    password = None if section.password_file is None else read_password(section.password_file, _SETTING)
+    return opened_database(section.database, password)
+
 
 log = logging.getLogger("dupwatch")
 

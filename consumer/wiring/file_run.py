@@ -1,29 +1,44 @@
-"""A run over a file or a stream, built and wired."""
+"""A run over a file or a stream, built and wired.
+
+It may resume an earlier one. Whatever would repeat or lose something is refused before anything is created.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.feeds.kinds import sink_of
-from consumer.files.checkpoint import Checkpoint, FileJournal
-from consumer.files.distinct_files import check_streams_apart
+from consumer.files.checkpoint import (
+    Checkpoint,
+    FileJournal,
+    check_emit,
+    check_settings,
+    check_source,
+    checkpoint_path,
+    load,
+    passing_path,
+)
+from consumer.files.distinct_files import check_apart, check_streams_apart
+from consumer.files.kind import FILE
+from consumer.files.letters import dead_letters_path
+from consumer.files.line_file import check_line_file, check_suffix
 from consumer.files.lines import Position
-from consumer.files.opening import FileOptions, open_source
-from consumer.files.sinks import FileSink
+from consumer.files.opening import Continuation, FileOptions, open_source
+from consumer.files.sinks import NO_CHECKPOINT, FileSink
 from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.errors import Fatal
+from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.feed_kind import Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.wiring import feeds
-from consumer.wiring.common_hashes import warming
 from consumer.wiring.components import (
     engine_choice,
     field_map,
@@ -34,20 +49,84 @@ from consumer.wiring.components import (
     lexicon_of,
     read_limits,
 )
-from consumer.wiring.file_resuming import (
-    check_file,
-    check_resumable,
-    check_store,
-    checkpoint_path_of,
-    continuation,
-    earlier_checkpoint,
-    sink_file,
-)
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
-from consumer.wiring.stores import bind, completed_config, opened_store
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
+from consumer.wiring.stores import bind, completed_config, is_missing, opened_store, outlives_run
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
-from storage.kinds import store_identity
+from storage.kinds import kind_of, store_identity
+
+
+def sink_file(config: Config) -> Path | None:
+    """Return the file that verdicts go to; None for any other kind of sink."""
+    return Path(config.sink.url) if FILE.names(config.sink.url) else None
+
+
+def checkpoint_path_of(config: Config) -> Path | None:
+    """Return where a run keeps its progress; None where it cannot be resumed: that takes files, and a lasting store."""
+    path = sink_file(config)
+    if not FILE.names(config.source.url) or path is None or not outlives_run(config):
+        return None
+    return checkpoint_path(path)
+
+
+def earlier_checkpoint(config: Config) -> Checkpoint | None:
+    """Return the checkpoint of the run that this one resumes, if any."""
+    path = checkpoint_path_of(config)
+    return None if path is None else load(path)
+
+
+def continuation(config: Config, path: Path, before: Checkpoint | None, source: FileSource) -> Continuation:
+    """Return how much of earlier runs the file of verdicts keeps."""
+    if source.streams:
+        why = f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
+    elif not outlives_run(config):
+        why = f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
+    elif before is None:
+        why = f"there is no checkpoint {checkpoint_path(path)} that records which run wrote it"
+    else:
+        return Continuation(before.marks, NO_CHECKPOINT)
+    return Continuation(None, why)
+
+
+def check_file(config: Config, source: FileSource, path: Path, found: Continuation) -> None:
+    """Refuse a file that the run must not write to. Creates and changes nothing."""
+    letters, checkpoint = dead_letters_path(path), checkpoint_path(path)
+    written = {
+        path: "the verdicts",
+        letters: "the dead letters",
+        checkpoint: "the checkpoint",
+        passing_path(checkpoint): "the checkpoint",
+    }
+    check_suffix(path, "verdicts")
+    check_apart(source, written, kind_of(config.store.url).on_disk(config.store.url))
+    check_line_file(path, found.verdicts_bytes, found.why_not_append)
+    check_line_file(letters, found.dead_letters_bytes, found.why_not_append)
+
+
+def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
+    """Refuse to resume with another source, other events, or without the store. Opens no store: that may create it."""
+    check_source(before, source.name, source.beginning)
+    check_emit(before, config.sink.emit, config.sink.url)
+    if is_missing(config):
+        check_settings(before, settings.digest())
+        _check_remembered(before, is_empty=True)
+
+
+def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
+    """Refuse to resume with other settings, or with a store that the earlier run has not judged into.
+
+    Bind the store to the settings first: its refusal says which settings differ.
+    """
+    check_settings(before, settings.digest())
+    _check_remembered(before, is_empty=next(store.scan(), None) is None)
+
+
+def _check_remembered(before: Checkpoint, *, is_empty: bool) -> None:
+    if is_empty and before.counts.unique:
+        raise ConfigError(
+            "the store is empty, but this run has judged articles before: name the store it used, "
+            "or start again with another --sink (a backfill: with another --state)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,8 @@ from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.common_hashes import warming
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
 from storage.interface import Store

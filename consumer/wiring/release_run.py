@@ -1,9 +1,10 @@
-"""A release over topics, built and wired: its event goes to readers of flags, its article back to the clean feed."""
+"""Releases, built and wired: the event goes to readers of flags, the article back to the clean feed if there is one."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,13 +20,17 @@ from consumer.kafka.client_settings import (
 )
 from consumer.kafka.offset_range import Bound, OffsetRange
 from consumer.kafka.source.range_source import RangeSource
-from consumer.model.errors import BadRecord, SinkError
+from consumer.model.errors import BadRecord, SinkError, SourceError
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
+from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
+from consumer.store_tools.releases import Attribution, is_last, releasable, release
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.kafka_parts import sink_topics
+from consumer.wiring.feeds import sink_topics
+from storage.clock import Clock
+from storage.interface import Store
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
@@ -131,3 +136,46 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
     fingerprints = components.engine(config, bound, lexicon).fingerprint([article.body], [article.lang])
     (version,) = components.version_builder(bound).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference
+
+
+log = logging.getLogger("dupwatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Releasing:
+    """Undoes flags in a store, and tells the sink of a run that judges into it."""
+
+    config: Config
+    store: Store
+    sink: AnsweringSink
+    clock: Clock
+    has_times: bool = True
+    """Whether the brokers find an offset by its time."""
+    is_patient: bool = False
+    """Whether the caller would rather try again than do without the clean feed."""
+    known: Origins | None = None
+    """Where the records of versions are, as far as that was looked for before."""
+
+    def release(self, article_id: str, version: str | None, attribution: Attribution) -> bytes:
+        """Undo a flag, and return the event, once the sink has it; the article returns to the clean feed if it can.
+
+        Raises ``ConfigError`` where there is nothing to undo, ``SinkError``, ``Abandoned`` and the store's errors; and
+        ``SourceError`` if it is patient. After an error it may be called again.
+        """
+        flagged = releasable(self.store, article_id, version)
+        reference = flagged.record.reference
+        back = way_back(self.config, flagged, has_times=self.has_times, known=self.known)
+        if self.is_patient and isinstance(back, NoWayBack) and back.is_passing:
+            raise SourceError(f"{article_id!r} cannot be sent to the clean feed yet: {back.why}")
+        event = release(self.store, reference, attribution, self.clock)
+        record = back if isinstance(back, RawRecord) and is_last(self.store, reference) else None
+        self.sink.release(Answer(record or NO_RECORD, VerdictEvent.read(event)))
+        if isinstance(back, NoWayBack):
+            log.warning("%r was released, but is not sent to the clean feed: %s", article_id, back.why)
+        elif back is not None and (record is None or not is_last(self.store, reference)):
+            log.warning(
+                "A newer version of %r arrived during its release: compare its last message in the clean feed with its "
+                "source, and send it again if they differ",
+                article_id,
+            )
+        return event

@@ -21,8 +21,7 @@ from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.common_hashes import warming
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
 

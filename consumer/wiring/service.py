@@ -16,7 +16,6 @@ from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.service.access import Entrance
-from consumer.service.auditing import Audit, AuditTrail, NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.inbox import Inbox, InboxLimits
@@ -27,6 +26,7 @@ from consumer.service.writing import Writes
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.web.access import Access
+from consumer.web.audit_log import AuditLog
 from consumer.web.certificates import configured_certificate
 from consumer.web.connections import ConnectionLimits
 from consumer.web.known_tokens import KnownTokens
@@ -35,7 +35,6 @@ from consumer.web.workers import Workers
 from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
 from consumer.wiring.service_loading import Loaded, Loading
-from storage.clock import now_ms
 
 JUDGE: Final = "judging"
 """The name of the thread that loads, and then judges what is to be stored."""
@@ -82,7 +81,7 @@ class Service:
         self,
         section: ServiceSection,
         inbox: Inbox,
-        audit: Audit,
+        audit_log: AuditLog | None,
         observers: Observers,
         hooks: Hooks,
         load: Callable[[], Loaded],
@@ -99,7 +98,7 @@ class Service:
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, self._health)
         checks = Checks(section.articles_max, hooks.report)
-        writes = Writes(self._desk, inbox, section, audit, hooks.report)
+        writes = Writes(self._desk, inbox, section, audit_log, hooks.report)
         routers = (
             open_routes(self._desk, Liveness(self._health), self._metrics),
             reading_routes(self._desk, checks),
@@ -170,7 +169,6 @@ def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: S
         )
         loading = Loading(config, streams, inbox, hooks, stopping, resources)
         audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
-        audit = NoAudit() if audit_log is None else AuditTrail(audit_log, now_ms)
-        service = Service(section, inbox, audit, observers, hooks, loading.loaded)
+        service = Service(section, inbox, audit_log, observers, hooks, loading.loaded)
         resources.callback(service.close)
         yield service

@@ -1,11 +1,16 @@
-"""Loads what the HTTP service works with: words, engine, store and sink. It waits for a store that is out of reach."""
+"""Loads what the HTTP service works with: words, engine, store, sink, and the run that judges articles in its inbox.
+
+It waits for a store that is out of reach.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from consumer.config.config import Config
+from consumer.feeds.kinds import sink_of
 from consumer.fingerprint import Engine, Lexicon
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
@@ -14,31 +19,107 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.background import Starting
 from consumer.lifecycle.heap import settle_heap
-from consumer.lifecycle.interruption import Drain
+from consumer.lifecycle.interruption import Drain, Interruption
 from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
+from consumer.model.article import Article, Reason
+from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.hooks import Hooks
+from consumer.model.record import RawRecord
+from consumer.model.submission import submitted
+from consumer.pipeline.arrivals import SubmittedArrivals
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.feed_kind import Streams
 from consumer.pipeline.group_interruption import ReportedDrain
+from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.service.answering import AnsweringSink
-from consumer.service.desk import Judging
+from consumer.service import desk
+from consumer.service.answering import AnsweringSink, Refusals
 from consumer.service.inbox import Inbox
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
-from consumer.wiring import components, pipeline_factory, stores
-from consumer.wiring.common_hashes import common_hashes, warming
+from consumer.wiring import components, stores
+from consumer.wiring.feeds import is_exactly_once, sink_opening
 from consumer.wiring.page_server import build_of
-from consumer.wiring.pipeline_factory import interruptible_detector
-from consumer.wiring.requests_run import build_requests_pipeline, build_sink
-from consumer.wiring.service_releases import Releasing
+from consumer.wiring.pipeline_factory import (
+    Control,
+    Judging,
+    Route,
+    build_pipeline,
+    common_hashes,
+    interruptible_detector,
+    warming,
+)
+from consumer.wiring.release_run import Releasing
 from consumer.workers.engines import COMPILED, InTurns
 from consumer.workers.pool import Fingerprinting, InProcess
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
+
+FEED: Final = "/v1/articles"
+"""What events and letters call the feed."""
+
+
+def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
+    """Build the sink, which the caller closes. ``proceed`` is called while brokers are away, and may raise.
+
+    Raises ``ConfigError``, and ``SinkError`` where it cannot be written.
+    """
+    kind = sink_of(config.sink.url)
+    if kind.has_transactions and is_exactly_once(config):
+        raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
+    opening = replace(sink_opening(config, hooks, FEED), streams=streams, what="verdicts on requests", proceed=proceed)
+    kind.check_there(config.sink.url, opening)
+    return AnsweringSink(kind.open(config.sink.url, opening).sink)
+
+
+def build_requests_pipeline(
+    config: Config, judging: Judging, inbox: Inbox, sink: AnsweringSink, interruption: Interruption, hooks: Hooks
+) -> Pipeline:
+    """Build what judges the articles in the inbox until that is closed and empty; then ``run`` returns.
+
+    It waits for its store, as long as ``interruption`` lets it.
+    """
+    return build_pipeline(
+        config,
+        judging,
+        Route(
+            source=inbox,
+            decode=partial(_decoded, decode=components.file_decoder(config)),
+            arrivals=SubmittedArrivals(now_ms),
+            sink=sink,
+            dead_letters=DeadLetterPolicy(FEED, Refusals(sink.replies)),
+            journal=NoJournal(),
+            reply=sink.replies.send,
+        ),
+        # Signals close the inbox: what it has got is finished.
+        Control(Stopping(interrupts=False), interruption, UntilStoreReachable(interruption.while_judging, hooks)),
+        hooks,
+    )
+
+
+def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Article:
+    """Decode a record as of a feed. Raises ``BadRecord``; only a retraction may be without a body."""
+    retraction = submitted(record).retraction
+    if retraction is not None:
+        return Article(retraction.article_id, None)
+    try:
+        article = decode(record)
+    except BadRecord as error:
+        if error.reason != Reason.MISSING_BODY:
+            raise
+        raise _no_body() from error
+    if article.body is None:
+        raise _no_body()
+    return article
+
+
+def _no_body() -> BadRecord:
+    return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
+
 
 _Result = TypeVar("_Result")
 _Release = Callable[[str, str | None, Attribution], bytes]
@@ -47,7 +128,7 @@ _Release = Callable[[str, str | None, Attribution], bytes]
 class Loaded(NamedTuple):
     """What the service answers with, what judges the articles that it gets, and what its metrics show of both."""
 
-    judging: Judging
+    judging: desk.Judging
     pipeline: Pipeline
     build: Build
     tallies: tuple[Tally, ...]
@@ -111,7 +192,7 @@ class Loading:
         fingerprinting = self._fingerprinting(config, bound, lexicon, engine)
         written = self._written_store(config, settings, store)
         judge = interruptible_detector(written, settings, self._interruption, config, common=common)
-        judging = Judging(
+        judging = desk.Judging(
             store=store,
             settings=settings,
             lexicon=lexicon,
@@ -127,7 +208,7 @@ class Loading:
         )
         pipeline = build_requests_pipeline(
             config,
-            pipeline_factory.Judging(bound, fingerprinting, judge),
+            Judging(bound, fingerprinting, judge),
             self._inbox,
             sink,
             self._interruption,

@@ -74,7 +74,7 @@ _KAFKA_SOURCES: Final = Target(
 _REQUESTS: Final = Target(
     ("consumer/service/inbox.py",),
     (
-        ("tests/unit/service/test_inbox.py", "tests/unit/wiring/test_requests_run.py"),
+        ("tests/unit/service/test_inbox.py", "tests/unit/wiring/test_service_loading.py"),
         ("tests/unit/service/test_storing.py", "tests/cli/serve"),
     ),
 )

@@ -26,17 +26,16 @@ from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.service.answering import AnsweringSink
-from consumer.service.auditing import Audit, NoAudit
 from consumer.service.desk import Judging
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import HEARTBEAT_MAX_S, Health
 from consumer.telemetry.metrics import Build, ServiceMetrics
+from consumer.web.audit_log import AuditLog
 from consumer.wiring import pipeline_factory
-from consumer.wiring.requests_run import build_requests_pipeline
+from consumer.wiring.release_run import Releasing
 from consumer.wiring.service import JUDGE, Observers, Service
-from consumer.wiring.service_loading import Loaded
-from consumer.wiring.service_releases import Releasing
+from consumer.wiring.service_loading import Loaded, build_requests_pipeline
 from consumer.workers.pool import InProcess
 from storage.clock import now_ms
 from storage.interface import Store
@@ -174,7 +173,7 @@ def served(
     judging: Judging | Callable[[], Judging],
     sink: ReleasingSink | None = None,
     heard: Hooks | None = None,
-    audit: Audit | None = None,
+    audit_log: AuditLog | None = None,
     stuck_s: float = HEARTBEAT_MAX_S,
     /,
     **settings: Any,  # noqa: ANN401  # as the section has them
@@ -194,7 +193,7 @@ def served(
         return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
     observers = Observers(ServiceMetrics(), Health(stuck_s, grouped=False, judge=JUDGE))
-    service = Service(section, inbox, audit or NoAudit(), observers, hooks, load)
+    service = Service(section, inbox, audit_log, observers, hooks, load)
     errors: list[BaseException] = []
 
     def run() -> None:

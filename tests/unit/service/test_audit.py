@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import dupwatch
-from consumer.service.auditing import NO_OWNER, AuditTrail
+from consumer.service.writing import NO_OWNER
 from consumer.web.audit_log import AuditLog
 from consumer.web.token import Role, current_time
 from storage.files import FileWriting
@@ -14,9 +14,9 @@ from tests.unit.web.token_samples import add
 ARTICLE = {"id": "a", "body": "The harbour council opened the new ferry terminal."}
 
 
-def audited(path: Path) -> AuditTrail:
-    """A trail in this file, with a clock that stands still."""
-    return AuditTrail(AuditLog(path, FileWriting(durable=False, mode=0o600), lambda _: None), lambda: 1_700_000_000_000)
+def audited(path: Path) -> AuditLog:
+    """A log in this file."""
+    return AuditLog(path, FileWriting(durable=False, mode=0o600), lambda _: None)
 
 
 def lines(path: Path) -> list[dict[str, object]]:

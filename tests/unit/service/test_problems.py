@@ -17,7 +17,6 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.service import problems
-from consumer.service.auditing import NoAudit
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox, InboxLimits
@@ -49,8 +48,8 @@ def routes() -> list[APIRoute]:
     desk = Desk(workers, Receiving(1, 1, 1), Health(grouped=False))
     workers.close()
     report = Hooks().report
-    section, audit = ServiceSection(), NoAudit()
-    writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, audit, report)
+    section = ServiceSection()
+    writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, None, report)
     routers = (
         open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),

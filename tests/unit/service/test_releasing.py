@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from starlette.requests import Request
+from typing_extensions import override
 
 import dupwatch
 from consumer.model.errors import SinkError
-from consumer.service.auditing import Audit, Changed
+from consumer.web.audit_log import AuditLog, Change
 from tests.unit.service.kept_sink import KeptSink, answer_of
 from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_answer
@@ -122,18 +122,19 @@ def test_a_release_does_not_wait_for_a_sink_that_is_stuck(
     assert storing.release("copy").data == sink.flushed[-1]
 
 
-class _Changes(Audit):
+class _Changes(AuditLog):
     """An audit log in memory, which may be full."""
 
     def __init__(self) -> None:
-        self.changes: list[Changed] = []
+        self.changes: list[tuple[str, str, str]] = []
         self.is_full = False
 
-    async def record(self, request: Request, changes: Sequence[Changed]) -> None:
+    @override
+    def append(self, changes: Sequence[Change]) -> None:
         if self.is_full:
             raise SinkError("the disk is full")
-        assert request.state.request_id
-        self.changes += changes
+        assert all(change.request_id for change in changes)
+        self.changes += [(change.action, change.id, change.result) for change in changes]
 
 
 def test_every_change_of_state_is_recorded_before_it_is_answered(window: dupwatch.Window, sink: KeptSink) -> None:
@@ -145,13 +146,13 @@ def test_every_change_of_state_is_recorded_before_it_is_answered(window: dupwatc
         client.release("copy")
         client.retract("a1", "key")
         assert audit.changes == [
-            Changed("articles.add", "a1", "unique"),
-            Changed("articles.add", "copy", "duplicate"),
-            Changed("articles.release", "copy", "unique"),
-            Changed("articles.retract", "a1", "retracted"),
+            ("articles.add", "a1", "unique"),
+            ("articles.add", "copy", "duplicate"),
+            ("articles.release", "copy", "unique"),
+            ("articles.retract", "a1", "retracted"),
         ]
         audit.is_full = True
         assert [answer.status for answer in (client.store(article(2)), client.retract("a2", "k"))] == [503, 503]
         audit.is_full = False
         assert client.store(article(2)).status == 200
-        assert audit.changes[-1] == Changed("articles.add", "a2", "unique")
+        assert audit.changes[-1] == ("articles.add", "a2", "unique")

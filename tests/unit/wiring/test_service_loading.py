@@ -23,7 +23,7 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.wiring.pipeline_factory import Judging
-from consumer.wiring.requests_run import build_requests_pipeline, build_sink
+from consumer.wiring.service_loading import build_requests_pipeline, build_sink
 from consumer.wiring.stores import opened_store
 from consumer.workers.pool import InProcess
 from storage.clock import now_ms
