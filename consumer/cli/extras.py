@@ -34,7 +34,7 @@ def opened_database(config: Config, command: str, *, has_to_be_there: bool = Tru
     Raises ``ConfigError``, also without its packages, and ``SinkError`` where it does not answer.
     """
     database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
-    wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", command)
+    wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)
     try:
         with closing(wiring.opened_reviews(config.console, has_to_be_there=has_to_be_there)) as database:
             yield database

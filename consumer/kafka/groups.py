@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.broker_wait import waiting_for_brokers
-from consumer.kafka.clients import asking, new_admin, new_consumer
+from consumer.kafka.clients import asking, new_admin, new_consumer, waiting_for_brokers
 from consumer.kafka.errors import describe
 from consumer.kafka.offset_metadata import NOTHING, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks

@@ -1,16 +1,35 @@
-"""The token file: JSON with a version, which is replaced as a whole and read only if nobody else may write to it."""
+"""The token file: JSON with a version, which is replaced as a whole and read only if nobody else may write to it.
+
+It is changed by one process at a time, and for readers all at once. Whoever changes the file holds the ``flock`` of its
+folder meanwhile, since the file itself is replaced. A process that is killed leaves the old file or the new one, and
+the lock goes with it.
+"""
 
 import errno
 import os
+import re
 import stat
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.model.errors import ConfigError
+from consumer.model.errors import ConfigError, SinkError
 from consumer.text.redaction import redacted
-from consumer.web.token import Token
+from consumer.web.token import (
+    NAME_PATTERN,
+    NAME_RULE,
+    OWNER_CHARS_MAX,
+    SECRET,
+    Role,
+    Token,
+    digest_of,
+    new_secret,
+)
+from storage.files import FILE_MODE, FileWriting, lock_file, replace_file
 
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000
@@ -124,3 +143,128 @@ def _check_together(path: Path, tokens: Tokens) -> None:
         values = [getattr(token, field) for token in tokens]
         if len(set(values)) != len(values):
             raise ConfigError(f"two tokens in {path} have the same {field}; remove one of them")
+
+
+LIFETIME: Final = timedelta(days=90)
+"""How long a token is valid unless something else is asked for."""
+LIFETIME_MAX: Final = timedelta(days=366)
+LOCK_S: Final = 10.0
+"""How long to wait for another process that changes the file; it needs milliseconds."""
+_WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
+
+
+class NewToken(NamedTuple):
+    """What a token is to be."""
+
+    name: str
+    owner: str
+    roles: Collection[Role]
+    lifetime: timedelta = LIFETIME
+
+
+def add_token(path: Path, wanted: NewToken, now: datetime, show: Callable[[str], None]) -> Token:
+    """Add a token, to a new file if there is none, ``show`` its secret, and return it.
+
+    It is shown before the file is changed: if that fails, no token is left behind whose secret nobody has. Raises
+    ``ConfigError`` for invalid values and for a name that was ever used, ``SinkError`` where the file cannot be
+    changed.
+    """
+    secret = new_secret()
+    token = _token(wanted, digest_of(secret), now)
+
+    def change(tokens: Tokens) -> Tokens:
+        more = with_token(tokens, token)
+        show(secret)
+        return more
+
+    _change(path, change, makes_file=True)
+    return token
+
+
+def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
+    """Revoke a token; return it as it is now, and whether this call revoked it.
+
+    Raises ``ConfigError`` if there is no token of that name, ``SinkError`` where the file cannot be changed.
+    """
+    before: list[Token] = []
+
+    def change(tokens: Tokens) -> Tokens:
+        before.append(_named(tokens, name))
+        return with_revoked(tokens, name, now)
+
+    after = _named(_change(path, change, makes_file=False), name)
+    return after, before[0].revoked_at is None
+
+
+def with_token(tokens: Tokens, token: Token) -> Tokens:
+    """Return the tokens with one more. Raises ``ConfigError`` if its name is taken, or there is no place."""
+    if any(other.name == token.name for other in tokens):
+        # Even a revoked one keeps its name: the audit log has it.
+        raise ConfigError(f"there is, or was, a token named {token.name}; choose another name")
+    if len(tokens) >= TOKENS_MAX:
+        raise ConfigError(f"the file has {TOKENS_MAX:,} tokens, which is the most; begin a new one")
+    return (*tokens, token)
+
+
+def with_revoked(tokens: Tokens, name: str, now: datetime) -> Tokens:
+    """Return the tokens with this one revoked. Raises ``ConfigError`` if there is none of that name."""
+    revoked = _named(tokens, name)
+    if revoked.revoked_at is not None:
+        return tokens
+    return tuple(msgspec.structs.replace(token, revoked_at=now) if token is revoked else token for token in tokens)
+
+
+def _named(tokens: Tokens, name: str) -> Token:
+    for token in tokens:
+        if token.name == name:
+            return token
+    what = "a secret is not the name of a token" if SECRET.fullmatch(name) else f"there is no token named {name!r}"
+    raise ConfigError(f"{what}; dupwatch tokens list shows the names")
+
+
+def _token(wanted: NewToken, digest: str, now: datetime) -> Token:
+    if not re.match(NAME_PATTERN, wanted.name):
+        raise ConfigError(f"{wanted.name!r} cannot name a token; use {NAME_RULE}")
+    if not wanted.owner.isprintable() or not 0 < len(wanted.owner) <= OWNER_CHARS_MAX:
+        raise ConfigError(f"the owner must be 1 to {OWNER_CHARS_MAX} printable characters")
+    if not timedelta(0) < wanted.lifetime <= LIFETIME_MAX:
+        raise ConfigError(f"a token is valid for at most {LIFETIME_MAX.days} days; add another one before it expires")
+    roles = tuple(role for role in Role if role in wanted.roles)
+    if not roles:
+        raise ConfigError(f"a token needs a role: {', '.join(Role)}")
+    expires = now + wanted.lifetime
+    return Token(name=wanted.name, owner=wanted.owner, roles=roles, sha256=digest, created_at=now, expires_at=expires)
+
+
+def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool) -> Tokens:
+    """Replace the content of a file, and return it. Nothing is written if nothing has changed."""
+    try:
+        # The file, not a link to it, is replaced.
+        target = path.resolve()
+        with _locked(target.parent):
+            before = _loaded(target, makes_file=makes_file)
+            after = change(before)
+            if after != before:
+                replace_file(target, target.with_name(f".{target.name}.tmp"), encoded(after), _WRITING)
+    except OSError as error:
+        raise SinkError(f"the token file {path} cannot be changed: {error.strerror or error}") from error
+    return after
+
+
+def _loaded(path: Path, *, makes_file: bool) -> Tokens:
+    try:
+        return load(path)[0]
+    except FileNotFoundError:
+        if makes_file:
+            return ()
+        raise
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock_file(descriptor, LOCK_S)
+        yield
+    finally:
+        os.close(descriptor)

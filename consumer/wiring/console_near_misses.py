@@ -6,12 +6,11 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.console.intake.intake import NEAR_MISSES, NearMissIntake
-from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.client_thread import LagRead, ReplicasRead
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import Rebalanced
-from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name

@@ -11,13 +11,13 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.feeds.kinds import sink_of
 from consumer.judge.versions import ArrivedAt
-from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import (
     TopicsAddress,
     consumer_settings,
     parse_kafka,
     parse_prefix,
 )
+from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.offset_range import Bound, OffsetRange
 from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import BadRecord, SinkError, SourceError

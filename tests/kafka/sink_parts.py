@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
 from consumer.kafka.planned_topics import planned
-from consumer.kafka.sink.at_least_once import AtLeastOnceOutbox
+from consumer.kafka.sink.outbox import AtLeastOnceOutbox
 from consumer.kafka.sink.record_times import RecordTimeMoved, RecordTimes
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.sink.topic_sink import KafkaSink, Messages

@@ -93,8 +93,8 @@ _FILE_SINKS: Final = Target(
 _KAFKA_SINKS: Final = Target(
     (
         *("consumer/kafka/sink/topic_sink.py", "consumer/kafka/sink/producing.py"),
-        *("consumer/kafka/sink/at_least_once.py", "consumer/kafka/sink/outbox.py"),
-        *("consumer/kafka/sink/record_times.py", "consumer/kafka/sink/transactions.py"),
+        *("consumer/kafka/sink/outbox.py", "consumer/kafka/sink/record_times.py"),
+        "consumer/kafka/sink/transactions.py",
     ),
     (
         (*("tests/unit/kafka/sink", "tests/unit/decode/test_message.py", "tests/unit/kafka/test_journals.py"),),

@@ -14,8 +14,7 @@ from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.text.timestamps import DURATION_HELP, option_duration, shown_duration
 from consumer.web.token import Role, Token, current_time
-from consumer.web.token_editing import LIFETIME, LIFETIME_MAX, NewToken, add_token, revoke_token
-from consumer.web.token_file import Tokens, read_tokens
+from consumer.web.token_file import LIFETIME, LIFETIME_MAX, NewToken, Tokens, add_token, read_tokens, revoke_token
 from consumer.wiring.audit import opened_audit_log, record_change
 
 app = typer.Typer(no_args_is_help=True, help="Add, list or revoke tokens for the HTTP service.")

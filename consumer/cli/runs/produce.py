@@ -16,8 +16,8 @@ from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
-from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
+from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.sink.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNALLED, Stopping

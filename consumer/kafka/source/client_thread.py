@@ -17,20 +17,57 @@ from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.clients import new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, MissingTopics, Trouble, describe, is_fatal, is_refusal
 from consumer.kafka.source.client_failure import ClientFailure
-from consumer.kafka.source.commits import Commits
 from consumer.kafka.source.fetching import Fetching
 from consumer.kafka.source.gaps import GAPS, Gaps
-from consumer.kafka.source.group_places import GroupPlaces
+from consumer.kafka.source.group_places import Commits, GroupPlaces
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.membership import Membership
 from consumer.kafka.source.rebalances import Rebalances
-from consumer.kafka.source.replicas import Replicas
 from consumer.lifecycle.background import Call
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
+
+REPLICAS_S: Final = 30.0
+"""How often the brokers are asked."""
+_ASK_S: Final = 1.0
+
+
+class ReplicasRead(NamedTuple):
+    """How many partitions of a topic have a replica that is not in sync."""
+
+    topic: str
+    behind: int
+
+
+class Replicas:
+    """Asks for the replicas of some topics now and then, and reports them: a consumer does not notice missing ones."""
+
+    def __init__(self, topics: Sequence[str], hooks: Hooks) -> None:
+        self._topics = topics
+        self._hooks = hooks
+        self._again_s = 0.0
+
+    def look(self, consumer: Consumer) -> None:
+        """Ask if it is time. Brokers that do not answer within a second are asked next time: outages have reports."""
+        if time.monotonic() < self._again_s:
+            return
+        self._again_s = time.monotonic() + REPLICAS_S
+        try:
+            for topic in self._topics:
+                self._report(topic, consumer)
+        except KafkaException:
+            return
+
+    def _report(self, topic: str, consumer: Consumer) -> None:
+        found = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
+        if found is not None and found.error is None:
+            partitions = found.partitions.values()
+            behind = sum(len(partition.isrs) < len(partition.replicas) for partition in partitions)
+            self._hooks.report(ReplicasRead(topic, behind))
+
 
 log = logging.getLogger("dupwatch")
 

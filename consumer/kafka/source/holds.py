@@ -1,17 +1,37 @@
-"""Partitions that are held: their notes beside the offsets, and that the client fetches nothing of them."""
+"""Partitions that are held: which are, their notes beside the offsets, and that the client fetches nothing of them.
+
+A few bad records become dead letters; a feed of them is a fault that needs attention. The limit counts the last records
+of each partition, across restarts: the counts are part of its note.
+"""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
+from typing_extensions import override
 
-from consumer.kafka.message import to_client
-from consumer.kafka.offset_metadata import NOTHING, Held, Note, UnreadableNote, decode_note
+from consumer.kafka.message import Offsets, to_client
+from consumer.kafka.offset_metadata import (
+    NOTHING,
+    REASON_CHARS_MAX,
+    Held,
+    HoldRequest,
+    Ledger,
+    Note,
+    UnreadableNote,
+    decode_note,
+)
 from consumer.kafka.source.handover import Handover
+from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
-from consumer.model.record import Partition, partition_name
+from consumer.model.ports import Rejection
+from consumer.model.record import Partition, RawBatch, RawRecord, partition_name
+from consumer.pipeline.dead_letter_policy import Gate
+from consumer.pipeline.poison_limit import PoisonLimit, totals
 
 log = logging.getLogger("dupwatch")
 
@@ -79,3 +99,43 @@ class Holds:
     def forget(self) -> None:
         """Forget the pauses: another client has none."""
         self._holds = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGate(Gate):
+    """Admits batches while none of their partitions has too many bad records.
+
+    ``hold`` is called with partitions that are to be held.
+    """
+
+    limit: PoisonLimit
+    ledger: Ledger
+    hold: Callable[[Offsets, Mapping[Partition, HoldRequest]], None]
+
+    @override
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        """Count the batch. Raises ``Abandoned`` if a partition of it is held from now on."""
+        reasons = {id(rejection.record): rejection.letter.reason for rejection in rejections}
+        holdings: dict[Partition, HoldRequest] = {}
+        for partition, records in _by_partition(batch.records).items():
+            note = self.ledger.note(partition)
+            counted = [record for record in records if record.start >= note.free_until]
+            bad = [reasons[id(record)] for record in counted if id(record) in reasons]
+            window = self.limit.after(note.window, len(counted), len(bad))
+            if bad and self.limit.exceeded(window):
+                seen, found = totals(window)
+                ((reason, _),) = Counter(bad).most_common(1)
+                held = Held(bad=found, records=seen, reason=reason[:REASON_CHARS_MAX])
+                holdings[partition] = HoldRequest(records[0].start, held)
+            free_until = 0 if counted else note.free_until
+            self.ledger.put(partition, msgspec.structs.replace(note, window=window, free_until=free_until))
+        if holdings and isinstance(batch.end, Offsets):
+            self.hold(batch.end, holdings)
+            raise Abandoned("; ".join(f"{partition_name(partition)} is held from now on" for partition in holdings))
+
+
+def _by_partition(records: Sequence[RawRecord]) -> dict[Partition, list[RawRecord]]:
+    found: defaultdict[Partition, list[RawRecord]] = defaultdict(list)
+    for record in records:
+        found[record.known_partition()].append(record)
+    return found

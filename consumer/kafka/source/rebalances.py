@@ -8,9 +8,8 @@ from typing import Final, Literal, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.message import from_client, log_names
-from consumer.kafka.source.commits import Commits
 from consumer.kafka.source.fetching import Fetching
-from consumer.kafka.source.group_places import GroupPlaces
+from consumer.kafka.source.group_places import Commits, GroupPlaces
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.membership import Membership

@@ -3,12 +3,11 @@
 from contextlib import suppress
 from typing import Final, get_args
 
-from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.client_thread import LagRead, ReplicasRead
 from consumer.kafka.source.fetching import FetchingPaused
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import Rebalance, Rebalanced
-from consumer.kafka.source.replicas import ReplicasRead
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
 

@@ -27,8 +27,7 @@ from consumer.doctor.service import (
     token_findings,
 )
 from consumer.web.token import Role, Token
-from consumer.web.token_editing import NewToken, add_token, revoke_token
-from consumer.web.token_file import read_tokens
+from consumer.web.token_file import NewToken, add_token, read_tokens, revoke_token
 from deploy.local.ports import free_ports
 from tests.unit.doctor.test_machine import certificate
 from tests.unit.service.serving import judging_of, served, wait_until_ready

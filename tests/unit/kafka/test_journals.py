@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from consumer.files.lines import Position
-from consumer.kafka.journals import KafkaJournal, TransactionalJournal
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Ledger, Note
+from consumer.kafka.opening import KafkaJournal, TransactionalJournal
 from consumer.model.errors import Abandoned, OutcomeUnknown
 from consumer.model.record import Partition
 

@@ -21,8 +21,7 @@ from consumer.telemetry.spans import RequestSpans
 from consumer.web import known_tokens
 from consumer.web.requests import HEAD_BYTES_MAX, SERVICE
 from consumer.web.token import Role, current_time, new_secret
-from consumer.web.token_editing import revoke_token
-from consumer.web.token_file import Signature, Tokens, load
+from consumer.web.token_file import Signature, Tokens, load, revoke_token
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.web.connections import WAITING_BYTES_MAX, Connection, Connections
-from consumer.web.request_parser import RequestParser
+from consumer.web.connections import WAITING_BYTES_MAX, Connection, Connections, RequestParser
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, trusting, wait_until_ready
 from tests.unit.service.test_https import files

@@ -10,13 +10,12 @@ import pytest
 from consumer.judge.tally import Tally
 from consumer.kafka.sink.transactions import SinkReconnected
 from consumer.kafka.source.arrivals import RecordTimeBehind
-from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.client_thread import LagRead, ReplicasRead
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
 from consumer.kafka.source.rebalances import Rebalance, Rebalanced
-from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
 from consumer.model.article import Extracted, Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter

@@ -13,8 +13,7 @@ from consumer.model.errors import ConfigError
 from consumer.web import known_tokens
 from consumer.web.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
 from consumer.web.token import Caller, Refusal, Role, new_secret
-from consumer.web.token_editing import revoke_token
-from consumer.web.token_file import Signature, Tokens, load
+from consumer.web.token_file import Signature, Tokens, load, revoke_token
 from tests.unit.web.token_samples import NOON, add
 
 CRAWLER = Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))

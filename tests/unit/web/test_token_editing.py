@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from consumer.model.errors import ConfigError, SinkError
-from consumer.web import token_editing
+from consumer.web import token_file
 from consumer.web.token import SECRET, Role, digest_of
-from consumer.web.token_editing import LIFETIME_MAX, NewToken, add_token, revoke_token
-from consumer.web.token_file import read_tokens
+from consumer.web.token_file import LIFETIME_MAX, NewToken, add_token, read_tokens, revoke_token
 from tests.unit.web.token_samples import NOON, add
 
 DEADLINE_S = 60
@@ -139,7 +138,7 @@ def test_revoking_what_is_not_there(tmp_path: Path) -> None:
 def test_a_full_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last place is given away, and no more."""
     path = tmp_path / "tokens.json"
-    monkeypatch.setattr(token_editing, "TOKENS_MAX", 2)
+    monkeypatch.setattr(token_file, "TOKENS_MAX", 2)
     add(path, "a")
     add(path, "b")
     with pytest.raises(ConfigError, match="has 2 tokens, which is the most"):
@@ -234,7 +233,7 @@ def test_a_lock_that_is_not_given_back(tmp_path: Path, monkeypatch: pytest.Monke
     """After a while the command gives up, and the file is as before."""
     path = tmp_path / "tokens.json"
     add(path, "first")
-    monkeypatch.setattr(token_editing, "LOCK_S", 0.1)
+    monkeypatch.setattr(token_file, "LOCK_S", 0.1)
     descriptor = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from consumer.web.token import Role
-from consumer.web.token_editing import NewToken, add_token
+from consumer.web.token_file import NewToken, add_token
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

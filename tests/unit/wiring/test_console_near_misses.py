@@ -1,11 +1,10 @@
 """What the second source of a console reports, beside the first one."""
 
-from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.source.client_thread import LagRead, ReplicasRead
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import Rebalanced
-from consumer.kafka.source.replicas import ReplicasRead
 from consumer.lifecycle.turns import ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health

@@ -12,7 +12,7 @@ from consumer.kafka.membership import member_of
 from consumer.kafka.message import Message, Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Note, encode_note
 from consumer.kafka.source import client_thread as kafka_client
-from consumer.kafka.source import commits, fetching, gaps, group_places
+from consumer.kafka.source import fetching, gaps, group_places
 from consumer.kafka.source.client_thread import ClientThread
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.partitions import Partitions
@@ -42,7 +42,7 @@ class Given:
             return self.client
 
         monkeypatch.setattr(kafka_client, "new_consumer", create)
-        for module in (commits, gaps, group_places):
+        for module in (gaps, group_places):
             monkeypatch.setattr(module, "AGAIN_S", 0.0)
         monkeypatch.setattr(fetching, "POLL_S", 0.0)
         monkeypatch.setattr(kafka_client, "CLOSE_S", 0.05)
@@ -318,8 +318,8 @@ def test_a_commit_that_a_rebalance_refuses_is_repeated_soon_and_logged_once(
     """Other refusals wait longer; a member that hangs may delay the others for a whole session."""
     caplog.set_level("INFO", "dupwatch")
     given = Given(monkeypatch, transactional=False)
-    monkeypatch.setattr(commits, "AGAIN_S", 60.0)
-    monkeypatch.setattr(commits, "_REBALANCING_S", 0.0)
+    monkeypatch.setattr(group_places, "AGAIN_S", 60.0)
+    monkeypatch.setattr(group_places, "_REBALANCING_S", 0.0)
     given.group.offsets = {P0: 5}
     given.assign(P0)
     given.group.refusal = KafkaError.REBALANCE_IN_PROGRESS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Held, HoldRequest, Ledger, Note
-from consumer.kafka.source.partition_gate import PartitionGate
+from consumer.kafka.source.holds import PartitionGate
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Rejection

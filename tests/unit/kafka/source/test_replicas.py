@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from consumer.kafka.source.replicas import REPLICAS_S, Replicas, ReplicasRead
+from consumer.kafka.source.client_thread import REPLICAS_S, Replicas, ReplicasRead
 from consumer.model.hooks import Hooks
 
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from consumer.kafka import broker_wait
-from consumer.kafka.broker_wait import waiting_for_brokers
+from consumer.kafka import clients
+from consumer.kafka.clients import waiting_for_brokers
 
 WAIT_S = 10.0
 
@@ -15,7 +15,7 @@ WAIT_S = 10.0
 @pytest.fixture(autouse=True)
 def short_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Announce a wait after 50 ms."""
-    monkeypatch.setattr(broker_wait, "NOTICE_S", 0.05)
+    monkeypatch.setattr(clients, "NOTICE_S", 0.05)
 
 
 def until_logged(caplog: pytest.LogCaptureFixture) -> str:
@@ -46,7 +46,7 @@ def test_an_address_without_a_port_is_tried_at_the_port_that_clients_assume(
     with socket.socket() as closed, caplog.at_level(logging.WARNING):
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        monkeypatch.setattr(broker_wait, "_DEFAULT_PORT", port)
+        monkeypatch.setattr(clients, "_DEFAULT_PORT", port)
         with waiting_for_brokers("127.0.0.1"):
             message = until_logged(caplog)
     assert f"127.0.0.1 (port {port}): Connection refused" in message
