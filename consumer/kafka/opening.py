@@ -7,6 +7,7 @@ offsets of the group.
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, Final
 
 from typing_extensions import override
@@ -25,8 +26,6 @@ from consumer.kafka.groups import FILLING, Group
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Ledger, encode_note
 from consumer.kafka.sink.event_headers import (
-    cloud_event_headers,
-    cloud_near_miss_headers,
     event_headers,
     near_miss_headers,
 )
@@ -187,9 +186,8 @@ def topic_sink(url: str, opening: SinkOpening) -> KafkaSink:
 
 def messages_of(topics: SinkTopics, opening: SinkOpening) -> Messages:
     """Return which topic gets what, with headers as configured."""
-    if opening.own_options(TopicsOptions).cloud_events:
-        return Messages(topics, cloud_event_headers(opening.feed), cloud_near_miss_headers(opening.feed))
-    return Messages(topics, event_headers, near_miss_headers)
+    source = opening.feed if opening.own_options(TopicsOptions).cloud_events else None
+    return Messages(topics, partial(event_headers, source=source), partial(near_miss_headers, source=source))
 
 
 def open_sink(url: str, opening: SinkOpening) -> OpenedSink:

@@ -7,7 +7,7 @@ The trace headers are those of W3C Trace Context and W3C Baggage. The CloudEvent
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
@@ -31,37 +31,23 @@ _EVENT_ID_BYTES: Final = 16
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
-def event_headers(answer: Answer) -> Headers:
+def event_headers(answer: Answer, source: str | None = None) -> Headers:
     """Return headers that describe the event, the position of its record, and the trace that the record belongs to.
 
-    A retraction has no scheme. A record from a file has no origin and no trace.
+    A retraction has no scheme. A record from a file has no origin and no trace. With ``source``, a URI reference of the
+    feed, the attributes of a CloudEvent come first.
     """
     verdict = answer.event.verdict
-    return [*_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
+    attributes = [] if source is None else cloud_event_attributes(verdict, source)
+    return [*attributes, *_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
 
 
-def near_miss_headers(answer: Answer) -> Headers:
+def near_miss_headers(answer: Answer, source: str | None = None) -> Headers:
     """Return the headers of the near miss that goes with a verdict: as of the verdict, but without an outcome."""
-    return _described(answer, NEAR_MISS) + _origin(answer)
-
-
-def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
-    """Return what makes a CloudEvent's attributes and these headers; ``source`` is a URI reference of the feed."""
-
-    def dress(answer: Answer) -> Headers:
-        return cloud_event_attributes(answer.event.verdict, source) + event_headers(answer)
-
-    return dress
-
-
-def cloud_near_miss_headers(source: str) -> Callable[[Answer], Headers]:
-    """Return what makes a CloudEvent's attributes and the headers of near misses."""
-
-    def dress(answer: Answer) -> Headers:
-        verdict = answer.event.verdict
-        return _attributes(verdict, source, _NEAR_MISS_TYPE, _id_of("near-miss", verdict)) + near_miss_headers(answer)
-
-    return dress
+    verdict = answer.event.verdict
+    event = _id_of("near-miss", verdict)
+    attributes = [] if source is None else _attributes(verdict, source, _NEAR_MISS_TYPE, event)
+    return [*attributes, *_described(answer, NEAR_MISS), *_origin(answer)]
 
 
 def origin_headers(record: RawRecord) -> Headers:

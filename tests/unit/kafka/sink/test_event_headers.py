@@ -4,8 +4,6 @@ import msgspec
 
 from consumer.kafka.sink.event_headers import (
     cloud_event_attributes,
-    cloud_event_headers,
-    cloud_near_miss_headers,
     event_headers,
     event_id,
     near_miss_headers,
@@ -66,7 +64,7 @@ def test_what_is_not_there_has_no_header() -> None:
 
 def test_a_cloud_event_has_its_attributes() -> None:
     """The required attributes of CloudEvents 1.0 in binary mode, the optional time and subject, and our own headers."""
-    headers = cloud_event_headers("/feeds/news")(answer())
+    headers = event_headers(answer(), "/feeds/news")
     assert headers[:7] == [
         ("ce_specversion", b"1.0"),
         ("ce_id", event_id(FLAG).encode()),
@@ -110,7 +108,7 @@ def test_a_near_miss_is_another_event_than_its_verdict() -> None:
     assert own == {name: value for name, value in of_verdict.items() if name != "dupwatch-outcome"} | {
         "dupwatch-schema": b"dupwatch.near-miss/1"
     }
-    cloud, of_flag = dict(cloud_near_miss_headers("/feed")(answer())), dict(cloud_event_headers("/feed")(answer()))
+    cloud, of_flag = dict(near_miss_headers(answer(), "/feed")), dict(event_headers(answer(), "/feed"))
     assert cloud["ce_type"] == b"io.dupwatch.near-miss"
     assert cloud["ce_id"] != of_flag["ce_id"]
     assert (cloud["ce_source"], cloud["ce_subject"]) == (b"/feed", b"a/1")
