@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
@@ -29,40 +28,20 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.reviews import people
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
-from consumer.web.access import is_loopback, parse_address, read_password
-from consumer.web.certificates import configured_certificate
-from consumer.web.connections import ConnectionLimits
-from consumer.web.server import Server, allow_connections, listening_socket, url_of
-from consumer.web.workers import Workers
+from consumer.web.access import is_loopback, parse_address
 from consumer.wiring import components, stores
+from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
+from consumer.wiring.listening_server import ListeningServer
 from storage.clock import now_ms
 from storage.errors import StoreUnavailable
 from storage.interface import Store
-
-_SETTING: Final = "console.password_file"
-_FILE: Final = "sqlite:///"
-
-
-def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) -> Database:
-    """Open the database; a file that is not there is made, unless it has to be there.
-
-    Raises ``ConfigError`` and ``DatabaseUnavailable``.
-    """
-    if has_to_be_there and section.database.startswith(_FILE) and not Path(section.database[len(_FILE) :]).exists():
-        raise ConfigError(
-            f"console.database = {section.database}: there is no such file. Name another, or have dupwatch people add "
-            "make it"
-        )
-    password = None if section.password_file is None else read_password(section.password_file, _SETTING)
-    return opened_database(section.database, password)
-
 
 log = logging.getLogger("dupwatch")
 
@@ -100,58 +79,37 @@ class Demo(NamedTuple):
     person: str
 
 
-class ConsoleServer:
+class ConsoleServer(ListeningServer):
     """A console that listens. ``fixed_person``: nobody signs in, everybody is that person."""
 
     def __init__(self, opened: Opened, fixed_person: str | None, rebuild: Rebuild | None) -> None:
         section, hooks = opened.config.console, opened.hooks
         self._opened = opened
         self._rebuild = rebuild
-        self._metrics, self._health = ConsoleMetrics(), Health(HANGS_S, grouped=False)
-        for listener in (self._metrics, self._health):
+        metrics, health = ConsoleMetrics(), Health(HANGS_S, grouped=False)
+        for listener in (metrics, health):
             listener.listen(hooks)
-        self._certificate = configured_certificate("console", section.tls_certificate, section.tls_key, hooks.report)
-        tls = None if self._certificate is None else self._certificate.context
-        allow_connections(section.connections_max, "console.connections_max")
-        self._listening = listening_socket(section.listen, needs_token=True, setting="console.listen")
-        self._workers = Workers(section.threads, section.requests_max, section.answer_s)
-        articles = StoredArticles(opened.reads)
+        super().__init__("console", section, hooks, health, needs_token=True)
+        self._articles = StoredArticles(opened.reads)
         self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
-        desk = Desk(opened.database, section, articles, Rendering(), now_ms, hooks, opened.judging, self._evaluation)
-        probes = Probes(self._why_not_ready, self._metrics.registry, self._health.hanging_threads, self._limited)
-        app = build_console(desk, self._workers, probes, is_tls=tls is not None, fixed_person=fixed_person)
-        limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
-        self._server = Server(app, limits, hooks.report, section.drain_s, tls)
-        self._is_secure = tls is not None
-        self._articles = articles
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return url_of(self._listening, is_secure=self._is_secure)
+        desk = Desk(
+            opened.database, section, self._articles, Rendering(), now_ms, hooks, opened.judging, self._evaluation
+        )
+        probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
+        is_tls = self._tls is not None
+        self._serve(build_console(desk, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
 
     def run(self) -> None:
         """Answer requests, take in flags and send releases until it is stopped."""
         try:
             with ExitStack() as running:
-                if self._certificate is not None:
-                    running.enter_context(self._certificate.followed())
                 for each in self._backgrounds(running):
                     running.enter_context(each)
-                self._server.run([self._listening])
+                self._answer()
         finally:
             self._workers.close()
             if self._evaluation is not None:
                 self._evaluation.close()
-
-    def stop(self) -> None:
-        """Answer what is in hand, and end; called by another thread."""
-        self._health.note_stopping()
-        self._server.stop()
-
-    def close(self) -> None:
-        """Stop listening. Closing again does nothing."""
-        self._listening.close()
 
     def _backgrounds(self, running: ExitStack) -> list[Background]:
         """Return what is done beside answering."""

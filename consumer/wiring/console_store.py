@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Protocol
 
 from consumer.config.config import Config
 from consumer.console.context import Articles, ArticleView
@@ -14,16 +13,11 @@ from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.records import Stored
 
-
-class StoreAccess(Protocol):
-    """Returns a store. Calls raise ``StoreError`` while it cannot be had."""
-
-    def __call__(self) -> Store:
-        """Return it."""
-        ...
+StoreAccess = Callable[[], Store]
+"""Returns a store. Raises ``StoreError`` while it cannot be had."""
 
 
-class LazyStore(StoreAccess):
+class LazyStore:
     """Opens the configured store when it is asked for first. Used by any thread."""
 
     def __init__(self, config: Config, report: Callable[[object], None], answer_s: float | None) -> None:

@@ -1,9 +1,8 @@
 """The HTTP service, built and wired: it listens at once, and answers once words and store are loaded."""
 
-import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,13 +26,10 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.web.access import Access
 from consumer.web.audit_log import AuditLog
-from consumer.web.certificates import configured_certificate
-from consumer.web.connections import ConnectionLimits
 from consumer.web.known_tokens import KnownTokens
-from consumer.web.server import Server, allow_connections, listening_socket, url_of
-from consumer.web.workers import Workers
 from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
+from consumer.wiring.listening_server import ListeningServer
 from consumer.wiring.service_loading import Loaded, Loading
 
 JUDGE: Final = "judging"
@@ -47,32 +43,8 @@ class Observers(NamedTuple):
     health: Health
 
 
-class _ServiceAccess:
-    """Tokens and certificate of a service. Raises ``ConfigError`` where a named file cannot be used."""
-
-    def __init__(self, section: ServiceSection, report: Callable[[object], None]) -> None:
-        self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), report)
-        self._certificate = configured_certificate("service", section.tls_certificate, section.tls_key, report)
-        self.entrance = Entrance(None if self._tokens is None else self._tokens.caller)
-
-    @property
-    def tls(self) -> ssl.SSLContext | None:
-        """The context to serve with; None without HTTPS."""
-        return None if self._certificate is None else self._certificate.context
-
-    @contextmanager
-    def followed(self) -> Iterator[None]:
-        """Follow changes of the files while the context is open."""
-        with ExitStack() as following:
-            if self._tokens is not None:
-                following.enter_context(Following("tokens", self._tokens.look))
-            if self._certificate is not None:
-                following.enter_context(self._certificate.followed())
-            yield
-
-
-class Service:
-    """A service that listens, and is loaded while it runs. ``close`` stops listening.
+class Service(ListeningServer):
+    """A service that listens, and is loaded while it runs.
 
     One thread answers, some more check, and one judges what is to be stored.
     """
@@ -89,37 +61,30 @@ class Service:
         self._load = load
         self._inbox = inbox
         self._error: BaseException | None = None
-        self._metrics, self._health = observers
+        self._metrics, health = observers
         for listener in observers:
             listener.listen(hooks)
-        self._access = _ServiceAccess(section, hooks.report)
-        self._listening = listening_socket(section.listen, needs_token=self._access.entrance.needs_token)
-        self._workers = Workers(section.threads, section.requests_max, section.answer_s)
+        self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), hooks.report)
+        entrance = Entrance(None if self._tokens is None else self._tokens.caller)
+        super().__init__("service", section, hooks, health, needs_token=entrance.needs_token)
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
-        self._desk = Desk(self._workers, receiving, self._health)
+        self._desk = Desk(self._workers, receiving, health)
         checks = Checks(section.articles_max, hooks.report)
         writes = Writes(self._desk, inbox, section, audit_log, hooks.report)
         routers = (
-            open_routes(self._desk, Liveness(self._health), self._metrics),
+            open_routes(self._desk, Liveness(health), self._metrics),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
         )
-        app = build_app(routers, Access(names=section.names), self._access.entrance, hooks)
-        limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
-        self._server = Server(app, limits, hooks.report, section.drain_s, self._access.tls)
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return url_of(self._listening, is_secure=self._access.tls is not None)
+        self._serve(build_app(routers, Access(names=section.names), entrance, hooks))
 
     def run(self) -> None:
         """Answer requests until it is stopped; raise what keeps it from being loaded, or from storing articles."""
         judging = threading.Thread(target=self._load_and_judge, name=JUDGE, daemon=True)
         judging.start()
         try:
-            with self._access.followed():
-                self._server.run([self._listening])
+            with nullcontext() if self._tokens is None else Following("tokens", self._tokens.look):
+                self._answer()
         finally:
             # Before store and sink are closed, nobody may use them any more.
             self._workers.close()
@@ -127,15 +92,6 @@ class Service:
             judging.join()
         if self._error is not None:
             raise self._error
-
-    def stop(self) -> None:
-        """Answer what is in hand, and end; called when a signal asks to stop, by another thread."""
-        self._health.note_stopping()
-        self._server.stop()
-
-    def close(self) -> None:
-        """Stop listening. Closing again does nothing."""
-        self._listening.close()
 
     def _load_and_judge(self) -> None:
         try:
@@ -160,7 +116,6 @@ def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: S
     with ExitStack() as resources:
         resources.enter_context(trimming())
         section, read_limits = config.service, components.read_limits(config)
-        allow_connections(section.connections_max)
         limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
         inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)
         observers = Observers(

@@ -1,0 +1,67 @@
+"""What the HTTP service and the console share: each listens at once, has threads for what blocks, and is stopped."""
+
+from contextlib import ExitStack
+from typing import Literal
+
+from consumer.config.sections.console import ConsoleSection
+from consumer.config.sections.service import ServiceSection
+from consumer.model.hooks import Hooks
+from consumer.telemetry.health import Health
+from consumer.web.certificates import configured_certificate
+from consumer.web.connections import ConnectionLimits
+from consumer.web.front import Front
+from consumer.web.server import Server, allow_connections, listening_socket, url_of
+from consumer.web.workers import Workers
+
+
+class ListeningServer:
+    """A server that listens from the beginning, and answers while it runs. ``close`` stops listening.
+
+    ``name`` is the section of the configuration that messages name. Raises ``ConfigError`` where it cannot listen, or
+    a named file cannot be used.
+    """
+
+    def __init__(
+        self,
+        name: Literal["service", "console"],
+        section: ServiceSection | ConsoleSection,
+        hooks: Hooks,
+        health: Health,
+        *,
+        needs_token: bool,
+    ) -> None:
+        self._section = section
+        self._report = hooks.report
+        self._health = health
+        allow_connections(section.connections_max, f"{name}.connections_max")
+        self._certificate = configured_certificate(name, section.tls_certificate, section.tls_key, hooks.report)
+        self._tls = None if self._certificate is None else self._certificate.context
+        self._listening = listening_socket(section.listen, needs_token=needs_token, setting=f"{name}.listen")
+        self._workers = Workers(section.threads, section.requests_max, section.answer_s)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return url_of(self._listening, is_secure=self._tls is not None)
+
+    def stop(self) -> None:
+        """Answer what is in hand, and end; called when a signal asks to stop, by another thread."""
+        self._health.note_stopping()
+        self._server.stop()
+
+    def close(self) -> None:
+        """Stop listening. Closing again does nothing."""
+        self._listening.close()
+
+    def _serve(self, app: Front) -> None:
+        """Have requests answered by this application once ``_answer`` is called."""
+        section = self._section
+        limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
+        self._server = Server(app, limits, self._report, section.drain_s, self._tls)
+
+    def _answer(self) -> None:
+        """Answer requests until it is stopped, and follow the certificate meanwhile."""
+        with ExitStack() as following:
+            if self._certificate is not None:
+                following.enter_context(self._certificate.followed())
+            self._server.run([self._listening])
