@@ -32,10 +32,9 @@ from consumer.model.letter import Letters
 from consumer.model.ports import Emit, Marks, Rejection
 from consumer.model.record import RawBatch
 from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
-from consumer.pipeline.dead_letter_policy import Gate
+from consumer.pipeline.dead_letter_policy import Gate, PoisonLimit, Window, totals
 from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.journal import Journal, NoJournal
-from consumer.pipeline.poison_limit import PoisonLimit, Window, totals
 from consumer.text.visible import cut
 from storage.clock import now_ms
 from storage.files import FileWriting

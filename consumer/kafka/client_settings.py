@@ -13,7 +13,7 @@ import msgspec
 
 from consumer.kafka.client_properties import checked
 from consumer.model.errors import ConfigError
-from consumer.pipeline.poison_limit import PoisonLimit
+from consumer.pipeline.dead_letter_policy import PoisonLimit
 from consumer.text.redaction import with_secrets
 
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"

@@ -1,21 +1,24 @@
-"""Consumer groups as seen from outside: their committed offsets, and whether they have members.
+"""Consumer groups as seen from outside: their committed offsets, held partitions, and whether they have members.
 
 Offsets are read and set by a consumer with the group's name that never joins it, not by an admin client, which crashes
 with a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka.clients import asking, new_admin, new_consumer, waiting_for_brokers
 from consumer.kafka.errors import describe
-from consumer.kafka.offset_metadata import NOTHING, Note, encode_note, note_of
+from consumer.kafka.offset_metadata import NOTHING, Held, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.record import Partition
+from consumer.model.record import Partition, partition_name
 from storage.backoff import Backoff
 
 FILLING: Final = Note(migrate="filling")
@@ -195,3 +198,79 @@ def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: f
 
 def _passes(error: Exception) -> bool:
     return isinstance(error, KafkaException) and error.args[0].code() in _PASSING
+
+
+class HeldPartition(NamedTuple):
+    """A held partition: the offset that it waits at, how many messages wait there, and why it is held."""
+
+    partition: Partition
+    offset: int
+    waiting: int
+    held: Held
+
+    @property
+    def name(self) -> str:
+        """The partition as commands take it, for example articles:0."""
+        return partition_name(self.partition)
+
+
+class Way(NamedTuple):
+    """How a partition resumes: bad records before ``until`` do not count; messages before ``skip_to`` are not read."""
+
+    until: int | None = None
+    skip_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPartitions:
+    """The held partitions of one group. Calls raise ``SourceError`` where no broker answers in time."""
+
+    group: Group
+    topics: Topics
+
+    def waiting(self, *, settled: bool = False) -> list[HeldPartition]:
+        """Return the partitions that are held; ``settled`` as in ``Group.committed``."""
+        return [partition for partition, _ in self._found(settled=settled)]
+
+    def resume(self, names: Sequence[str], way: Way = Way()) -> list[HeldPartition]:  # noqa: B008  # immutable
+        """Resume the named partitions, or all that are held; return how they were before.
+
+        Raises ``ConfigError`` where the group has consumers, a partition is not held, or an offset makes no sense.
+        """
+        if not self.topics.empty(self.group.name):
+            raise ConfigError(f"the group {self.group.name} has running consumers: {STOP_THEM}")
+        found = {partition.name: (partition, note) for partition, note in self._found(settled=True)}
+        for name in names:
+            if name not in found:
+                raise ConfigError(f"{name} is not held in the group {self.group.name}; see dupwatch poison list")
+        chosen = [found[name] for name in names or found]
+        if way != Way() and len(chosen) != 1:
+            raise ConfigError("an offset belongs to one partition: name it, for example articles:0")
+        if chosen:
+            self.group.commit({waiting.partition: _resumed(waiting, note, way) for waiting, note in chosen})
+        return [waiting for waiting, _ in chosen]
+
+    def _found(self, *, settled: bool) -> list[tuple[HeldPartition, Note]]:
+        marks = self.topics.marks()
+        committed = self.group.committed([*marks], settled=settled)
+        return [*_held(committed, marks)]
+
+
+def _held(
+    committed: Mapping[Partition, Committed], marks: Mapping[Partition, tuple[int, int]]
+) -> Iterator[tuple[HeldPartition, Note]]:
+    for partition, (offset, note) in sorted(committed.items(), key=itemgetter(0)):
+        if note.held is not None:
+            low, high = marks[partition]
+            yield HeldPartition(partition, offset, max(0, high - max(low, offset)), note.held), note
+
+
+def _resumed(held: HeldPartition, note: Note, way: Way) -> Committed:
+    """Return where a partition resumes; its bad records are counted from zero."""
+    end = held.offset + held.waiting
+    if way.until is not None and way.until <= held.offset:
+        raise ConfigError(f"{held.name} waits at offset {held.offset}: --until takes a later one")
+    if way.skip_to is not None and not held.offset < way.skip_to <= end:
+        raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {end}")
+    offset = held.offset if way.skip_to is None else way.skip_to
+    return Committed(offset, msgspec.structs.replace(note, held=None, window=(), free_until=way.until or 0))

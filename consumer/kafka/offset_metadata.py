@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from consumer.model.record import Partition
-from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX
+from consumer.pipeline.dead_letter_policy import WINDOW_COUNTS_MAX
 
 FORMAT: Final = 1
 """Increased when a member changes its meaning. Adding members does not need that: readers skip unknown ones."""

@@ -9,15 +9,14 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from consumer.config.config import Config
 from consumer.feeds.kinds import pair_fault, sink_of, source_of
 from consumer.kafka.client_settings import SourceOptions, TopicsOptions, admin_settings, parse_kafka, parse_prefix
-from consumer.kafka.groups import Group, Topics
-from consumer.kafka.held_partitions import HeldPartitions
+from consumer.kafka.groups import Group, HeldPartitions, Topics
 from consumer.kafka.opening import topics_of
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.letter import Letters
+from consumer.pipeline.dead_letter_policy import PoisonLimit
 from consumer.pipeline.feed_kind import SinkOpening, SourceOpening, SourceSide
-from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.wiring import components
 from storage.clock import MS_PER_S
 from storage.kinds import kind_of

@@ -34,10 +34,9 @@ from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
-from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
+from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, PoisonLimit
 from consumer.pipeline.feed_kind import Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.wiring import feeds
 from consumer.wiring.components import (
     engine_choice,

@@ -1,5 +1,9 @@
-"""Opens the configured store, and binds it to the settings that it is judged by."""
+"""Opens the configured store, and binds it to the settings that it is judged by.
 
+Also records what a store is made for, which is checked before it is bound.
+"""
+
+import json
 import logging
 import secrets
 from collections.abc import Iterator
@@ -22,6 +26,7 @@ from storage.interface import Store
 from storage.kind import Opening
 from storage.kinds import kind_of, lasting_examples
 from storage.lmdb import LmdbOptions
+from storage.records import Planned
 from storage.watched import StoreReport, WatchedStore
 
 log = logging.getLogger("dupwatch")
@@ -278,3 +283,42 @@ def _log_wait(what: str | None) -> None:
 def fatal(error: StoreError) -> Fatal:
     """Return the error that ends a run where its store has failed."""
     return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))
+
+
+def record_plan(config: Config, planned: Planned) -> None:
+    """Record what the configured store is made for, and create the store if there is none.
+
+    Raises ``StoreMismatch``, and changes nothing, if it has another plan, and ``ConfigError`` if it is of a kind that
+    cannot be created like that.
+    """
+    kind = kind_of(config.store.url)
+    if kind.plan_for is None:
+        raise ConfigError(f"a store in {kind.name} keeps no plan; leave out --apply to see it")
+    bound = None if is_missing(config) else _bound_to(config)
+    if bound not in (None, planned.plan):
+        raise other_plan(f"the store is bound to the plan {bound}, not {planned.plan}")
+    stored = kind.plan_for(config.store.url, configured_opening(config), planned)
+    if stored.plan != planned.plan:
+        raise other_plan(f"the store is made for the plan {stored.plan}, not {planned.plan}")
+
+
+def other_plan(why: str) -> StoreMismatch:
+    """Return the error for a store that exists with another plan; ``why`` names both plans."""
+    return StoreMismatch(
+        f"{why}, and nothing was changed. Keep its plan (judge.plan), or name another store and move to it with "
+        "dupwatch migrate (docs/migration.md)."
+    )
+
+
+def _bound_to(config: Config) -> str | None:
+    with opened_store(config, readonly=True) as store:
+        return bound_plan(store)
+
+
+def bound_plan(store: Store) -> str | None:
+    """Return the plan in the settings of a store, None if it has no settings yet. Raises ``StoreMismatch``."""
+    settings = store.settings()
+    try:
+        return None if settings is None else str(json.loads(settings)["plan"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreMismatch(f"the settings of the store cannot be read ({error})") from error

@@ -10,7 +10,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
-from consumer.kafka.held_partitions import HeldPartition, Way
+from consumer.kafka.groups import HeldPartition, Way
 from consumer.model.errors import ConfigError
 from consumer.wiring.feeds import held_partitions
 

@@ -18,7 +18,7 @@ from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
 from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
 from consumer.wiring.components import scheme_of
-from consumer.wiring.planning import other_plan, record_plan
+from consumer.wiring.stores import other_plan, record_plan
 from storage.hbase import parse_place
 from storage.hbase.kind import HBASE
 from storage.hbase.schema import (

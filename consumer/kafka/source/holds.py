@@ -30,8 +30,7 @@ from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection
 from consumer.model.record import Partition, RawBatch, RawRecord, partition_name
-from consumer.pipeline.dead_letter_policy import Gate
-from consumer.pipeline.poison_limit import PoisonLimit, totals
+from consumer.pipeline.dead_letter_policy import Gate, PoisonLimit, totals
 
 log = logging.getLogger("dupwatch")
 

@@ -17,7 +17,7 @@ from consumer.kafka.offset_metadata import (
     decode_note,
     encode_note,
 )
-from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX
+from consumer.pipeline.dead_letter_policy import WINDOW_COUNTS_MAX
 
 COUNTS = st.integers(0, 10**13)
 REASONS = st.text("abcdefghijklmnopqrstuvwxyz_0123456789", max_size=REASON_CHARS_MAX)

@@ -13,7 +13,7 @@ from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.errors import StoreMismatch
 from consumer.wiring import components, stores
-from consumer.wiring.planning import record_plan
+from consumer.wiring.stores import record_plan
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore
 from storage.records import Planned

@@ -10,8 +10,8 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.binding import Binding, settings_in
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError, StoreMismatch
-from consumer.wiring import planning, stores
-from consumer.wiring.planning import record_plan
+from consumer.wiring import stores
+from consumer.wiring.stores import record_plan
 from storage.records import Planned
 
 PLANNED = Planned(7_000_000, "16x28")
@@ -86,7 +86,7 @@ def test_settings_that_cannot_be_read(config: Config, settings: bytes) -> None:
     with stores.opened_store(config) as store:
         store.agree(settings)
         with pytest.raises(StoreMismatch, match="the settings of the store cannot be read"):
-            planning.bound_plan(store)
+            stores.bound_plan(store)
 
 
 def test_a_store_in_memory_keeps_no_plan() -> None:

@@ -13,7 +13,7 @@ from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Rejection
 from consumer.model.record import Partition, RawBatch, RawRecord
-from consumer.pipeline.poison_limit import WINDOW_COUNTS_MAX, PoisonLimit, Window, totals
+from consumer.pipeline.dead_letter_policy import WINDOW_COUNTS_MAX, PoisonLimit, Window, totals
 
 P0, P1 = ("articles", 0), ("articles", 1)
 
