@@ -27,13 +27,13 @@ from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.components import (
     body_form,
+    common_hashes,
     decode_limits,
     engine,
     judge_settings,
     lexicon_of,
     version_builder,
 )
-from consumer.wiring.pipeline_factory import common_hashes
 from consumer.wiring.stores import bind, completed_config, opened_store
 from dupwatch.articles import Article, Checked, checked_by
 from dupwatch.errors import Error, InvalidArticle, translated

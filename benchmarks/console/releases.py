@@ -32,7 +32,7 @@ from consumer.reviews.database import Database, opened_database
 from consumer.reviews.flag_events import add_events
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore
-from consumer.wiring.feeds import sink_topics
+from consumer.wiring.kafka_parts import sink_topics
 from storage.clock import now_ms
 
 PART: Final = "console_releases"

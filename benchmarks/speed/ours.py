@@ -19,8 +19,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import VerdictEvent
-from consumer.wiring.components import engine, judge_settings, version_builder
-from consumer.wiring.pipeline_factory import common_hashes
+from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store

@@ -34,7 +34,7 @@ from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
-from consumer.wiring import components, feeds, stores
+from consumer.wiring import components, feeds, kafka_parts, stores
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
 from storage.kinds import kind_of, lasting_examples
@@ -142,7 +142,7 @@ class _Kafka:
         yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
-        wanted = feeds.sink_topics(self._config)
+        wanted = kafka_parts.sink_topics(self._config)
         plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")

@@ -31,7 +31,7 @@ from consumer.model.errors import ConfigError
 from consumer.web.access import Address, is_loopback, parse_address
 from consumer.web.token import Token
 from consumer.web.token_file import read_tokens
-from consumer.wiring import components, feeds
+from consumer.wiring import components, kafka_parts
 from consumer.wiring.feeds import is_followed
 
 _NAMED_MAX: Final = 5
@@ -244,7 +244,7 @@ def _check_sink(config: Config) -> Iterator[Finding]:
             "dupwatch serve delivers verdicts at least once, but kafka.delivery is exactly-once.",
             'Start it with --set kafka.delivery="at-least-once".',
         )
-    address, wanted = parse_prefix(config.sink.url), feeds.sink_topics(config)
+    address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
     brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
     plans = [plan for plan in planned(wanted) if plan.name in wanted.written]

@@ -22,7 +22,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.components import kafka_options
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, common_hashes
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.kinds import same_store
@@ -49,7 +49,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         bound = stores.bind(store, settings, config)
         fingerprinting = components.fingerprinting(config, bound, lexicon)
         stack.callback(fingerprinting.close)
-        seen_ms, common = config.seen_s * MS_PER_S, common_hashes(config)
+        seen_ms, common = config.seen_s * MS_PER_S, components.common_hashes(config)
         judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=in_force)
         judging = Judging(bound, fingerprinting, judge)
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)

@@ -17,6 +17,7 @@ from consumer.decode.schemas.schema_value import schema_parser
 from consumer.feeds.kinds import source_of
 from consumer.fingerprint import Engine, Lexicon, Scheme
 from consumer.judge.binding import Binding
+from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
@@ -84,6 +85,11 @@ def engine(config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool =
 def version_builder(bound: Binding) -> VersionBuilder:
     """Build what makes versions of articles."""
     return VersionBuilder(bound.scheme, bound.settings.plan, bound.settings.lane1)
+
+
+def common_hashes(config: Config) -> CommonHashes | None:
+    """Return what counts hashes that many articles have, None where parts are not looked for."""
+    return CommonHashes() if config.judge.parts else None
 
 
 def file_writing(config: Config) -> FileWriting:

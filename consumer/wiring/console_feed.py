@@ -26,7 +26,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess
-from consumer.wiring.feeds import is_followed, sink_topics
+from consumer.wiring.feeds import is_followed
+from consumer.wiring.kafka_parts import sink_topics
 
 Rebuild = Literal["topic", "store"]
 LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=500)

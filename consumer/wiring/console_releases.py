@@ -20,7 +20,8 @@ from consumer.store_tools.released_record import Origins
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess, reference_of
-from consumer.wiring.feeds import sink_opening, sink_topics
+from consumer.wiring.feeds import sink_opening
+from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import Releasing, known_origins
 from storage.clock import Clock
 

@@ -1,17 +1,11 @@
-"""Sources and sinks as the configuration names them: opened, checked, and matched with each other.
+"""Sources and sinks as the configuration names them: opened, checked, and matched with each other."""
 
-Also topics, for commands that ask for topics.
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from consumer.config.config import Config
 from consumer.feeds.kinds import pair_fault, sink_of, source_of
-from consumer.kafka.client_settings import SourceOptions, TopicsOptions, admin_settings, parse_kafka, parse_prefix
-from consumer.kafka.groups import Group, HeldPartitions, Topics
-from consumer.kafka.opening import topics_of
-from consumer.kafka.topics import SinkTopics
+from consumer.kafka.client_settings import SourceOptions, TopicsOptions
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.letter import Letters
@@ -102,27 +96,3 @@ def check_settings(config: Config, *, create: bool = True) -> None:
 def written_letters(config: Config) -> AbstractContextManager[Letters]:
     """Open the dead letters of the configured sink, or a file of letters that is named itself."""
     return sink_of(config.sink.url).letters(config.sink.url, sink_opening(config))
-
-
-def sink_topics(config: Config) -> SinkTopics:
-    """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
-    return topics_of(config.sink.url, sink_opening(config))
-
-
-def letters_topic(config: Config) -> tuple[str, str]:
-    """Return the brokers and the topic of the letters of a prefix; ``ConfigError`` where the sink is not one prefix."""
-    if not sink_of(config.sink.url).is_followed:
-        raise ConfigError(f"{config.sink.url} is not a topic; name one with --sink kafka://HOST:PORT/PREFIX")
-    brokers, prefix = parse_prefix(config.sink.url)
-    return brokers, SinkTopics(prefix).dead_letters_topic
-
-
-@contextmanager
-def held_partitions(config: Config) -> Iterator[HeldPartitions]:
-    """Open the held partitions of the configured group and topics."""
-    if not source_of(config.source.url).is_shared:
-        raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
-    place = parse_kafka(config.source.url)
-    settings = admin_settings(place.brokers, components.kafka_options(config))
-    with closing(Topics(settings, place.names)) as topics, closing(Group(settings, config.kafka.group)) as group:
-        yield HeldPartitions(group, topics)

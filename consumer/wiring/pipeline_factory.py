@@ -30,7 +30,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
-from consumer.wiring.components import version_builder
+from consumer.wiring.components import common_hashes, version_builder
 from consumer.wiring.feeds import is_followed
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
@@ -43,11 +43,6 @@ log = logging.getLogger("dupwatch")
 
 _BATCH: Final = 256
 _JOIN_S: Final = 10.0
-
-
-def common_hashes(config: Config) -> CommonHashes | None:
-    """Return what counts hashes that many articles have, None where parts are not looked for."""
-    return CommonHashes() if config.judge.parts else None
 
 
 @contextmanager

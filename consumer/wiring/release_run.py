@@ -28,7 +28,7 @@ from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
 from consumer.store_tools.releases import Attribution, is_last, releasable, release
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.feeds import sink_topics
+from consumer.wiring.kafka_parts import sink_topics
 from storage.clock import Clock
 from storage.interface import Store
 from storage.records import Stored

@@ -49,7 +49,6 @@ from consumer.wiring.pipeline_factory import (
     Judging,
     Route,
     build_pipeline,
-    common_hashes,
     interruptible_detector,
     warming,
 )
@@ -178,7 +177,7 @@ class Loading:
         # The first text takes longer: words are loaded.
         engine.fingerprint([""], [""])
         self._resources.enter_context(traced(config.tracing, "", self._hooks))
-        common = common_hashes(config)
+        common = components.common_hashes(config)
         self._resources.enter_context(warming(store, common))
         self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
         asked = Detector(

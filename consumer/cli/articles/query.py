@@ -30,8 +30,7 @@ from consumer.model.limits import ReadLimits
 from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.components import engine, file_decoder, lexicon_of, version_builder
-from consumer.wiring.pipeline_factory import common_hashes
+from consumer.wiring.components import common_hashes, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store

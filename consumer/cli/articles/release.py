@@ -21,7 +21,8 @@ from consumer.store_tools.inspection import History, Link, StoredArticle, chain,
 from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, is_last, planned, releasable
 from consumer.store_tools.releases import release as release_version
-from consumer.wiring.feeds import is_followed, sink_topics
+from consumer.wiring.feeds import is_followed
+from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import send_release, way_back
 from consumer.wiring.stores import completed_config, opened_store
 from storage.clock import now_ms

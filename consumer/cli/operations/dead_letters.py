@@ -24,7 +24,8 @@ from consumer.model.errors import ConfigError
 from consumer.model.letter import Letter, Letters, Selection
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.components import kafka_options
-from consumer.wiring.feeds import letters_topic, written_letters
+from consumer.wiring.feeds import written_letters
+from consumer.wiring.kafka_parts import letters_topic
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100

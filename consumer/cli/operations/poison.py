@@ -12,7 +12,7 @@ from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
 from consumer.kafka.groups import HeldPartition, Way
 from consumer.model.errors import ConfigError
-from consumer.wiring.feeds import held_partitions
+from consumer.wiring.kafka_parts import held_partitions
 
 app = typer.Typer(no_args_is_help=True, help="List or resume partitions that are held because of bad records.")
 

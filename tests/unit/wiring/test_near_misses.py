@@ -12,7 +12,8 @@ from consumer.kafka.opening import messages_of
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.errors import ConfigError
 from consumer.wiring.components import judge_settings, lexicon_of
-from consumer.wiring.feeds import sink_opening, sink_topics
+from consumer.wiring.feeds import sink_opening
+from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.pipeline_factory import interruptible_detector
 from storage.memory import MemoryStore
 from tests.builders import answers
