@@ -42,6 +42,7 @@ from storage.files import FileWriting
 _SAMPLES_MAX: Final = 100
 _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 160
+_FIRST_LINE_BYTES_MAX: Final = 4096
 
 
 class FeedGate(Gate):
@@ -129,9 +130,6 @@ class FeedGate(Gate):
     def _guess(self) -> Guess | None:
         rejected = [Rejected(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
         return guess(self._opening or b"", rejected, self._fields)
-
-
-_FIRST_LINE_BYTES_MAX: Final = 4096
 
 
 class FileOptions(NamedTuple):

@@ -26,6 +26,13 @@ _NO_SUCH: Final = "No such configuration property"
 _UNKNOWN: Final = "not a property"
 _RANGE: Final = re.compile(r"allowed range (-?[0-9]+)\.\.(-?[0-9]+)")
 
+log = logging.getLogger("dupwatch")
+
+_PROBE_S: Final = 1.0
+_ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?(?::(?P<port>[0-9]{1,5}))?")
+_DEFAULT_PORT: Final = 9092
+"""The port that the clients use where an address has none."""
+
 
 def refusal(name: str, value: object) -> str | None:
     """Return why librdkafka refuses this property, and what to do; None if it accepts name and value.
@@ -85,14 +92,6 @@ def _created(
     except (KafkaException, ValueError, TypeError) as error:
         why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         raise ConfigError(f"kafka: the client rejects its settings: {why.strip()}; correct {sections}") from error
-
-
-log = logging.getLogger("dupwatch")
-
-_PROBE_S: Final = 1.0
-_ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?(?::(?P<port>[0-9]{1,5}))?")
-_DEFAULT_PORT: Final = 9092
-"""The port that the clients use where an address has none."""
 
 
 @contextmanager

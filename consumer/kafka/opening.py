@@ -48,6 +48,13 @@ from consumer.pipeline.feed_kind import FeedOpening, OpenedSink, OpenedSource, O
 from consumer.pipeline.journal import Journal
 from storage.clock import now_ms
 
+log = logging.getLogger("dupwatch")
+
+_FILLING_S: Final = 5.0
+"""How long to ask the brokers whether the store is being filled."""
+_NOBODY: Final = "127.0.0.1:1"
+"""In place of the brokers: a client connects as soon as it is created, and one that is tried must reach nobody."""
+
 
 class KafkaJournal(Journal):
     """At least once: the source commits offsets some time after the sink was flushed.
@@ -111,14 +118,6 @@ def _offsets(end: End) -> Offsets:
     if not isinstance(end, Offsets):
         raise TypeError("a batch of topics ends at offsets")
     return end
-
-
-log = logging.getLogger("dupwatch")
-
-_FILLING_S: Final = 5.0
-"""How long to ask the brokers whether the store is being filled."""
-_NOBODY: Final = "127.0.0.1:1"
-"""In place of the brokers: a client connects as soon as it is created, and one that is tried must reach nobody."""
 
 
 def open_source(url: str, opening: SourceOpening) -> OpenedSource[KafkaSource]:

@@ -51,6 +51,15 @@ NO_OWNER: Final = "this machine"
 
 Action = Literal["articles.add", "articles.retract", "articles.release"]
 
+log = logging.getLogger("dupwatch")
+
+KEY_HEADER: Final = "Idempotency-Key"
+KEY_CHARS_MAX: Final = 128
+_WITHOUT_OWNER: Final = b"key:%b"
+_OF_OWNER: Final = b"owned-key\0%b\0%b"
+"""Neither an owner nor a key has a NUL, and the owner of a token is never empty."""
+_RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
+
 
 class Changed(NamedTuple):
     """What was done to an article, and the outcome of its verdict."""
@@ -88,15 +97,6 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
         raise outcome_unknown("The change cannot be recorded in the audit log.") from error
 
 
-log = logging.getLogger("dupwatch")
-
-KEY_HEADER: Final = "Idempotency-Key"
-KEY_CHARS_MAX: Final = 128
-_WITHOUT_OWNER: Final = b"key:%b"
-_OF_OWNER: Final = b"owned-key\0%b\0%b"
-"""Neither an owner nor a key has a NUL, and the owner of a token is never empty."""
-
-
 class Gathered(NamedTuple):
     """The articles of a request that are being judged, and the limits that they may have met."""
 
@@ -109,7 +109,6 @@ class _Articles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _BODY_DECODER: Final = msgspec.json.Decoder(_Articles)
-_RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
 class Writes:

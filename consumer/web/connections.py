@@ -30,6 +30,11 @@ _LENGTH: Final = b"content-length"
 _ENCODING: Final = b"transfer-encoding"
 _CHUNKED_SINCE: Final = b"1.1"
 _PARTS: Final = (h11.Request, h11.Data, h11.EndOfMessage)
+WAITING_BYTES_MAX: Final = 64 * 1024
+"""Bytes of the request that may wait behind the current one of a connection."""
+_ARRIVING: Final = frozenset({h11.IDLE, h11.SEND_BODY})
+"""The states of a client in which the current request has not arrived as a whole."""
+_TOO_LARGE: Final = 431
 
 
 class RequestParser(h11.Connection):
@@ -77,13 +82,6 @@ def _check_framing(request: h11.Request) -> None:
         raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding; send one of them")
     if request.http_version < _CHUNKED_SINCE:
         raise h11.RemoteProtocolError("Transfer-Encoding needs HTTP/1.1")
-
-
-WAITING_BYTES_MAX: Final = 64 * 1024
-"""Bytes of the request that may wait behind the current one of a connection."""
-_ARRIVING: Final = frozenset({h11.IDLE, h11.SEND_BODY})
-"""The states of a client in which the current request has not arrived as a whole."""
-_TOO_LARGE: Final = 431
 
 
 class ConnectionLimits(NamedTuple):

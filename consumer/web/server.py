@@ -27,6 +27,12 @@ _GOODBYE_S: Final = 1.0
 
 _LOOK_S: Final = 0.05
 """How often it is looked whether a client has read."""
+IDLE_S: Final = 30
+"""How long a connection stays open between two requests."""
+_BACKLOG: Final = 512
+"""Connections that the kernel queues while others are accepted."""
+OTHER_FILES: Final = 256
+"""Descriptors for all but connections of clients: the store, the sink, logs and libraries."""
 
 
 class SecureConnection(Connection):
@@ -111,14 +117,6 @@ class SecureConnection(Connection):
             self.begin(secured)
             if self._early:
                 self.data_received(self._early)
-
-
-IDLE_S: Final = 30
-"""How long a connection stays open between two requests."""
-_BACKLOG: Final = 512
-"""Connections that the kernel queues while others are accepted."""
-OTHER_FILES: Final = 256
-"""Descriptors for all but connections of clients: the store, the sink, logs and libraries."""
 
 
 def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.listen") -> socket.socket:

@@ -39,6 +39,12 @@ _OTHERS: Final = stat.S_IWGRP | stat.S_IRWXO
 _ROOT: Final = 0
 
 Tokens = tuple[Token, ...]
+LIFETIME: Final = timedelta(days=90)
+"""How long a token is valid unless something else is asked for."""
+LIFETIME_MAX: Final = timedelta(days=366)
+LOCK_S: Final = 10.0
+"""How long to wait for another process that changes the file; it needs milliseconds."""
+_WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
 
 
 class Signature(NamedTuple):
@@ -143,14 +149,6 @@ def _check_together(path: Path, tokens: Tokens) -> None:
         values = [getattr(token, field) for token in tokens]
         if len(set(values)) != len(values):
             raise ConfigError(f"two tokens in {path} have the same {field}; remove one of them")
-
-
-LIFETIME: Final = timedelta(days=90)
-"""How long a token is valid unless something else is asked for."""
-LIFETIME_MAX: Final = timedelta(days=366)
-LOCK_S: Final = 10.0
-"""How long to wait for another process that changes the file; it needs milliseconds."""
-_WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
 
 
 class NewToken(NamedTuple):

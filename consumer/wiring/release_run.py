@@ -37,6 +37,8 @@ _RELEASE_S: Final = 30.0
 NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None)
 """The record of a release whose article does not return to the clean feed."""
 
+log = logging.getLogger("dupwatch")
+
 
 def way_back(
     config: Config, stored: Stored, *, has_times: bool = True, known: Origins | None = None
@@ -136,9 +138,6 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
     fingerprints = components.engine(config, bound, lexicon).fingerprint([article.body], [article.lang])
     (version,) = components.version_builder(bound).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference
-
-
-log = logging.getLogger("dupwatch")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ from storage.interface import Store
 
 FEED: Final = "/v1/articles"
 """What events and letters call the feed."""
+_Result = TypeVar("_Result")
+_Release = Callable[[str, str | None, Attribution], bytes]
 
 
 def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
@@ -118,10 +120,6 @@ def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Artic
 
 def _no_body() -> BadRecord:
     return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
-
-
-_Result = TypeVar("_Result")
-_Release = Callable[[str, str | None, Attribution], bytes]
 
 
 class Loaded(NamedTuple):

@@ -34,6 +34,14 @@ REPLICAS_S: Final = 30.0
 """How often the brokers are asked."""
 _ASK_S: Final = 1.0
 
+log = logging.getLogger("dupwatch")
+
+CLOSE_S: Final = 10.0
+"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
+OUTSIDER_S: Final = 30.0
+_ENDED_S: Final = 0.1
+_LAG_S: Final = 5.0
+
 
 class ReplicasRead(NamedTuple):
     """How many partitions of a topic have a replica that is not in sync."""
@@ -67,15 +75,6 @@ class Replicas:
             partitions = found.partitions.values()
             behind = sum(len(partition.isrs) < len(partition.replicas) for partition in partitions)
             self._hooks.report(ReplicasRead(topic, behind))
-
-
-log = logging.getLogger("dupwatch")
-
-CLOSE_S: Final = 10.0
-"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
-OUTSIDER_S: Final = 30.0
-_ENDED_S: Final = 0.1
-_LAG_S: Final = 5.0
 
 
 class LagRead(NamedTuple):

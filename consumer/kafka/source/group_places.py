@@ -27,6 +27,7 @@ from consumer.model.record import Partition
 log = logging.getLogger("dupwatch")
 
 _REBALANCING_S: Final = 0.05
+Found = TypeVar("Found")
 
 
 class Commits:
@@ -118,9 +119,6 @@ def _offsets(places: Mapping[Partition, CommitPoint]) -> list[TopicPartition]:
         else TopicPartition(topic, number, place.offset, encode_note(place.note), leader_epoch=place.leader_epoch)
         for (topic, number), place in places.items()
     ]
-
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
