@@ -94,7 +94,7 @@ def decide(
     """Decide all pending versions of the batch in order of arrival; each sees the decisions before it.
 
     ``neighbours`` and ``states`` are by reference; the states are as read, for the batch and all its neighbours.
-    ``never_flagged`` are references of versions whose source is never flagged: they are kept, and never claimed.
+    ``never_flagged`` are references of versions that are never flagged: they are kept, and never claimed.
     """
     known = dict(states)
     duplicates: list[Duplicate] = []
