@@ -73,7 +73,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/audit", "admin", audit_pages.show_audit),
     Route("GET", "/audit.csv", "admin", audit_pages.export),
 )
-"""All pages, with the role that each needs; those of the probes need no console."""
+"""All pages, with the role that each needs. Their paths are in ``web.requests.CONSOLE`` too, to count requests."""
 
 
 def build_console(
