@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import text
+from tests.cli.command import FAST, text
 from tests.cli.serve.service import Process, serving
 from tests.console.consoles import Running, consoling, sqlite_place
 from tests.deploy.prometheus import Prometheus, prometheus
@@ -37,7 +37,7 @@ def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str
     """From a consumer, a service and a console, with a feed of something of everything, and started once."""
     topics = make_topics(kafka_address)
     # A flood is seen where its copies come in more than one batch, and pages where bodies are pages.
-    few = ("--set", "source.batch_records_max=64", "--set", "source.body_format=article")
+    few = ("--set", "source.batch_records_max=64", "--set", "source.body_format=article", *FAST)
     store = f"lmdb:{tmp_path / 'store'}"
     with (
         running(topics, store, tmp_path, *few) as consumer,
