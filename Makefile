@@ -3,8 +3,7 @@
 # make test-light  the same without servers; needs only Python
 # make core       build and install the compiled engine; needs cargo and rustc 1.88 or newer; without it Python does its work
 # make wheels     the compiled engine as a wheel for every Linux on x86_64 with glibc 2.17 or newer, in core/target/wheels
-# make test-load  long versions of some tests, then all examples and cases of those that draw some; about 50 minutes on
-#                 two idle cores
+# make test-load  long versions of some tests, then all examples and cases of those that draw some in make test
 # make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile, then on a cluster;
 #                 takes two hours and a half; to repeat a run: make chaos SEED=123; a part: make chaos CHAOS="-k cluster"
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
