@@ -23,6 +23,10 @@ from consumer.text.visible import one_line, paragraphs, safe_url
 from consumer.web import style
 
 _FOLDER: Final = Path(__file__).parent / "static"
+TEMPLATES: Final = Path(__file__).parent / "templates"
+LINE_CHARS_MAX: Final = 300
+_HOST_CHARS_MAX: Final = 60
+_LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 def _joined(ending: str) -> str:
@@ -43,11 +47,6 @@ POLICY: Final = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy: this style sheet, this script, forms to this console, and nothing else from anywhere."""
-
-TEMPLATES: Final = Path(__file__).parent / "templates"
-LINE_CHARS_MAX: Final = 300
-_HOST_CHARS_MAX: Final = 60
-_LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 class Rendering:

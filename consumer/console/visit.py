@@ -22,6 +22,15 @@ from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
 from consumer.reviews.portable import is_storable
 
+_INTEGER_DIGITS_MAX = 19
+INTEGER_MAX = 2**63 - 1
+"""The largest number that a row can have."""
+FORM_BYTES_MAX: Final = 64 * 1024
+FIELDS_MAX: Final = 1_000
+_TYPE: Final = "application/x-www-form-urlencoded"
+_LAST: Final = {"Connection": "close"}
+"""The rest of a body that is given up is not waited for."""
+
 
 class Fields:
     """The fields of a query or a form: each may be there several times, or not at all."""
@@ -167,10 +176,6 @@ class Streamed:
 
 Answer = Response | Streamed
 
-_INTEGER_DIGITS_MAX = 19
-INTEGER_MAX = 2**63 - 1
-"""The largest number that a row can have."""
-
 
 def _integer(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= _INTEGER_DIGITS_MAX and int(value) <= INTEGER_MAX):
@@ -180,13 +185,6 @@ def _integer(name: str, value: str) -> int:
 
 def _no_number(name: str) -> PageError:
     return PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is not a number."), field=name)
-
-
-FORM_BYTES_MAX: Final = 64 * 1024
-FIELDS_MAX: Final = 1_000
-_TYPE: Final = "application/x-www-form-urlencoded"
-_LAST: Final = {"Connection": "close"}
-"""The rest of a body that is given up is not waited for."""
 
 
 async def received_form(request: Request, receive_s: float) -> Fields:

@@ -27,6 +27,9 @@ _ERRORS: Final[dict[str, type[Fatal]]] = {
     "refused": StoreMismatch,
     "broken": StoreBroken,
 }
+_GROWN: Final = 2
+"""A window of more than this many times the articles that were expected is worth a look at the disks."""
+_SEEDS: Final = 1 << 32
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[Check]:
@@ -122,11 +125,6 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
     except ValueError as error:
         return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")
-
-
-_GROWN: Final = 2
-"""A window of more than this many times the articles that were expected is worth a look at the disks."""
-_SEEDS: Final = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,13 @@ WEIGHTS_MAX: Final = 64
 
 Values = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+DIGITS: Final = 1e-9
+"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
+DRAWS: Final = 4_000
+_SEED: Final = 60
+_QUANTILES: Final = (0.025, 0.975)
+_PRIOR: Final = 0.5
+Counts = npt.NDArray[np.float64]
 
 
 class WeightedPairs(NamedTuple):
@@ -93,16 +100,6 @@ def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Value
     all_pairs = np.bincount(stratum, sampled_in)
     reviewed_pairs = np.bincount(stratum, sampled_in * reviewed, minlength=len(all_pairs))
     return np.asarray((all_pairs / reviewed_pairs)[stratum], np.float64)
-
-
-DIGITS: Final = 1e-9
-"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
-DRAWS: Final = 4_000
-_SEED: Final = 60
-_QUANTILES: Final = (0.025, 0.975)
-_PRIOR: Final = 0.5
-
-Counts = npt.NDArray[np.float64]
 
 
 class Sides(NamedTuple):

@@ -15,6 +15,12 @@ import numpy as np
 
 _MULTIPLIER: Final = 1000003
 _FIRST_SHIFT: Final = 7
+_MASK_32: Final = 0xFFFFFFFF
+_INITIAL: Final = 0xDEADBEEF
+_BLOCK_BYTES: Final = 12
+# The rotations of the mixing steps; a, b and c take turns.
+_MIX_ROTATIONS: Final = (4, 6, 8, 16, 19, 4)
+_FINAL_ROTATIONS: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
 def multiply_xor(units: Sequence[int], bits: int) -> int:
@@ -57,14 +63,6 @@ def multiply_xor_utf16_64(word: str) -> int:
 def multiply_xor_utf16_128(word: str) -> int:
     """Hash the UTF-16 units of a word to 128 bits."""
     return multiply_xor(utf16_units(word), 128)
-
-
-_MASK_32: Final = 0xFFFFFFFF
-_INITIAL: Final = 0xDEADBEEF
-_BLOCK_BYTES: Final = 12
-# The rotations of the mixing steps; a, b and c take turns.
-_MIX_ROTATIONS: Final = (4, 6, 8, 16, 19, 4)
-_FINAL_ROTATIONS: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
 def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int, int]:

@@ -47,6 +47,7 @@ _WRITES: Final = "dupwatch_writes"
 _PASSWORDS: Final = frozenset({"password", "sslpassword"})
 
 _Result = TypeVar("_Result")
+_MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
 
 class Database:
@@ -243,9 +244,6 @@ def _arguments(url: URL) -> dict[str, Any]:
         "client_encoding": "utf8",
         "options": " ".join([limits, *([given] if isinstance(given, str) else given)]),
     }
-
-
-_MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
 
 def migrate(connection: Connection, name: str) -> None:

@@ -22,6 +22,8 @@ There is no such flag, somebody else has decided, one's own decision is final al
 NOTE_CHARS_MAX: Final = REASON_CHARS_MAX
 """A note goes with a release, as its reason."""
 _STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
+AT_ONCE_MAX: Final = 10_000
+"""Reviews that one decision may have made."""
 
 
 class Decided(NamedTuple):
@@ -182,10 +184,6 @@ def _difference(before: State, after: State) -> Change:
     return Change(
         copies=(after in IN_FORCE) - (before in IN_FORCE), open_copies=(after in UNDECIDED) - (before in UNDECIDED)
     )
-
-
-AT_ONCE_MAX: Final = 10_000
-"""Reviews that one decision may have made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,12 @@ PORTION: Final = 500
 """Rows that one statement names; SQLite takes no more than 32,766 values."""
 
 _Item = TypeVar("_Item")
+_SPACE: Final = 0x64757077
+"""Of all numbers that programs lock in a database, ours begin with it: "dupw"."""
+ID_BYTES_MAX: Final = 512
+"""Ids of articles are no longer; what is longer is in no store."""
+# PostgreSQL holds no NUL, and neither holds halves of surrogate pairs.
+_IMPOSSIBLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_Item]]:
@@ -27,10 +33,6 @@ def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_
 def insert_or(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """Return an insert that can say what becomes of a row that is there already: ``on_conflict_do_...``."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
-
-
-_SPACE: Final = 0x64757077
-"""Of all numbers that programs lock in a database, ours begin with it: "dupw"."""
 
 
 class Lock(IntEnum):
@@ -53,12 +55,6 @@ def one_at_a_time(connection: Connection, what: Lock) -> None:
     if connection.dialect.name == "postgresql":
         # Both as constants: a prepared statement would take them for numbers of another size.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_SPACE}, {what.value})"))
-
-
-ID_BYTES_MAX: Final = 512
-"""Ids of articles are no longer; what is longer is in no store."""
-# PostgreSQL holds no NUL, and neither holds halves of surrogate pairs.
-_IMPOSSIBLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def storable(text: str, chars_max: int | None = None) -> str:

@@ -13,6 +13,10 @@ _PORTION: Final = 1_000
 Decided = Literal["right", "wrong"]
 DECIDED: Final[dict[str, Decided]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
 """What a state of a pair says of it; nobody has decided about pairs in other states."""
+ROWS_MAX: Final = 200_000
+"""Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
+# What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.
+_VERIFIED: Final = FLAGS.c.certainty >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,6 @@ def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
         at_ms=at_ms if is_own else row.released_ms if is_decided else None,
         person=person if is_own else None,
     )
-
-
-ROWS_MAX: Final = 200_000
-"""Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
-
-
-# What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.
-_VERIFIED: Final = FLAGS.c.certainty >= 0
 
 
 class TooManyDifferent(Exception):  # noqa: N818  # named for the pairs: nothing failed

@@ -61,6 +61,9 @@ Version = Annotated[
     str | None,
     Query(description="The version, as in events; by default the latest.", max_length=VERSION_CHARS_MAX),
 ]
+_NOT_ALLOWED: Final = 405
+_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+"""Sent with every answer."""
 
 
 def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
@@ -183,11 +186,6 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
 def _json_response(data: bytes) -> Response:
     """Return an answer that is JSON."""
     return Response(data, media_type="application/json")
-
-
-_NOT_ALLOWED: Final = 405
-_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-"""Sent with every answer."""
 
 
 def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, hooks: Hooks) -> Front:

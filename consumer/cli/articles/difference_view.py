@@ -14,6 +14,8 @@ EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400
 """Characters of one side of a change; the number of characters left out is shown."""
 CHANGES_SHOWN_MAX: Final = 200
+PASSAGE_CHARS_SHOWN_MAX: Final = 300
+PASSAGES_SHOWN_MAX: Final = 5
 
 
 def shown(stretches: Sequence[Stretch]) -> Text:
@@ -58,10 +60,6 @@ def _marked(text: str, before: str, after: str) -> str:
         return f"{before}{plain(text)}{after}"
     half = CHANGED_CHARS_SHOWN_MAX // 2
     return f"{before}{plain(text[:half])} … {left_out:,} more characters … {plain(text[-half:])}{after}"
-
-
-PASSAGE_CHARS_SHOWN_MAX: Final = 300
-PASSAGES_SHOWN_MAX: Final = 5
 
 
 def print_passages(shared: SharedWith) -> None:

@@ -43,6 +43,10 @@ _OUTPUT_CHARS_MAX: Final = 2000
 _DONE: Final = "The tables "
 _SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
 """Beginnings of the lines that the script prints; other lines come from the shell itself."""
+_CUTS_SHOWN_MAX: Final = 16
+_DAY_S: Final = 86_400
+_HOUR_S: Final = 3_600
+_GB: Final = 1_000_000_000
 
 
 def init(
@@ -215,12 +219,6 @@ def _applied(command: list[str], script: str) -> str:
             f"{shell.stdout[-_OUTPUT_CHARS_MAX:]}"
         )
     return shell.stdout
-
-
-_CUTS_SHOWN_MAX: Final = 16
-_DAY_S: Final = 86_400
-_HOUR_S: Final = 3_600
-_GB: Final = 1_000_000_000
 
 
 def plan_lines(plan: StorePlan) -> Iterator[str]:

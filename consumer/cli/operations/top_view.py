@@ -36,6 +36,8 @@ _FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "
 _BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
 _WHY_CHARS_MAX: Final = 120
 _NONE: Final = "–"
+_GAP: Final = "  "
+_INDENT: Final = "  "
 
 
 class StageTime(NamedTuple):
@@ -234,10 +236,6 @@ def _flag(flag: ShownFlag) -> tuple[str, str, str, str, str]:
 def _title(flag: ShownFlag) -> str:
     title = "" if flag.article is None else plain(flag.article.title, _TITLE_CHARS_MAX)
     return f"(released) {title}" if flag.released else title
-
-
-_GAP: Final = "  "
-_INDENT: Final = "  "
 
 
 class Figures(NamedTuple):

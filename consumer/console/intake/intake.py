@@ -34,6 +34,7 @@ from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
+from storage.clock import MS_PER_S
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
@@ -41,6 +42,9 @@ log = logging.getLogger("dupwatch")
 Event = TypeVar("Event")
 
 _LOOK_S: Final = 0.1
+NEAR_MISSES: Final = "near misses"
+STORE_PAUSE_S: Final = 15.0
+"""How long the store is not asked after it did not answer: an intake that asked for each batch would fall behind."""
 
 
 class EventSource(Protocol):
@@ -151,11 +155,6 @@ class BatchIntake(ABC, Generic[Event]):
         return UntilReachable(proceed, self._hooks, database)
 
 
-NEAR_MISSES: Final = "near misses"
-STORE_PAUSE_S: Final = 15.0
-"""How long the store is not asked after it did not answer: an intake that asked for each batch would fall behind."""
-
-
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
     """What an intake works with. ``noted`` is called when something is to be sent: floods have begun."""
@@ -233,9 +232,6 @@ class NearMissIntake(BatchIntake[NearMiss]):
         self.report_taken({"near_miss": new, "known": len(events) - new})
 
 
-_MS_PER_S: Final = 1_000
-
-
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
     """Report how many flags are in each state, and what is due. Raises ``DatabaseUnavailable``; returns False."""
     with database.reading() as connection:
@@ -251,7 +247,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
                 "released": counts.released,
             },
             near_misses_open=counts.near_misses_open,
-            oldest_open_s=max(0, now_ms - oldest_ms) / _MS_PER_S,
+            oldest_open_s=max(0, now_ms - oldest_ms) / MS_PER_S,
             releases_due=backlog.due,
         )
     )

@@ -16,6 +16,8 @@ ROWS: Final = 200
 """Flags whose sources are filled in at once."""
 
 _Pair = tuple[str, str]
+BATCH: Final = 500
+"""Flags that are read and stored at once."""
 
 
 def sources_of(articles: Articles, verdicts: Sequence[Verdict]) -> list[FlagEvent]:
@@ -75,10 +77,6 @@ def _original(verdict: Verdict) -> _Pair | None:
     if verdict.duplicate_of is None or verdict.duplicate_of_version is None:
         return None
     return (verdict.duplicate_of, verdict.duplicate_of_version)
-
-
-BATCH: Final = 500
-"""Flags that are read and stored at once."""
 
 
 def flags_in(store: Store) -> Iterator[list[FlagEvent]]:

@@ -19,6 +19,7 @@ from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
+from storage.clock import MS_PER_S
 
 WHY_NOT: Final[dict[str, str]] = {
     "gone": N_("This flag is no longer there."),
@@ -26,7 +27,10 @@ WHY_NOT: Final[dict[str, str]] = {
     "final": N_("Your decision about this flag is final. Nothing was changed."),
     "released": N_("This flag was released elsewhere. Nothing was changed."),
 }
-MS_PER_S: Final = 1_000
+HEADINGS: Final[dict[Decision, str]] = {
+    "right": N_("Are all of these flags right?"),
+    "wrong": N_("Are all of these flags wrong?"),
+}
 
 
 def decide(asked: Asked) -> Response:
@@ -125,12 +129,6 @@ def decide_and_note(
                 why=note,
             )
     return decided
-
-
-HEADINGS: Final[dict[Decision, str]] = {
-    "right": N_("Are all of these flags right?"),
-    "wrong": N_("Are all of these flags wrong?"),
-}
 
 
 def confirm(asked: Asked) -> Response:

@@ -32,6 +32,16 @@ AROUND_MAX: Final = 3
 """Copies of the story before a flag, and after it, that its page names."""
 _SIDES: Final = ("article", "original")
 _SIDES_IN_TIME: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
+_DECISIONS: Final = {
+    ("flag", "right"): N_("Right"),
+    ("flag", "wrong"): N_("Wrong"),
+    ("flag", "skip"): N_("Skipped"),
+    ("near_miss", "right"): N_("Same article"),
+    ("near_miss", "wrong"): N_("Different articles"),
+    ("near_miss", "skip"): N_("Skipped"),
+}
+_ID_CHARS_MAX = 80
+_SECOND_CHARS = 19
 
 
 class Side(NamedTuple):
@@ -199,16 +209,6 @@ def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:
     return sorted(found.values(), key=lambda row: (row.arrived_ms, row.flag_id))
 
 
-_DECISIONS: Final = {
-    ("flag", "right"): N_("Right"),
-    ("flag", "wrong"): N_("Wrong"),
-    ("flag", "skip"): N_("Skipped"),
-    ("near_miss", "right"): N_("Same article"),
-    ("near_miss", "wrong"): N_("Different articles"),
-    ("near_miss", "skip"): N_("Skipped"),
-}
-
-
 class Told(NamedTuple):
     """One thing that somebody did. ``after`` says what became of it, "" where there is nothing to say."""
 
@@ -240,10 +240,6 @@ def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
     if said.final_ms is not None and now_ms < said.final_ms:
         return language.gettext(N_("is released %(time)s"), time=language.moment(said.final_ms))
     return language.gettext(N_("final; the release is on its way"))
-
-
-_ID_CHARS_MAX = 80
-_SECOND_CHARS = 19
 
 
 def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:

@@ -23,6 +23,7 @@ from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.stories import Bucket, Story, root_versions
 from consumer.web.style import BAR_STEPS
+from storage.clock import MS_PER_S
 
 WIDTH: Final = 600
 HEIGHT: Final = 96
@@ -30,13 +31,20 @@ BARS: Final = 60
 """Bars of a timeline."""
 _GAP: Final = 1
 _WIDTH_MAX: Final = 24
-_MS_PER_S: Final = 1_000
 _HEIGHT_MIN: Final = 3
 """One copy beside a thousand is still to be seen."""
 NAMES_MAX: Final = 10
 """Rows and columns; others are in the list of pairs."""
 HEAT_STEPS: Final = 4
 """How many shades a cell may have besides none."""
+STORIES_MAX: Final = 20
+FLOODS_MAX: Final = 10
+PAIRS_MAX: Final = 200
+"""Pairs of sources that are counted for a page."""
+PAIRS_SHOWN: Final = 50
+_SPAN_FIELD: Final = "within"
+_SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
+_DEFAULT_SPAN: Final = "24h"
 
 
 class Bar(NamedTuple):
@@ -69,7 +77,7 @@ def timeline(buckets: Sequence[Bucket]) -> Timeline:
     most = max(bucket.copies for bucket in buckets)
     slot = WIDTH // len(buckets)
     bars = [_bar(place * slot, slot, bucket, most) for place, bucket in enumerate(buckets) if bucket.copies]
-    bucket_s = (buckets[0].to_ms - buckets[0].from_ms) / _MS_PER_S
+    bucket_s = (buckets[0].to_ms - buckets[0].from_ms) / MS_PER_S
     return Timeline(tuple(bars), buckets[0].from_ms, buckets[-1].to_ms, bucket_s, most)
 
 
@@ -141,16 +149,6 @@ def _most(counted: Sequence[tuple[str, int]]) -> list[str]:
     for name, copies in counted:
         total[name] = total.get(name, 0) + copies
     return sorted(total, key=lambda name: (-total[name], name))[:NAMES_MAX]
-
-
-STORIES_MAX: Final = 20
-FLOODS_MAX: Final = 10
-PAIRS_MAX: Final = 200
-"""Pairs of sources that are counted for a page."""
-PAIRS_SHOWN: Final = 50
-_SPAN_FIELD: Final = "within"
-_SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
-_DEFAULT_SPAN: Final = "24h"
 
 
 class StoryLine(NamedTuple):
@@ -281,7 +279,7 @@ def _span_in(asked: Asked) -> _Span:
         )
         for code in _SPANS_S
     )
-    return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * _MS_PER_S, names[wanted], tabs)
+    return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * MS_PER_S, names[wanted], tabs)
 
 
 def _copies(asked: Asked, connection: Connection, story_id: int, place: str | None) -> queue.Page:

@@ -48,6 +48,12 @@ _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEW: Final = 0.35
 """Up to this span of thresholds every twentieth is named, beyond it every tenth."""
 _LEAST_SPAN: Final = 0.01
+WAIT_S: Final = 0.25
+"""How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
+PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
+_NAME_CHARS_MAX: Final = 512
+_MIXED: Final = "mixed"
+_ANY_SOURCE: Final = "SOURCE"
 
 
 class Tick(NamedTuple):
@@ -134,14 +140,6 @@ def _named(first: float, last: float) -> list[float]:
     step = 5 if last - first <= _FEW else 10
     low, high = ceil(round(first * 100 / step, 6)), floor(round(last * 100 / step, 6))
     return [number * step / 100 for number in range(low, high + 1)]
-
-
-WAIT_S: Final = 0.25
-"""How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
-PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
-_NAME_CHARS_MAX: Final = 512
-_MIXED: Final = "mixed"
-_ANY_SOURCE: Final = "SOURCE"
 
 
 class Changed(NamedTuple):

@@ -30,6 +30,27 @@ _PARAGRAPH_BYTES: Final = 80
 _ARTICLE_SHARE_MIN: Final = 1 / 6
 """A long enough text marked as an article may be shorter than a later block that stands apart, by this factor."""
 _ARTICLES: Final = frozenset(["article", "main"])
+DIALOGS_MAX: Final = 100
+"""The maximum number of elements examined."""
+_VENDORS: Final = frozenset(
+    {
+        *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
+        *("cky-consent", "cmpbox", "cmplz-cookiebanner-container", "consent_blackbar", "cookie-law-info-bar"),
+        *("cookie-notice", "cookiescript_injected", "cybotcookiebotdialog", "didomi-host", "didomi-notice"),
+        *("didomi-popup", "eu-cookie-law", "ez-cookie-dialog-wrapper", "fc-consent-root"),
+        *("hs-eu-cookie-confirmation", "iubenda-cs-banner", "klaro", "moove_gdpr_cookie_info_bar"),
+        *("onetrust-banner-sdk", "onetrust-consent-sdk", "ppms_cm_popup_overlay", "qc-cmp2-container"),
+        *("shopify-pc__banner", "sp-cc", "tarteaucitronroot", "termly-code-snippet-support"),
+        *("truste-consent-track", "uniccmp", "usercentrics-cmp-ui", "usercentrics-root"),
+    }
+)
+_VENDOR_PREFIXES: Final = ("osano-cm-", "sp_message_container_")
+_ROLES: Final = frozenset(["alertdialog", "dialog"])
+_CONTROLS: Final = ("button", "input", "select")
+_OF_PAGES: Final = ("article", "h1", "main")
+_NEVER: Final = frozenset(["article", "body", "html", "main"])
+_SHARE_MAX: Final = 0.8
+"""An element with a larger share of the text is the page itself."""
 
 
 def rules_for(tree: etree._Element) -> Rules:
@@ -137,29 +158,6 @@ def _is_within_mark(found: Survey, taken: Taken) -> bool:
         or found.weight(outer.element) > 0
         for outer in around
     )
-
-
-DIALOGS_MAX: Final = 100
-"""The maximum number of elements examined."""
-_VENDORS: Final = frozenset(
-    {
-        *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
-        *("cky-consent", "cmpbox", "cmplz-cookiebanner-container", "consent_blackbar", "cookie-law-info-bar"),
-        *("cookie-notice", "cookiescript_injected", "cybotcookiebotdialog", "didomi-host", "didomi-notice"),
-        *("didomi-popup", "eu-cookie-law", "ez-cookie-dialog-wrapper", "fc-consent-root"),
-        *("hs-eu-cookie-confirmation", "iubenda-cs-banner", "klaro", "moove_gdpr_cookie_info_bar"),
-        *("onetrust-banner-sdk", "onetrust-consent-sdk", "ppms_cm_popup_overlay", "qc-cmp2-container"),
-        *("shopify-pc__banner", "sp-cc", "tarteaucitronroot", "termly-code-snippet-support"),
-        *("truste-consent-track", "uniccmp", "usercentrics-cmp-ui", "usercentrics-root"),
-    }
-)
-_VENDOR_PREFIXES: Final = ("osano-cm-", "sp_message_container_")
-_ROLES: Final = frozenset(["alertdialog", "dialog"])
-_CONTROLS: Final = ("button", "input", "select")
-_OF_PAGES: Final = ("article", "h1", "main")
-_NEVER: Final = frozenset(["article", "body", "html", "main"])
-_SHARE_MAX: Final = 0.8
-"""An element with a larger share of the text is the page itself."""
 
 
 def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> frozenset[etree._Element]:

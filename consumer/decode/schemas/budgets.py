@@ -12,6 +12,16 @@ from consumer.model.limits import DecodeLimits
 
 _SPARE: Final = 10_000
 """Values that any payload may have, since fields may take no bytes of their own."""
+_FREE_BYTES: Final = 32 << 20
+"""The memory that any payload may take."""
+_MESSAGE_BYTES: Final = 48
+_FIELD_BYTES: Final = 8
+_MESSAGE_BYTES_MIN: Final = 2
+_FIELDS_A_VALUE: Final = 16
+"""A message counts as one value, and as one more for each group of this many fields of its type."""
+_FIXED_BYTES: Final = {1: 8, 5: 4}
+_MORE: Final = 0x80
+_VARINT_BITS_MAX: Final = 63
 
 
 class ValueBudget:
@@ -48,18 +58,6 @@ class ValueBudget:
         """Take budget for so many values. Raises ``BadRecord`` where there is none."""
         self.check(values)
         self._left -= values
-
-
-_FREE_BYTES: Final = 32 << 20
-"""The memory that any payload may take."""
-_MESSAGE_BYTES: Final = 48
-_FIELD_BYTES: Final = 8
-_MESSAGE_BYTES_MIN: Final = 2
-_FIELDS_A_VALUE: Final = 16
-"""A message counts as one value, and as one more for each group of this many fields of its type."""
-_FIXED_BYTES: Final = {1: 8, 5: 4}
-_MORE: Final = 0x80
-_VARINT_BITS_MAX: Final = 63
 
 
 class Kind:
