@@ -30,7 +30,7 @@ def examples(count: int) -> settings:
 
 
 def drawn(cases: Sequence[_Case], one_in: int) -> list[_Case]:
-    """Return one in so many of the cases, at least one, in their order; every run draws others.
+    """Return one in ``one_in`` of the cases, at least one, in their order; each run under xdist draws others.
 
     ``make test-load`` has all of them.
     """

@@ -49,7 +49,6 @@ _ENTERED: Final = (
     "wiring.service",
     "wiring.console",
     "reviews.reviewed_pairs",
-    "cli",
 )
 """What commands import when they come to their work, of this project."""
 _LIBRARIES: Final = (

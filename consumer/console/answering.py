@@ -25,7 +25,7 @@ from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit, 
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
-from consumer.reviews.people import Person
+from consumer.reviews.people import Person, Role
 from consumer.web.front import CutOff
 from consumer.web.problems import ProblemError, defect
 from consumer.web.requests import LimitMet
@@ -38,10 +38,9 @@ AWAY_RETRY_S: Final = 5
 """When to try again while the database or the store is away."""
 
 
-RoleName = Literal["reviewer", "admin"]
 Method = Literal["GET", "POST"]
 
-_MAY: Final[dict[RoleName, frozenset[RoleName]]] = {
+_MAY: Final[Mapping[Role, frozenset[Role]]] = {
     "reviewer": frozenset({"reviewer"}),
     "admin": frozenset({"reviewer", "admin"}),
 }
@@ -56,7 +55,7 @@ class Route:
 
     method: Method
     path: str
-    role: RoleName
+    role: Role
     answer: Callable[[Asked], Answer]
 
 
@@ -214,7 +213,7 @@ class Endpoint:
         if isinstance(route, Route):
             if not isinstance(visit, Asked):
                 return _to_sign_in(route, visit)
-            if not may(visit.person.role, route.role):
+            if route.role not in _MAY.get(visit.person.role, frozenset()):
                 message = N_("This needs the role of an admin. Ask an admin of this console.")
                 raise PageError(HTTPStatus.FORBIDDEN, message)
         if route.method == "POST":
@@ -265,8 +264,3 @@ def _to_sign_in(route: Route, visit: Visit) -> Response:
 
 def _away(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
-
-
-def may(role: str, needed: RoleName) -> bool:
-    """Return whether somebody with this role may do what needs another one."""
-    return any(role == name and needed in may_be for name, may_be in _MAY.items())

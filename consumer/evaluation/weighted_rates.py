@@ -38,7 +38,6 @@ DRAWS: Final = 4_000
 _SEED: Final = 60
 _QUANTILES: Final = (0.025, 0.975)
 _PRIOR: Final = 0.5
-Counts = npt.NDArray[np.float64]
 
 
 class WeightedPairs(NamedTuple):
@@ -105,17 +104,17 @@ def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Value
 class Sides(NamedTuple):
     """Pairs by threshold and group, each float64[thresholds, groups]: those a threshold flags, and others."""
 
-    above: Counts
-    below: Counts
+    above: Values
+    below: Values
 
 
 class SidedCounts(NamedTuple):
     """The same of the right pairs and of the wrong ones."""
 
-    right_above: Counts
-    wrong_above: Counts
-    right_below: Counts
-    wrong_below: Counts
+    right_above: Values
+    wrong_above: Values
+    right_below: Values
+    wrong_below: Values
 
 
 class Rates(NamedTuple):
@@ -140,7 +139,7 @@ def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen:
     return Sides(above, by_place.sum(axis=0) - above)
 
 
-def rates(counts: SidedCounts, weights: Counts) -> list[Rates]:
+def rates(counts: SidedCounts, weights: Values) -> list[Rates]:
     """Return precision and recall of each threshold; a pair of a group stands for as many as ``weights`` says."""
     random = np.random.default_rng(_SEED)
     above = counts.right_above + counts.wrong_above > 0
@@ -163,10 +162,10 @@ class _Sum(NamedTuple):
     """A weighted count, and draws of what it might have been."""
 
     value: float
-    drawn: Counts
+    drawn: Values
 
     @classmethod
-    def of(cls, counts: Counts, there: npt.NDArray[np.bool_], weights: Counts, random: np.random.Generator) -> "_Sum":
+    def of(cls, counts: Values, there: Flags, weights: Values, random: np.random.Generator) -> "_Sum":
         """Sum up the groups that have any pair on this side of the threshold; others have none by nature."""
         if not there.any():
             return cls(0.0, np.zeros(DRAWS))

@@ -20,20 +20,17 @@ def source_of(url: str) -> SourceSide:
 
 def sink_of(url: str) -> SinkSide:
     """Return how a sink is written; ValueError says how URLs are written."""
-    kind = _kind_of(url)
-    if kind is None or kind.sink is None:
-        raise ValueError(_advice([kind for kind in KINDS if kind.sink is not None]))
-    return kind.sink
+    return _sink_kind(url)[1]
 
 
 def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | None:
     """Return why a run cannot read this source and write to this sink, None where it can.
 
-    Exactly once takes a pair: a source whose positions fit into a transaction, and a sink that has transactions. A
-    source that ends has a checkpoint instead, and its run takes no notice of that setting.
+    Exactly-once delivery needs both: a source whose positions fit into a transaction, and a sink with transactions. A
+    source that ends has a checkpoint instead, and its run ignores the setting.
     """
-    source, sink, kind = source_of(source_url), sink_of(sink_url), _kind_of(sink_url)
-    refused = None if kind is None else source.refuses(kind.name)
+    source, (kind, sink) = source_of(source_url), _sink_kind(sink_url)
+    refused = source.refuses(kind.name)
     if refused is not None or not (exactly_once and source.lasting):
         return refused
     if not sink.has_transactions:
@@ -41,6 +38,13 @@ def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | N
     if not source.joins_transactions:
         return 'delivery = "exactly-once" needs a kafka:// source: only offsets fit into a transaction of the sink'
     return None
+
+
+def _sink_kind(url: str) -> tuple[FeedKind, SinkSide]:
+    kind = _kind_of(url)
+    if kind is None or kind.sink is None:
+        raise ValueError(_advice([kind for kind in KINDS if kind.sink is not None]))
+    return kind, kind.sink
 
 
 def _kind_of(url: str) -> FeedKind | None:

@@ -14,7 +14,7 @@ from consumer.files.source import STREAM as STREAM_URL
 from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
 
 NOWHERE_URL: Final = "nowhere:"
-"""The sink of those who want the answers of a service alone."""
+"""The sink of a service that only answers its clients: verdicts and dead letters are discarded."""
 _REFUSED: Final = {
     "kafka": "a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -",
     "nowhere": f"{NOWHERE_URL} is a sink of dupwatch serve; name a file, which is created, or -",

@@ -119,7 +119,7 @@ def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:
 
 
 def released_events(answer: Answer, emit: Emit) -> list[bytes]:
-    """Return the event of a release, for who gets flags."""
+    """Return the event of a release, unless ``emit`` selects nothing."""
     return [] if emit == "none" else [answer.event.encoded]
 
 

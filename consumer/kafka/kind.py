@@ -5,7 +5,6 @@ from typing import Final
 
 from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
 
-NAME: Final = "kafka"
 _REFUSED: Final = frozenset({"file", "nowhere"})
 """A file is cut back to a checkpoint, which a run over topics does not have; nowhere is for ``dupwatch serve``."""
 
@@ -24,7 +23,7 @@ def _refuses(sink: str) -> str | None:
 
 
 KAFKA: Final = FeedKind(
-    name=NAME,
+    name="kafka",
     form="kafka://HOST:PORT/TOPIC",
     pattern="kafka://.*",
     source=SourceSide(

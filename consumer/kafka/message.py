@@ -7,7 +7,7 @@ from typing import NamedTuple
 from confluent_kafka import Message as ClientMessage
 from confluent_kafka import TopicPartition
 
-from consumer.model.record import Partition, RawRecord
+from consumer.model.record import End, Partition, RawRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,13 @@ class Offsets(NamedTuple):
 
     next: Mapping[Partition, int]
     assignment: int
+
+
+def offsets_in(end: End) -> Offsets:
+    """Return where a batch of topics ends."""
+    if not isinstance(end, Offsets):
+        raise TypeError("a batch of topics ends at offsets")
+    return end
 
 
 def from_client(partitions: Sequence[TopicPartition]) -> set[Partition]:

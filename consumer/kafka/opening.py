@@ -23,7 +23,7 @@ from consumer.kafka.client_settings import (
 )
 from consumer.kafka.clients import new_consumer, new_producer
 from consumer.kafka.groups import FILLING, Group
-from consumer.kafka.message import Offsets
+from consumer.kafka.message import offsets_in
 from consumer.kafka.offset_metadata import Ledger, encode_note
 from consumer.kafka.sink.event_headers import (
     event_headers,
@@ -68,7 +68,7 @@ class KafkaJournal(Journal):
 
     @override
     def begin(self, end: End) -> None:
-        self._ledger.begin(self._source.begin(_offsets(end)))
+        self._ledger.begin(self._source.begin(offsets_in(end)))
 
     @override
     def abandon(self) -> None:
@@ -76,7 +76,7 @@ class KafkaJournal(Journal):
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        self._source.commit(_offsets(end), self._ledger.notes)
+        self._source.commit(offsets_in(end), self._ledger.notes)
 
 
 class TransactionalJournal(Journal):
@@ -91,7 +91,7 @@ class TransactionalJournal(Journal):
     @override
     def begin(self, end: End) -> None:
         self._unknown = False
-        self._ledger.begin(self._source.begin(_offsets(end)))
+        self._ledger.begin(self._source.begin(offsets_in(end)))
 
     @override
     def abandon(self) -> None:
@@ -104,7 +104,7 @@ class TransactionalJournal(Journal):
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        offsets, notes = _offsets(end), self._ledger.notes
+        offsets, notes = offsets_in(end), self._ledger.notes
         metadata = {partition: encode_note(note) for partition, note in notes.items()}
         try:
             self._sink.commit(offsets.next, self._source.group_metadata(), metadata)
@@ -112,12 +112,6 @@ class TransactionalJournal(Journal):
             self._unknown = True
             raise
         self._source.done(offsets, notes)
-
-
-def _offsets(end: End) -> Offsets:
-    if not isinstance(end, Offsets):
-        raise TypeError("a batch of topics ends at offsets")
-    return end
 
 
 def open_source(url: str, opening: SourceOpening) -> OpenedSource[KafkaSource]:

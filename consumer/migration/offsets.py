@@ -7,7 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.kafka.groups import FILLING, Committed
-from consumer.kafka.message import Offsets
+from consumer.kafka.message import offsets_in
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
 from consumer.model.record import End, Partition
@@ -87,9 +87,7 @@ class FillJournal(Journal):
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        if not isinstance(end, Offsets):
-            raise TypeError("the position in a topic is offsets")
-        self._filled.update(end.next)
+        self._filled.update(offsets_in(end).next)
         if time.monotonic() >= self._next_save_s:
             self._save()
             self._next_save_s = time.monotonic() + SAVE_EVERY_S

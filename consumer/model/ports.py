@@ -1,6 +1,6 @@
 """The ports of the pipeline: where records come from, and where verdicts and dead letters go.
 
-The adapters are in ``consumer.files`` and ``consumer.kafka``. They raise errors of
+The adapters are in ``consumer.files``, ``consumer.kafka`` and ``consumer.service``. They raise errors of
 ``consumer.model.errors`` only.
 """
 

@@ -148,8 +148,9 @@ class SinkSide:
     """How a kind of feed is written.
 
     ``letters`` opens the dead letters that are in it; it raises ``ConfigError`` where they cannot be read back.
-    ``is_followed``: readers learn from it of releases and near misses, and may have a clean feed. ``has_transactions``:
-    it can commit the positions of a source with what it wrote. ``check`` and ``check_there`` are as of sources.
+    ``is_followed``: readers are told there about releases and near misses, and may have a clean feed.
+    ``has_transactions``: it can commit the positions of a source with what it wrote. ``check`` and ``check_there`` work
+    as in ``SourceSide``.
     """
 
     open: Callable[[str, SinkOpening], OpenedSink]

@@ -93,7 +93,7 @@ class WindowSize(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The number that there are at least, but for one sample in forty."""
+        """The lower bound of a 95 % confidence interval."""
         return 0.0 if self.error is None else self.articles * max(1 - self.error, 0.0)
 
 

@@ -18,8 +18,8 @@ HOST: Final = "127.0.0.1"
 _PORT_MAX: Final = 65_535
 _SCHEME: Final = "basic"
 _LOCAL_NAME: Final = "localhost"
-_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?")
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_HOST_PATTERN: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?")
+_URL_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 class Address(NamedTuple):
@@ -95,9 +95,9 @@ def host_named(sent: Sequence[str], target: str) -> str | None:
         raise BadHost("The request has several Host headers. Send one.")
     # A client that has no host to name sends an empty header, or, in HTTP/1.0, none.
     text = sent[0].strip(" \t") if sent else ""
-    host = _parsed(text) if text else None
-    url = _URL.match(target)
-    return host if url is None else _parsed(url[1])
+    host = _host_in(text) if text else None
+    url = _URL_PATTERN.match(target)
+    return host if url is None else _host_in(url[1])
 
 
 def parse_address(text: str) -> Address:
@@ -165,19 +165,19 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _parsed(text: str) -> str:
+def _host_in(text: str) -> str:
     """Return the host in ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT``. Raises ``BadHost`` for anything else."""
-    found = _HOST.fullmatch(text)
+    found = _HOST_PATTERN.fullmatch(text)
     if found is None or int(found[3] or 0) > _PORT_MAX:
-        raise _bad()
+        raise _bad_host()
     address, name, _ = found.groups()
     if address is None:
         return str(name).casefold()
     try:
         return str(ipaddress.IPv6Address(address))
     except ValueError as error:
-        raise _bad() from error
+        raise _bad_host() from error
 
 
-def _bad() -> BadHost:
+def _bad_host() -> BadHost:
     return BadHost("The Host of the request is malformed. Send HOST, HOST:PORT or [IPV6]:PORT.")

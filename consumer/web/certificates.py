@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from consumer.lifecycle.background import Following
 from consumer.model.errors import ConfigError
+from consumer.web.token_file import Signature, signature_of
 
 log = logging.getLogger("dupwatch")
 
@@ -68,7 +69,7 @@ class _Loaded(NamedTuple):
 
     context: ssl.SSLContext
     ends: datetime
-    signature: tuple[object, ...]
+    signature: tuple[Signature, ...]
 
 
 class ServedCertificate:
@@ -160,10 +161,10 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
     return context
 
 
-def _signature(files: CertificateFiles) -> tuple[object, ...]:
+def _signature(files: CertificateFiles) -> tuple[Signature, ...]:
     """Return what changes with the files, through any links that lead to them."""
-    found = [os.stat(path) for path in (files.certificate, files.key) if path is not None]  # noqa: PTH116  # as given
-    return tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
+    paths = [path for path in (files.certificate, files.key) if path is not None]
+    return tuple(signature_of(os.stat(path)) for path in paths)  # noqa: PTH116  # as given
 
 
 def _unusable(files: CertificateFiles, error: Exception) -> ConfigError:

@@ -105,7 +105,7 @@ class Connections:
         self._most = limits.connections_max
         self._unread_bytes_max = limits.unread_bytes_max
         self._report = report
-        # Those that should read, that which has to for longest first.
+        # Connections with unread answers, oldest first.
         self._unread: dict[Connection, None] = {}
         # In the order in which their last request ended, or they were opened, since dictionaries keep it.
         self._open: dict[Connection, None] = {}

@@ -97,7 +97,7 @@ class ConsoleServer(ListeningServer):
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
-        self._serve(build_console(desk, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
+        self._prepare(build_console(desk, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
 
     def run(self) -> None:
         """Answer requests, take in flags and send releases until it is stopped."""
@@ -105,7 +105,7 @@ class ConsoleServer(ListeningServer):
             with ExitStack() as running:
                 for each in self._backgrounds(running):
                     running.enter_context(each)
-                self._answer()
+                self._serve()
         finally:
             self._workers.close()
             if self._evaluation is not None:

@@ -46,13 +46,13 @@ from consumer.wiring.components import (
     fingerprinting,
     judge_settings,
     lexicon_of,
-    read_limits,
 )
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.wiring.stores import bind, completed_config, is_missing, opened_store, outlives_run
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
-from storage.kinds import kind_of, store_identity
+from storage.kind import OnDisk
+from storage.kinds import store_identity
 
 
 def sink_file(config: Config) -> Path | None:
@@ -87,7 +87,7 @@ def continuation(config: Config, path: Path, before: Checkpoint | None, source: 
     return Continuation(None, why)
 
 
-def check_file(config: Config, source: FileSource, path: Path, found: Continuation) -> None:
+def check_file(source: FileSource, path: Path, found: Continuation, store: OnDisk | None) -> None:
     """Refuse a file that the run must not write to. Creates and changes nothing."""
     letters, checkpoint = dead_letters_path(path), checkpoint_path(path)
     written = {
@@ -97,7 +97,7 @@ def check_file(config: Config, source: FileSource, path: Path, found: Continuati
         passing_path(checkpoint): "the checkpoint",
     }
     check_suffix(path, "verdicts")
-    check_apart(source, written, kind_of(config.store.url).on_disk(config.store.url))
+    check_apart(source, written, store)
     check_line_file(path, found.verdicts_bytes, found.why_not_append)
     check_line_file(letters, found.dead_letters_bytes, found.why_not_append)
 
@@ -220,7 +220,8 @@ def _opening(
         fields=field_map(config),
         archive=archive,
     )
-    return SourceOpening(hooks=hooks, own=(options,), limits=read_limits(config))
+    opening = feeds.source_opening(config, hooks)
+    return replace(opening, own=(*opening.own, options))
 
 
 def _checked_sink(
@@ -233,5 +234,5 @@ def _checked_sink(
         check_streams_apart(source, streams)
         return opening
     found = continuation(config, path, before, source)
-    check_file(config, source, path, found)
+    check_file(source, path, found, opening.store)
     return replace(opening, own=(*opening.own, found))

@@ -45,7 +45,7 @@ class ListeningServer:
         return url_of(self._listening, is_secure=self._tls is not None)
 
     def stop(self) -> None:
-        """Answer what is in hand, and end; called when a signal asks to stop, by another thread."""
+        """Finish current requests and end. Called by another thread on a signal."""
         self._health.note_stopping()
         self._server.stop()
 
@@ -53,14 +53,14 @@ class ListeningServer:
         """Stop listening. Closing again does nothing."""
         self._listening.close()
 
-    def _serve(self, app: Front) -> None:
-        """Have requests answered by this application once ``_answer`` is called."""
+    def _prepare(self, app: Front) -> None:
+        """Build the server that answers with this application."""
         section = self._section
         limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
         self._server = Server(app, limits, self._report, section.drain_s, self._tls)
 
-    def _answer(self) -> None:
-        """Answer requests until it is stopped, and follow the certificate meanwhile."""
+    def _serve(self) -> None:
+        """Serve until ``stop`` is called, and follow the certificate in the meantime."""
         with ExitStack() as following:
             if self._certificate is not None:
                 following.enter_context(self._certificate.followed())

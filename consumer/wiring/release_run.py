@@ -79,8 +79,9 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
             )
 
     opening = replace(feeds.sink_opening(config, feed=url), proceed=proceed)
-    sink_of(url).check_there(url, opening)
-    sink = sink_of(url).open(url, opening).sink
+    kind = sink_of(url)
+    kind.check_there(url, opening)
+    sink = kind.open(url, opening).sink
     try:
         with waiting_for_brokers(parse_prefix(url).brokers):
             sink.release(Answer(record or NO_RECORD, VerdictEvent.read(event)))

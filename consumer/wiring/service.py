@@ -76,7 +76,7 @@ class Service(ListeningServer):
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
         )
-        self._serve(build_app(routers, Access(names=section.names), entrance, hooks))
+        self._prepare(build_app(routers, Access(names=section.names), entrance, hooks))
 
     def run(self) -> None:
         """Answer requests until it is stopped; raise what keeps it from being loaded, or from storing articles."""
@@ -84,7 +84,7 @@ class Service(ListeningServer):
         judging.start()
         try:
             with nullcontext() if self._tokens is None else Following("tokens", self._tokens.look):
-                self._answer()
+                self._serve()
         finally:
             # Before store and sink are closed, nobody may use them any more.
             self._workers.close()

@@ -1,11 +1,11 @@
-"""The table ``meta``: values that consumers and ``dupwatch store init`` write once, and what packers share.
+"""The table ``meta``: values that are written once, and the state of packing.
 
-Of the latter look-ups must know, too. Progress may be lost without harm. The row of the bucket width may not: it is
-there before the first posting is packed, and stays for ever, so a store without it has no sets.
+Look-ups read that state too. Progress may be lost without harm, but the row of the bucket width may not. It is written
+before the first posting is packed and is never deleted, so a store without it has no sets.
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from storage.clock import MS_PER_S
 from storage.errors import StoreRefused, StoreUnavailable
@@ -23,10 +23,9 @@ LAYOUTS: Final = (LAYOUT, LAYOUT_WITH_PARTS)
 """Those that this program knows; stores with another one are refused."""
 
 _COLUMN: Final = b"m:v"
-BUCKET_ROW: Final = b"pack_bucket_ms"
-PROGRESS_ROW: Final = b"pack"
-UNBOUND: Final = b"0"
-_VALUE: Final = b"m:v"
+_BUCKET_ROW: Final = b"pack_bucket_ms"
+_PROGRESS_ROW: Final = b"pack"
+_UNBOUND: Final = b"0"
 _CLOCK: Final = b"m:clock"
 _FAMILY: Final = b"m"
 _TIME: Final = struct.Struct(">Q")
@@ -55,32 +54,30 @@ class Meta:
         swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)])
 
 
-class PackMeta(NamedTuple):
-    """The rows about packing, in the table of this name."""
-
-    table: bytes
+class PackMeta(Meta):
+    """The table with the rows about packing."""
 
     def server_ms(self, calls: Calls) -> int:
         """Return the time by a server's clock, which sets the time stamps of cells: write a cell and read its own."""
-        calls.change(self.table, [Change(PROGRESS_ROW, _CLOCK, b"")])
-        written: int = calls.rows(self.table, [PROGRESS_ROW], [_FAMILY], 1)[PROGRESS_ROW][_CLOCK].timestamp
+        calls.change(self._table, [Change(_PROGRESS_ROW, _CLOCK, b"")])
+        written: int = calls.rows(self._table, [_PROGRESS_ROW], [_FAMILY], 1)[_PROGRESS_ROW][_CLOCK].timestamp
         return written
 
     @property
     def begun(self) -> Cell:
         """The cell that is there once any packer has begun on this store; from then on there may be sets."""
-        return Cell(self.table, BUCKET_ROW, _VALUE)
+        return Cell(self._table, _BUCKET_ROW, _COLUMN)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
         """Return the row where a run up to this time stopped, or the first row if there was no such run."""
-        stored = read_cells(calls, self.table, [(PROGRESS_ROW, _VALUE)])[0]
+        stored = self.read(calls, _PROGRESS_ROW)
         if stored is None or stored[: _TIME.size] != _TIME.pack(pack_before_ms):
             return b""
         return stored[_TIME.size :]
 
     def save_next_row(self, calls: Calls, pack_before_ms: int, row: bytes) -> None:
         """Note that all rows before this one are done; the empty row means that a run is complete."""
-        calls.change(self.table, [Change(PROGRESS_ROW, _VALUE, _TIME.pack(pack_before_ms) + row)])
+        calls.change(self._table, [Change(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
 
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
@@ -88,13 +85,13 @@ class PackMeta(NamedTuple):
         The width says when a bucket ended: a set of a wider bucket would be expired too early. Called before anything
         is packed: ``begun`` is there from then on.
         """
-        bind = Swap(BUCKET_ROW, _VALUE, None, b"%d" % bucket_ms)
-        stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0]
-        if stored == bind.value or swap_all(calls, self.table, [bind], [_bind])[0]:
+        bind = Swap(_BUCKET_ROW, _COLUMN, None, b"%d" % bucket_ms)
+        stored = self.read(calls, _BUCKET_ROW)
+        if stored == bind.value or swap_all(calls, self._table, [bind], [_bind])[0]:
             return
-        stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] or UNBOUND
+        stored = self.read(calls, _BUCKET_ROW) or _UNBOUND
         if not stored.isdigit():
-            raise damaged(f"The row {BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}")
+            raise damaged(f"The row {_BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}")
         raise StoreRefused(
             f"The posting sets of {calls.gateways.place} have buckets of {int(stored) / MS_PER_S:g} seconds, not "
             f"{bucket_ms / MS_PER_S:g}. Pack with that width, or unpack all sets first."
@@ -103,8 +100,8 @@ class PackMeta(NamedTuple):
     def unbind_bucket(self, calls: Calls) -> None:
         """Unbind the store from its width, when no set is left."""
         # Not deleted: it must stay there, and a delete would hide a put within the same millisecond.
-        calls.change(self.table, [Change(BUCKET_ROW, _VALUE, UNBOUND)])
+        calls.change(self._table, [Change(_BUCKET_ROW, _COLUMN, _UNBOUND)])
 
 
 def _bind(swap: Swap, found: bytes | None) -> Decision:
-    return swap._replace(expected=found) if found in (None, UNBOUND) else found == swap.value
+    return swap._replace(expected=found) if found in (None, _UNBOUND) else found == swap.value

@@ -16,7 +16,7 @@ from storage.clock import MS_PER_S
 from storage.hbase import posting_cells
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
-from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
+from storage.hbase.meta import CODE_BYTES_ROW, PackMeta
 from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, fresh_cell, set_postings
 from storage.hbase.schema import FOREVER_S
 from storage.hbase.set_plans import PackRules, PackTally, RowPlan, plan_row
@@ -102,8 +102,7 @@ class Packer:
         namespace = gateways.place.namespace.encode()
         self._gateways = gateways
         self._table = namespace + b":postings"
-        self._meta = Meta(namespace + b":meta")
-        self._state = PackMeta(namespace + b":meta")
+        self._meta = PackMeta(namespace + b":meta")
 
     def pack(self, options: PackOptions) -> Iterator[Packed]:
         """Pack what is old enough, merge the sets of each bucket, and delete sets of expired buckets.
@@ -116,9 +115,9 @@ class Packer:
             yield Packed(PackTally(), None)
             return
         calls = self._gateways.calls()
-        self._state.bind_bucket(calls, options.bucket_ms)
+        self._meta.bind_bucket(calls, options.bucket_ms)
         rules = self._rules(options)
-        row: bytes | None = self._state.next_row(calls, rules.pack_before_ms)
+        row: bytes | None = self._meta.next_row(calls, rules.pack_before_ms)
         tally = PackTally()
         while row is not None:
             page = self._page(row)
@@ -129,8 +128,8 @@ class Packer:
             row = page.row
             calls = self._gateways.calls()
             # Another packer may have unpacked everything and bound the store to another width.
-            self._state.bind_bucket(calls, options.bucket_ms)
-            self._state.save_next_row(calls, rules.pack_before_ms, row or b"")
+            self._meta.bind_bucket(calls, options.bucket_ms)
+            self._meta.save_next_row(calls, rules.pack_before_ms, row or b"")
             yield Packed(tally, row)
 
     def unpack(self) -> Iterator[Unpacked]:
@@ -147,7 +146,7 @@ class Packer:
             done = Unpacked(done.sets + len(packed), done.postings + count, row)
             yield done
         if not self._sets_from(b"")[0]:
-            self._state.unbind_bucket(self._gateways.calls())
+            self._meta.unbind_bucket(self._gateways.calls())
         yield done._replace(row=None)
 
     def _layout(self) -> PostingLayout | None:
@@ -156,7 +155,7 @@ class Packer:
 
     def _rules(self, options: PackOptions) -> PackRules:
         calls = self._gateways.calls()
-        now_ms = self._state.server_ms(calls)
+        now_ms = self._meta.server_ms(calls)
         before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
         # A posting in a set lives as long as it would live as a cell, which the table decides, not the configuration.
         family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]

@@ -89,9 +89,6 @@ class QueueJournal(Journal):
         self._source = source
 
     @override
-    def begin(self, end: End) -> None: ...
-
-    @override
     def abandon(self) -> None:
         self._source.reread()
 
@@ -99,9 +96,6 @@ class QueueJournal(Journal):
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         assert isinstance(end, Behind)
         self._source.answer(end)
-
-    @override
-    def finish(self) -> None: ...
 
 
 def open_queue(url: str, opening: SourceOpening) -> OpenedSource[QueueSource]:

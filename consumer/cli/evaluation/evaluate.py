@@ -16,7 +16,6 @@ from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, li
 from consumer.cli.evaluation.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation.evaluation_tables import NOTE, interval, profile_tables, rate, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.render import console
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
@@ -221,8 +220,9 @@ def evaluate_parts(
     parts, near = pairs_named(_verdicts(config, feed, settings, lexicon, bad_records, ids))
     check_known(labelled.pairs, ids)
     evaluation = part_evaluation(labelled.pairs, parts, near)
+    errors = render.console(stderr=True)
     for sentence in skipped(bad_records, 0, labelled.left_out, labelled.repeated):
-        console(stderr=True).print(sentence)
+        errors.print(sentence)
     report = _PartsReport(len(ids), dict(bad_records), labelled.left_out, labelled.repeated, evaluation)
     answer(json=json, lines=[report], text=_sentences(evaluation))
 

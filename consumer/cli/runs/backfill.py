@@ -9,8 +9,8 @@ import typer
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.runs.feed_report import FeedReport, show_blank_lines
-from consumer.cli.runs.run import run_feed, show_report
+from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_report
+from consumer.cli.runs.run import run_feed
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.backfill_state import State, default_state, named_state

@@ -60,6 +60,12 @@ class FeedReport:
             yield f"Articles judged as empty, because their markup has no text: {self.without_text:,}"
 
 
+def show_report(console: Console, report: FeedReport) -> None:
+    """Print what was wrong with the feed, below the summary."""
+    for line in report.lines():
+        console.print(line)
+
+
 def show_blank_lines(console: Console, source: FileSource) -> None:
     """Print how many blank lines of a file or stream were skipped, if any were."""
     lines = source.blank_lines

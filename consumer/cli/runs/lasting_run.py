@@ -8,7 +8,7 @@ from rich.console import Console
 
 from consumer.cli import render
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.runs.feed_report import FeedReport, show_flags
+from consumer.cli.runs.feed_report import FeedReport, show_flags, show_report
 from consumer.config.config import Config
 from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
@@ -63,8 +63,7 @@ def _show_end(console: Console, ready: LastingRun, report: FeedReport, seconds: 
     tally = ready.tally
     if logs.tells_people():
         console.print(render.summary(tally, report.dead_letters, seconds, ready.engine))
-        for line in report.lines():
-            console.print(line)
+        show_report(console, report)
         return
     log.info(
         "The run has ended",

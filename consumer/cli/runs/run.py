@@ -12,7 +12,7 @@ from rich.console import Console
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags
+from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags, show_report
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.letters import dead_letters_path
@@ -108,12 +108,6 @@ def run_feed(ready: Run, hooks: Hooks, console: Console) -> TooManyDeadLetters |
         except TooManyDeadLetters as refusal:
             return refusal
     return None
-
-
-def show_report(console: Console, report: FeedReport) -> None:
-    """Print what was wrong with the feed, below the summary."""
-    for line in report.lines():
-        console.print(line)
 
 
 def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:

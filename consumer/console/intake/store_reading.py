@@ -96,10 +96,5 @@ def _flagged(stored: object) -> tuple[Verdict, str, bytes] | None:
     if not isinstance(stored, Stored) or stored.verdict is None:
         return None
     verdict = decode_verdict(stored.verdict)
-    if isinstance(verdict.released, Released):
-        original = reference_in(verdict.released.duplicate_of, verdict.released.duplicate_of_version)
-    elif verdict.duplicate_of is not None:
-        original = reference_in(verdict.duplicate_of, verdict.duplicate_of_version)
-    else:
-        return None
-    return verdict, stored.record.source, original
+    original = _original(verdict)
+    return None if original is None else (verdict, stored.record.source, reference_in(*original))

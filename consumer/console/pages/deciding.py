@@ -35,10 +35,10 @@ HEADINGS: Final[dict[Decision, str]] = {
 
 def decide(asked: Asked) -> Response:
     """Decide, and go on with the next flag."""
-    decision, note = decision_in(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
+    decision, note = _decision_in(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
     flag, wanted = the_flag(asked), wanted_of(asked.form)
     now_ms = asked.desk.now_ms()
-    decided = asked.desk.database.written(lambda c: decide_and_note(c, asked, [flag], decision, note, now_ms))
+    decided = asked.desk.database.written(lambda c: _decide_and_note(c, asked, [flag], decision, note, now_ms))
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
@@ -90,17 +90,17 @@ def undo(asked: Asked) -> Response:
         return is_undone
 
     if not asked.desk.database.written(undone):
-        raise too_late()
+        raise _too_late()
     return asked.redirect(f"/flags/{review.flag_id}", **wanted.fields, **{ONE: review_id})
 
 
-def too_late() -> PageError:
+def _too_late() -> PageError:
     """Return the error for a decision that can no longer be taken back."""
     message = N_("This can no longer be undone: the decision is final, or it was undone before. Nothing was changed.")
     return PageError(HTTPStatus.CONFLICT, message)
 
 
-def decision_in(fields: Fields) -> Decision:
+def _decision_in(fields: Fields) -> Decision:
     """Return the decision that a form has. Raises ``PageError`` where it is none."""
     sent = fields.text("decision")
     for decision in get_args(Decision):
@@ -110,7 +110,7 @@ def decision_in(fields: Fields) -> Decision:
     raise PageError(HTTPStatus.BAD_REQUEST, N_("A decision is right, wrong or skip."))
 
 
-def decide_and_note(
+def _decide_and_note(
     connection: Connection, asked: Asked, flags: list[FlagRow], decision: Decision, note: str, now_ms: int
 ) -> Decided:
     """Decide about flags, with an entry in the audit log for each."""
@@ -158,7 +158,7 @@ def decide_all(asked: Asked) -> Response:
         story = the_story(asked, connection)
         flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
     now_ms = asked.desk.now_ms()
-    decided = asked.desk.database.written(lambda c: decide_and_note(c, asked, flags, decision, note, now_ms))
+    decided = asked.desk.database.written(lambda c: _decide_and_note(c, asked, flags, decision, note, now_ms))
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     if not decided.review_ids:
         raise PageError(
@@ -182,12 +182,12 @@ def undo_all(asked: Asked) -> Response:
         return count
 
     if not asked.desk.database.written(undone):
-        raise too_late()
+        raise _too_late()
     return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
 
 
 def _decision_about_many(fields: Fields) -> Decision:
-    decision = decision_in(fields)
+    decision = _decision_in(fields)
     if decision not in HEADINGS:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Many flags at once can be right or wrong."))
     return decision

@@ -243,7 +243,7 @@ def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
 
 
 def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
-    """Return them; ``verdict`` is None where the store no longer has it."""
+    """Return why a pair was flagged, or was not, as sentences; ``verdict`` is None if the store no longer has it."""
     said = [*_measured(desk, language, flag)]
     if verdict is not None:
         said += _of_verdict(language, verdict)

@@ -1,7 +1,7 @@
-"""Counts the values of a Protobuf payload before it is parsed.
+"""Limits how many values a payload may have, and counts those of a Protobuf payload before it is parsed.
 
-An empty message takes two bytes in a list, but in memory 8 bytes for each field of its type, so that 8 MiB can become
-gigabytes. Payloads that are too short for that, given their types, are not counted.
+An empty Protobuf message takes two bytes in a list, but in memory 8 bytes for each field of its type, so that 8 MiB can
+become gigabytes. Payloads that are too short for that, given their types, are not counted.
 """
 
 from typing import Any, Final, NamedTuple

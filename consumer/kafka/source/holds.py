@@ -14,7 +14,7 @@ import msgspec
 from confluent_kafka import Consumer, TopicPartition
 from typing_extensions import override
 
-from consumer.kafka.message import Offsets, to_client
+from consumer.kafka.message import Offsets, offsets_in, to_client
 from consumer.kafka.offset_metadata import (
     NOTHING,
     REASON_CHARS_MAX,
@@ -128,8 +128,8 @@ class PartitionGate(Gate):
                 holdings[partition] = HoldRequest(records[0].start, held)
             free_until = 0 if counted else note.free_until
             self.ledger.put(partition, msgspec.structs.replace(note, window=window, free_until=free_until))
-        if holdings and isinstance(batch.end, Offsets):
-            self.hold(batch.end, holdings)
+        if holdings:
+            self.hold(offsets_in(batch.end), holdings)
             raise Abandoned("; ".join(f"{partition_name(partition)} is held from now on" for partition in holdings))
 
 

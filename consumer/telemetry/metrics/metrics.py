@@ -145,8 +145,12 @@ class ServiceMetrics(MetricSet):
                 run.OwnMemory(instruments),
                 ReactingMetrics(
                     instruments,
-                    *(*_OF_ALL, *_OF_FEEDS),
-                    *(*requests.REACTIONS, requests.CHECK_REACTION, *access.REACTIONS, *inbox.REACTIONS),
+                    *_OF_ALL,
+                    *_OF_FEEDS,
+                    *requests.REACTIONS,
+                    requests.CHECK_REACTION,
+                    *access.REACTIONS,
+                    *inbox.REACTIONS,
                 ),
             )
         )
