@@ -67,7 +67,7 @@ class Inbox(Source):
 
     @override
     def close(self) -> None:
-        """Take nothing more. What is there is still delivered."""
+        """Stop accepting records. Buffered ones are still delivered."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

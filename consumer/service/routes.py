@@ -238,7 +238,7 @@ class _Problems:
         return self.answered(request, refused)
 
     def of_defect(self, request: Request, error: Exception) -> Response:
-        """Answer what nobody expected, without its text; it is raised again and logged by what is around."""
+        """Answer an unexpected error without revealing it. Starlette re-raises it, and ``Front`` logs it."""
         del error
         return self.answered(request, defect())
 

@@ -86,7 +86,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return Caller(self.name, self.owner, frozenset(self.roles))
 
     def state(self, now: datetime) -> Literal["valid", "expired", "revoked"]:
-        """Return whether the token counts at this time; a revoked one stays revoked after its end."""
+        """Return whether the token is valid, expired or revoked. A revoked token stays revoked after it expires."""
         if self.revoked_at is not None:
             return "revoked"
         return "valid" if now < self.expires_at else "expired"

@@ -1,4 +1,4 @@
-"""What reviews teach: how good each threshold is by what people decided, and what another one would change.
+"""Threshold report: how good each threshold is by what people decided, and what another one would change.
 
 Figures are shown, and a curve of precision and recall as an SVG picture. A threshold is changed by a person, in the
 configuration, with a migration.
