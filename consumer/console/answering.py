@@ -28,8 +28,8 @@ from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person, Role
 from consumer.web.front import CutOff
 from consumer.web.problems import ProblemError, defect
+from consumer.web.request_threads import Workers
 from consumer.web.requests import LimitMet
-from consumer.web.workers import Workers
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")

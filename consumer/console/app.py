@@ -29,8 +29,8 @@ from consumer.console.rendering import POLICY
 from consumer.reviews.database import identity
 from consumer.web.access import Access
 from consumer.web.front import Front
+from consumer.web.request_threads import Workers
 from consumer.web.requests import CONSOLE
-from consumer.web.workers import Workers
 
 SECURITY_HEADERS: Final = {
     "cache-control": "no-store",

@@ -124,7 +124,8 @@ class SourceSide:
 
     A run over a ``lasting`` source continues until it is stopped, and waits for what is out of reach; any other ends
     with its input, and resumes by a checkpoint. ``is_keyed``: records have keys and values as ``[kafka]`` describes
-    them. ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set.
+    them. ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set. The
+    commands know groups of Kafka alone.
     ``has_ranges``: a range of it can be read again. ``joins_transactions``: a transaction of the sink can hold its
     positions. ``refuses`` returns why a run over it cannot write to a sink of this name, None where it can.
 
@@ -148,7 +149,8 @@ class SinkSide:
     """How a kind of feed is written.
 
     ``letters`` opens the dead letters that are in it; it raises ``ConfigError`` where they cannot be read back.
-    ``is_followed``: readers are told there about releases and near misses, and may have a clean feed.
+    ``is_followed``: readers are told there about releases and near misses, and may have a clean feed. Releases find
+    these readers in topics alone.
     ``has_transactions``: it can commit the positions of a source with what it wrote. ``check`` and ``check_there`` work
     as in ``SourceSide``.
     """

@@ -21,7 +21,7 @@ from consumer.service.receiving import Receiving
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import Health
 from consumer.web.problems import STORE, retry_later
-from consumer.web.workers import RETRY_S, Workers
+from consumer.web.request_threads import RETRY_S, Workers
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Version

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from consumer.service.problems import MEDIA_TYPE, TOO_LARGE
 from consumer.web.problems import BUSY, TOO_SLOW, Limit, ProblemError, retry_later
-from consumer.web.workers import RETRY_S
+from consumer.web.request_threads import RETRY_S
 
 JSON: Final = "application/json"
 _LAST: Final = {"Connection": "close"}

@@ -39,9 +39,9 @@ from consumer.service.problems import (
 from consumer.store_tools.releases import Attribution, NotFlagged
 from consumer.web.audit_log import AuditLog, Change
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
+from consumer.web.request_threads import RETRY_S
 from consumer.web.requests import LimitName
 from consumer.web.token import Caller
-from consumer.web.workers import RETRY_S
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Tombstone, id_hash

@@ -171,7 +171,7 @@ class _Shown(NamedTuple):
 def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
     """Listen to the run, and serve what was heard on the pages."""
     metrics = consumer_metrics(config)
-    health = Health(config.http.stuck_s)
+    health = Health(config.http.stuck_s, grouped=feeds.source_side(config).is_shared)
     request_failed = partial(hooks.report, RequestFailed())
     latest = LatestFlags(config.http.flags, now_ms(), request_failed)
     for listener in (metrics, health, latest, BatchLog()):

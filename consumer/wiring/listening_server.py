@@ -10,8 +10,8 @@ from consumer.telemetry.health import Health
 from consumer.web.certificates import configured_certificate
 from consumer.web.connections import ConnectionLimits
 from consumer.web.front import Front
+from consumer.web.request_threads import Workers
 from consumer.web.server import Server, allow_connections, listening_socket, url_of
-from consumer.web.workers import Workers
 
 
 class ListeningServer:

@@ -15,8 +15,8 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags, show_report
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
+from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
-from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.hooks import Hooks
@@ -111,7 +111,7 @@ def run_feed(ready: Run, hooks: Hooks, console: Console) -> TooManyDeadLetters |
 
 
 def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:
-    if config.sink.url != STREAM:
+    if FILE.names(config.sink.url):
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:

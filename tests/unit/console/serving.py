@@ -28,8 +28,8 @@ from consumer.reviews.people import Person
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
 from consumer.web.connections import ConnectionLimits
+from consumer.web.request_threads import Workers
 from consumer.web.server import Server, listening_socket, url_of
-from consumer.web.workers import Workers
 from tests.unit.reviews.made import database_in
 
 WAIT_S: Final = 60

@@ -3,7 +3,8 @@
 import io
 import json
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.lasting_run import prepared_lasting_run
+from deploy.local.ports import free_ports
 from tests.cli.command import text
 from tests.toy_queue.kind import ANSWERED, QUEUE
 
@@ -65,10 +67,13 @@ def config_of(queue: Path, sink: str, **sections: Any) -> Config:  # noqa: ANN40
 class Run:
     """A run that is stopped once so many records have an answer; what went to the standard streams."""
 
-    def __init__(self, config: Config, records: int) -> None:
+    def __init__(
+        self, config: Config, records: int, committed: Callable[[BatchCommitted], None] = lambda _: None
+    ) -> None:
         self._left, self._stopping = records, Stopping(interrupts=False)
         self.out, self.err = io.BytesIO(), io.BytesIO()
         hooks = Hooks()
+        hooks.on(BatchCommitted, committed)
         hooks.on(BatchCommitted, self._committed)
         with prepared_lasting_run(config, Streams(self.out, self.err), hooks, self._stopping) as run:
             run.pipeline.run()
@@ -142,3 +147,17 @@ def test_a_queue_is_not_written(queue: Path) -> None:
     """Its kind has no such side."""
     with pytest.raises(ConfigError, match=r"sink\.url: write it as a file, - or kafka://HOST:PORT/TOPIC"):
         config_of(queue, f"queue://{queue}")
+
+
+def test_a_run_over_it_is_ready(queue: Path) -> None:
+    """It has no partitions to wait for."""
+    send(queue, article("a", text(1)))
+    (port,) = free_ports(1)
+    answers: list[int] = []
+
+    def ask(_: BatchCommitted) -> None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+            answers.append(answer.status)
+
+    Run(config_of(queue, "-", http={"listen": f"127.0.0.1:{port}"}), 1, ask)
+    assert answers == [200]

@@ -29,10 +29,10 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES
 from consumer.web.problems import TYPE_PREFIX, Kind, type_of
+from consumer.web.request_threads import Workers
 from consumer.web.requests import SERVICE, LimitName
 from consumer.web.server import listening_socket
 from consumer.web.token import new_secret
-from consumer.web.workers import Workers
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, wait_until_ready
