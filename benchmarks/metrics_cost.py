@@ -117,7 +117,7 @@ class Judging:
             decode=self._decode,
             fingerprinting=self._fingerprinting,
             builder=components.version_builder(Binding(self._settings)),
-            arrivals=FileArrivals(now_ms(), b"given"),
+            arrivals=FileArrivals(now_ms(), b"given", "feed"),
             detector=judge,
             sink=StreamSink(io.BytesIO(), emit="all"),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),

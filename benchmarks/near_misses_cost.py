@@ -94,7 +94,7 @@ class Judging:
             decode=self._decode,
             fingerprinting=self._fingerprinting,
             builder=components.version_builder(Binding(self._settings)),
-            arrivals=FileArrivals(now_ms(), b"given"),
+            arrivals=FileArrivals(now_ms(), b"given", "feed"),
             detector=judge,
             sink=KafkaSink(outbox, Messages(_TOPICS, event_headers)),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),

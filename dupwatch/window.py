@@ -4,11 +4,11 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from consumer.config.config import Config
 from consumer.config.loading import load_config
@@ -21,6 +21,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
+from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict, decode_verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
@@ -42,6 +43,8 @@ from storage.interface import Store
 from storage.records import Record, Version
 
 _BATCH: Final = 256
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +132,22 @@ class Window:
             valid = [self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each) for each in asked]
             return [check for part in _batches(valid) for check in self._check(part)]
 
-    def judge(self, articles: Article | Iterable[Article]) -> list[Verdict]:
+    def judge(self, articles: Article | Iterable[Article], *, key: str | None = None) -> list[Verdict]:
         """Judge articles in their order, and store them; return a verdict on each.
 
-        An article that was judged before, by whatever process, gets the same verdict again, byte for byte. All
-        articles are checked before the first is stored. Raises ``InvalidArticle`` and ``StoreError``; after a
-        ``StoreError`` call again with the same articles.
+        An article that was judged before, by whatever process, gets the same verdict again, byte for byte. With a
+        ``key``, an article whose text ended, because its id got another text or was retracted, is in force again, and
+        judged anew, unless a call with the same key already did that. All articles are checked before the first is
+        stored. Raises ``InvalidArticle``, ``StoreError``, and ``Error`` for a key that is empty, over 128 characters or
+        no valid Unicode; after a ``StoreError`` call again with the same articles and key.
         """
         given = [articles] if isinstance(articles, Article) else list(articles)
         with self._used():
+            _check_key(key)
             valid = [self._valid(article) for article in given]
-            return [verdict for part in _batches(valid) for verdict in self._judge(part)]
+            keys = [None if key is None else f"{key} {place}" for place in range(len(valid))]
+            parts = zip(_batches(valid), _batches(keys), strict=True)
+            return [verdict for part, part_keys in parts for verdict in self._judge(part, part_keys)]
 
     def release(
         self, article_id: str, *, version: str | None = None, by: str | None = None, reason: str | None = None
@@ -182,20 +190,23 @@ class Window:
         found = self._detector.query(asked)
         return [_check_of(version.record, result) for version, result in zip(asked, found, strict=True)]
 
-    def _judge(self, articles: Sequence[model.Article]) -> list[Verdict]:
-        arrived = self._versions(articles)
+    def _judge(self, articles: Sequence[model.Article], keys: Sequence[str | None]) -> list[Verdict]:
+        arrived = self._versions(articles, keys)
         verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
         # What has left the window goes, as in a run.
         self._expiry.sweep(self._latest_ms, len(arrived))
         return verdicts
 
-    def _versions(self, articles: Sequence[model.Article]) -> list[Version]:
+    def _versions(self, articles: Sequence[model.Article], keys: Iterable[str | None] = repeat(None)) -> list[Version]:
         fingerprints = self._engine.fingerprint(
             [article.body or "" for article in articles], [article.lang for article in articles]
         )
         # Arrivals never go back, whatever the clock does.
         self._latest_ms = max(self._latest_ms, now_ms())
-        arrivals = [ArrivedAt(self._latest_ms, next(self._sequence)) for _ in articles]
+        arrivals = [
+            ArrivedAt(self._latest_ms, next(self._sequence), feed=None if key is None else "", key=key)
+            for _, key in zip(articles, keys, strict=False)
+        ]
         return self._builder.versions(articles, arrivals, fingerprints)
 
     def _valid(self, article: Article) -> model.Article:
@@ -219,8 +230,19 @@ def open(  # noqa: A001  # as gzip.open
     return Window(store, None if config is None else Path(config), settings or {})
 
 
-def _batches(articles: Sequence[model.Article]) -> Iterator[Sequence[model.Article]]:
-    return (articles[start : start + _BATCH] for start in range(0, len(articles), _BATCH))
+def _check_key(key: str | None) -> None:
+    if key is None:
+        return
+    if not 0 < len(key) <= KEY_CHARS_MAX:
+        raise Error(f"a key has 1 to {KEY_CHARS_MAX} characters, not {len(key)}")
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        raise Error(f"the key {key!r} is not UTF-8") from error
+
+
+def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
 
 
 def _check_of(record: Record, found: QueryResult) -> Check:

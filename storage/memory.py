@@ -95,9 +95,10 @@ class MemoryStore(Store):
             return [b"" if version is None else version.record.sketch for version in versions]
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
         with self._lock:
-            return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
+            timelines = [self._timelines.get(id_hash, ()) for id_hash in id_hashes]
+            return [[self._whole(arrival.reference) for arrival in timeline] for timeline in timelines]
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

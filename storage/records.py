@@ -31,6 +31,28 @@ class Arrival(NamedTuple):
     reference: bytes
 
 
+class Origin(NamedTuple):
+    """Where a version or tombstone came from: a place in a feed, or a request with a key.
+
+    ``feed`` names a partition, a file or the owner of a request. ``sequence`` is the offset or line there. A request
+    has no place; its ``key`` distinguishes it from the others of the owner.
+    """
+
+    feed: str
+    sequence: int | None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        """Return feed and place as compilers name lines, or the key and the owner of a request."""
+        if self.key is None:
+            return f"{self.feed}:{self.sequence}"
+        return f"request {self.key}{f' of {self.feed}' if self.feed else ''}"
+
+
+def _origin(feed: str | None, key: str | None, sequence: int) -> Origin | None:
+    return None if feed is None else Origin(feed, None if key is not None else sequence, key)
+
+
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is stored of one version. Written once, by the compare-and-set that creates it.
 
@@ -42,6 +64,9 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` is what was taken
     from the web page that the article arrived as. ``anchors`` (8 bytes each) are those under which texts that share a
     part with this one find it, ``sample`` is what tells how much they share; both None where parts are not looked for.
+
+    ``feed`` and ``key`` are those of the origin, None for a request without a key and in records of earlier versions of
+    dupwatch. ``stretch`` counts how often the content had ended before it came into force this time, None for never.
     """
 
     reference: bytes
@@ -66,6 +91,14 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     extracted: str | None = None
     anchors: bytes | None = None
     sample: bytes | None = None
+    feed: str | None = None
+    key: str | None = None
+    stretch: int | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the version came from, None if that is not stored."""
+        return _origin(self.feed, self.key, self.sequence)
 
     @property
     def arrival(self) -> Arrival:
@@ -78,29 +111,15 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.reference[:ID_HASH_BYTES]
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
-_ALWAYS_ENCODED: Final = Record.__struct_fields__.index("stamped_ms")
-"""The fields before ``stamped_ms`` are always encoded. Those from it on, now and later, have None for a default."""
-
-
-def encode_record(record: Record) -> bytes:
-    """Encode a record as MessagePack: an array of its fields in the order of their definition.
-
-    Fields from ``stamped_ms`` on are omitted at the end if None, so that a record has the same bytes as before they
-    were added.
-    """
-    values = msgspec.structs.astuple(record)
-    end = len(values)
-    while end > _ALWAYS_ENCODED and values[end - 1] is None:
-        end -= 1
-    return _encode(values[:end])
-
-
 class Version(NamedTuple):
-    """A version to be stored; ``body`` is None where bodies are not kept."""
+    """A version to be stored; ``body`` is None where bodies are not kept.
+
+    ``arrival_is_its_own`` says that the record arrives at the same time whenever it is delivered. It is not stored.
+    """
 
     record: Record
     body: str | None
+    arrival_is_its_own: bool = True
 
     @property
     def reference(self) -> bytes:
@@ -119,6 +138,13 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
     time_ms: int
     sequence: int
     event: bytes
+    feed: str | None = None
+    key: str | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the retraction came from, None if that is not stored."""
+        return _origin(self.feed, self.key, self.sequence)
 
     @property
     def arrival(self) -> Arrival:
@@ -129,6 +155,33 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def id_hash(self) -> bytes:
         """The first half of the reference, which names the id that is retracted."""
         return self.reference[:ID_HASH_BYTES]
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_RECORD_FIELDS: Final = Record.__struct_fields__.index("stamped_ms")
+_TOMBSTONE_FIELDS: Final = Tombstone.__struct_fields__.index("feed")
+"""How many fields are always encoded. Those after them, now and later, have None for a default."""
+
+
+def encode_record(record: Record) -> bytes:
+    """Encode a record as MessagePack: an array of its fields in the order of their definition.
+
+    Fields that were added later are omitted at the end if None, so that a record has the same bytes as before.
+    """
+    return _encode_fields(record, _RECORD_FIELDS)
+
+
+def encode_tombstone(tombstone: Tombstone) -> bytes:
+    """Encode a tombstone in the same way."""
+    return _encode_fields(tombstone, _TOMBSTONE_FIELDS)
+
+
+def _encode_fields(stored: Record | Tombstone, always: int) -> bytes:
+    values = msgspec.structs.astuple(stored)
+    end = len(values)
+    while end > always and values[end - 1] is None:
+        end -= 1
+    return _encode(values[:end])
 
 
 class Stored(NamedTuple):
@@ -165,6 +218,16 @@ def id_hash(article_id: str) -> bytes:
 def reference_of(article_id: str, content: bytes) -> bytes:
     """Return the 32 bytes that name one version: its id's hash, and a digest of ``content``."""
     return id_hash(article_id) + hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+def stretch_reference(first: bytes, stretch: int) -> bytes:
+    """Return the reference of a later stretch of the content whose first reference is given; 0 is the first stretch."""
+    if not stretch:
+        return first
+    digest = hashlib.blake2b(
+        first[ID_HASH_BYTES:], digest_size=DIGEST_BYTES, person=b"stretch", salt=stretch.to_bytes(4, "big")
+    )
+    return first[:ID_HASH_BYTES] + digest.digest()
 
 
 class Planned(msgspec.Struct, frozen=True):

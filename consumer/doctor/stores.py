@@ -84,6 +84,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
         yield _settings_finding(config, stored, ours)
         yield from _guard_findings(ours)
         yield from _reader_findings(config)
+        yield from _stretch_findings(ours)
 
 
 def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
@@ -104,6 +105,15 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
             f"{read} read by revision {section.reader_revision}, as the store was made for it: readings above words "
             "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
             f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/migration.md).",
+        )
+
+
+def _stretch_findings(ours: JudgeSettings) -> Iterator[Finding]:
+    if not ours.stretches_max:
+        yield warning(
+            "A text that is changed and changed back, or retracted and published again, stays out of force: "
+            "judge.stretches_max is 0, as in stores from before there was this setting.",
+            "Fill a new store with dupwatch migrate (docs/migration.md).",
         )
 
 

@@ -43,6 +43,9 @@ _SAMPLES_MAX: Final = 100
 _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 160
 _FIRST_LINE_BYTES_MAX: Final = 4096
+_FEED_NAME_CHARS_MAX: Final = 16
+_FEED_DIGEST_BYTES: Final = 4
+"""What tells files of one name apart in the origins of records. Every record has both."""
 
 
 class FeedGate(Gate):
@@ -211,9 +214,10 @@ def _arrivals(url: str, source: FileSource, started_ms: int, opening: SourceOpen
             raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
         return StreamArrivals(now_ms)
     identity = _feed_identity(url, source)
+    feed = f"{Path(url).name[:_FEED_NAME_CHARS_MAX]}@{identity[:_FEED_DIGEST_BYTES].hex()}"
     if options.archive:
-        return ArchiveArrivals(started_ms, identity, opening.hooks)
-    return FileArrivals(started_ms, identity)
+        return ArchiveArrivals(started_ms, identity, feed, opening.hooks)
+    return FileArrivals(started_ms, identity, feed)
 
 
 def _feed_identity(url: str, source: FileSource) -> bytes:

@@ -2,7 +2,8 @@
 
 The order of the steps makes it safe among any number of processes, crashes and replays:
 
-    records        store each version and its arrival; what is stored never changes
+    records        store each version and its arrival; what is stored never changes. Content that has ended and is
+                   delivered again is stored as another version (``stretches.py``)
     known copies   find copies of an original that this process remembers: they get no postings
     postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
     look up, read  find what is near, and what has been decided about it
@@ -34,6 +35,7 @@ from consumer.judge.search import Search, swept
 from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.situation import Decided, Situation, decisions_of
+from consumer.judge.stretches import Stretches
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.model.verdict import VerdictEvent
@@ -73,6 +75,7 @@ class Attempt:
     copies: KnownCopies
     seen_texts: SeenTexts
     part_search: PartSearch
+    stretches: Stretches
 
     @property
     def tally(self) -> Tally:
@@ -83,9 +86,12 @@ class Attempt:
         """Return the verdict of each in the batch, as it is stored. Called within ``together`` of the store."""
         tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
         versions = [arrived for arrived in batch if isinstance(arrived, Version)]
-        stored = self.store.create(self.part_search.posted(versions))
+        created = self.stretches.create(self.part_search.posted(versions))
+        verdicts = self._judge_versions(created.stored)
         answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
-        answers |= self._judge_versions(stored)
+        for version, stored in zip(versions, created.stored, strict=True):
+            event = verdicts[stored.record.reference]
+            answers[version.reference] = event.truncated() if stored.record.reference in created.limited else event
         self.tally.retractions += len(tombstones)
         return [answers[arrived.reference] for arrived in batch]
 

@@ -19,6 +19,7 @@ from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, LookUpSize, Search
 from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.stretches import Stretches
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells
 from consumer.judge.versions import ArrivedAt, tombstone
@@ -68,6 +69,7 @@ class Detector(Judge):
             KnownCopies(self.known, search, cells, tally, settings.verifications_max),
             SeenTexts(store, self.seen_ms, settings.window_ms, tally),
             PartSearch(store, cells, settings.window_ms, self.common, tally),
+            Stretches(store, settings.stretches_max, tally),
         )
 
     def keep(self, learned: Learned) -> None:

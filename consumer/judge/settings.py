@@ -29,12 +29,17 @@ FACTS_SHARED_OF_MORE_MIN: Final = 0.6
 FACTS_REVISION: Final = 2
 """The latest revision of the fact guard, that of new stores."""
 
+STRETCHES_MAX: Final = 64
+"""How often the content of an id may come back into force within the window, by default."""
+
 NEVER_WITH_MAX: Final = 100
 """Sources that one rule may name; every comparison looks through them."""
 
 DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
-_ADDED: Final = frozenset({"facts", "facts_shared_min", "facts_revision", "extractor", "never_with", "slots"})
+_ADDED: Final = frozenset(
+    {"facts", "facts_shared_min", "facts_revision", "extractor", "never_with", "slots", "stretches_max"}
+)
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
@@ -99,6 +104,9 @@ class JudgeSettings:
     ``slot_conflicts_max`` is the slot guard: a pair with more slots that hold different values is never near. None
     turns it off; a number needs a scheme that has slots.
 
+    ``stretches_max`` is how often content of one id that has ended may come back into force within the window. With 0
+    it never does: that is the rule of stores from before there was this setting.
+
     ``extractor`` is how bodies are read: the extractor that finds the articles of web pages, or "html", with its
     revision; "" where bodies are text, or HTML that is read by revision 1.
     """
@@ -119,6 +127,7 @@ class JudgeSettings:
     extractor: str = ""
     facts_revision: int = FACTS_REVISION
     slot_conflicts_max: int | None = None
+    stretches_max: int = STRETCHES_MAX
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that contradict each other, such as a distance that the plan cannot find."""
@@ -207,7 +216,7 @@ class JudgeSettings:
         scheme = msgspec.convert(described["scheme"], Scheme)
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])
         known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
-        known = ({"facts_revision": 1} if scheme.facts else {}) | known
+        known = {"stretches_max": 0} | ({"facts_revision": 1} if scheme.facts else {}) | known
         plan = BlockPlan.named(described["plan"], scheme.bits)
         settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
         # A setting that this version does not know, even one inside a rule, would decide verdicts here and be ignored.
@@ -241,8 +250,8 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
 
 
 def _named(encoded: bytes) -> dict[str, object]:
-    """Return the encoded settings by their place, with the revision of the fact guard where the first is left out."""
-    named = dict(_flat("", json.loads(encoded)))
+    """Return the encoded settings by their place, with what older stores leave out."""
+    named = {"stretches_max": 0} | dict(_flat("", json.loads(encoded)))
     return {"facts_revision": 1} | named if named.get("scheme.facts") else named
 
 

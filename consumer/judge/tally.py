@@ -53,6 +53,8 @@ class Tally:
     part_postings_read: int = 0
     common_anchors: int = 0
     replays: int = 0
+    returned: int = 0
+    stretches_limited: int = 0
     known_copies: int = 0
     row_reads: int = 0
     postings_read: int = 0

@@ -18,12 +18,17 @@ _ONE_BITS_BYTES = 8
 class ArrivedAt(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
-    ``stamped_ms`` is the time that its message claims, where that differs.
+    ``stamped_ms`` is the time that its message claims, where that differs. ``feed`` and ``key`` are those of its origin
+    (``storage.records.Origin``), None where it has none. ``is_its_own`` says that the time is in the record, so that it
+    arrives at the same time whenever it is read.
     """
 
     time_ms: int
     sequence: int
     stamped_ms: int | None = None
+    feed: str | None = None
+    key: str | None = None
+    is_its_own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +82,10 @@ class VersionBuilder:
                 extracted=None if article.extracted is None else article.extracted.value,
                 anchors=fingerprints.anchors[index] if fingerprints.anchors else None,
                 sample=fingerprints.samples[index] if fingerprints.samples else None,
+                feed=arrived_at.feed,
+                key=arrived_at.key,
             )
-            versions.append(Version(record, article.body))
+            versions.append(Version(record, article.body, arrived_at.is_its_own))
         return versions
 
 
@@ -119,4 +126,6 @@ def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms:
         event=events.retracted_event(
             article_id, time_ms=arrived_at.time_ms, decided_ms=decided_ms, stamped_ms=arrived_at.stamped_ms
         ).encoded,
+        feed=arrived_at.feed,
+        key=arrived_at.key,
     )

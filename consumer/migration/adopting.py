@@ -17,6 +17,7 @@ from consumer.judge.attempt import Attempt
 from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
+from consumer.judge.stretches import Begins, Replays, in_stretch, is_delivery_of, may_return, placement_of
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import VersionBuilder
 from consumer.migration.seen_copy import merge_seen, seen_as
@@ -67,13 +68,12 @@ class AdoptingJudge(Detector):
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """Adopt what the store in force has verdicts of, and judge the rest."""
-        versions = [arrived for arrived in batch if isinstance(arrived, Version)]
         # The store in force may be far away: it is asked before the store that is filled is locked.
         known = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        judged = self._judged_in_force(versions)
+        in_force = self._judged_in_force([arrived for arrived in batch if isinstance(arrived, Version)])
 
         def work(adoption: "_Adoption") -> list[VerdictEvent]:
-            events = adoption.adopt(versions, judged)
+            events = adoption.adopt(in_force)
             rest = [known.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
             answers = adoption.attempt.judge(rest)
             events |= {arrived.reference: event for arrived, event in zip(rest, answers, strict=True)}
@@ -84,8 +84,8 @@ class AdoptingJudge(Detector):
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
-        judged = self._judged_in_force(versions)
-        return self._together(lambda adoption: adoption.adopt(versions, judged))
+        in_force = self._judged_in_force(versions)
+        return self._together(lambda adoption: adoption.adopt(in_force))
 
     def _together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
         """Do all that is done for a batch at once, and keep what it has counted and learned."""
@@ -102,19 +102,42 @@ class AdoptingJudge(Detector):
     def _judged_in_force(self, versions: Sequence[Version]) -> "_InForce":
         """Return what the store in force has of these versions."""
         if self.in_force is None or not versions:
-            return _InForce({}, {})
+            return _InForce((), {})
         found = self.in_force.read([version.reference for version in versions])
-        judged = {
-            stored.record.reference: stored for stored in found if stored is not None and stored.verdict is not None
-        }
+        pairs = zip(versions, found, strict=True)
+        first = {version.reference: each for version, each in pairs if each is not None}
+        stored: dict[bytes, Stored | None] = {**first}
+        stored |= self._stretches_in_force([version for version in versions if version.reference in first], first)
+        judged = [
+            _Judged(version, version._replace(record=in_stretch(version.record, each.record.stretch or 0)), each)
+            for version in versions
+            if (each := stored.get(version.reference)) is not None and each.verdict is not None
+        ]
         if not self.seen_ms:
             return _InForce(judged, {})
-        digests = (
-            (judged[version.reference].record.text_digest, version.record.text_digest)
-            for version in versions
-            if version.reference in judged
-        )
+        digests = ((each.stored.record.text_digest, each.adopting.record.text_digest) for each in judged)
         return _InForce(judged, seen_as(self.in_force, digests))
+
+    def _stretches_in_force(
+        self, versions: Sequence[Version], first: Mapping[bytes, Stored]
+    ) -> dict[bytes, Stored | None]:
+        """Return the stretches of the store in force that these deliveries belong to, where that is not the first.
+
+        None for a delivery that would begin a stretch there: the store in force has not judged it.
+        """
+        assert self.in_force is not None  # noqa: S101  # the caller has asked
+        returning = [version for version in versions if may_return(version.record, first[version.reference])]
+        if not returning:
+            return {}
+        histories = self.in_force.histories([version.record.id_hash for version in returning])
+        placements = {
+            version.reference: placement_of(version, history, self.settings.stretches_max)
+            for version, history in zip(returning, histories, strict=True)
+        }
+        return {
+            reference: placement.stored if isinstance(placement, Replays) else None
+            for reference, placement in placements.items()
+        }
 
     def _known_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
         """Return these tombstones as the store in force has them."""
@@ -129,13 +152,26 @@ class AdoptingJudge(Detector):
         }
 
 
+class _Judged(NamedTuple):
+    """A version that was delivered, the stretch to adopt for it, and that stretch as the store in force has it."""
+
+    delivered: Version
+    adopting: Version
+    stored: Stored
+
+    @property
+    def is_its_delivery(self) -> bool:
+        """Whether the stretch is known to have begun with this delivery."""
+        return is_delivery_of(self.delivered.record, self.stored.record)
+
+
 class _InForce(NamedTuple):
-    """What the store in force has of a batch: the versions with a verdict by reference, and what it remembers of texts.
+    """What the store in force has of a batch: the versions with a verdict, and what it remembers of texts.
 
     ``seen`` has the texts whose digest is another one now, by that one.
     """
 
-    judged: Mapping[bytes, Stored]
+    judged: Sequence[_Judged]
     seen: Mapping[bytes, Seen]
 
 
@@ -146,16 +182,40 @@ class _Adoption:
     attempt: Attempt
     adopted: Adopted = field(default_factory=Adopted)
 
-    def adopt(self, versions: Sequence[Version], in_force: _InForce) -> dict[bytes, VerdictEvent]:
-        """Adopt the verdicts of those that were judged in the store in force; return their events by reference."""
-        judged = in_force.judged
-        adopting = [
-            Version(_arrived_as(version.record, judged[version.reference].record), version.body)
-            for version in versions
-            if version.reference in judged
-        ]
-        if not adopting:
+    def adopt(self, in_force: _InForce) -> dict[bytes, VerdictEvent]:
+        """Adopt the verdicts of the store in force; return their events by the references of what was delivered."""
+        returning = self._returning([each for each in in_force.judged if not each.is_its_delivery])
+        judged = [each for each in in_force.judged if each.delivered.reference not in returning]
+        if not judged:
             return {}
+        adopting = [
+            each.adopting._replace(record=_arrived_as(each.adopting.record, each.stored.record)) for each in judged
+        ]
+        events = self._adopt(adopting, {each.adopting.reference: each.stored for each in judged}, in_force.seen)
+        return {each.delivered.reference: events[each.adopting.reference] for each in judged}
+
+    def _returning(self, replays: Sequence["_Judged"]) -> frozenset[bytes]:
+        """Return those that begin a stretch here, though the store in force, which may know none, replayed them."""
+        store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
+        if not replays or not stretches_max:
+            return frozenset()
+        first = store.read([each.delivered.reference for each in replays])
+        ended = [
+            each.delivered
+            for each, stored in zip(replays, first, strict=True)
+            if stored is not None and may_return(each.delivered.record, stored)
+        ]
+        histories = store.histories([version.record.id_hash for version in ended]) if ended else []
+        return frozenset(
+            version.reference
+            for version, history in zip(ended, histories, strict=True)
+            if isinstance(placement_of(version, history, stretches_max), Begins)
+        )
+
+    def _adopt(
+        self, adopting: list[Version], judged: Mapping[bytes, Stored], seen: Mapping[bytes, Seen]
+    ) -> dict[bytes, VerdictEvent]:
+        """Store these versions with the verdicts that they have in force; return their events by reference."""
         uncompared = {
             version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
         }
@@ -173,7 +233,7 @@ class _Adoption:
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)
         seen_texts = self.attempt.seen_texts
-        merge_seen(self.attempt.store, [*in_force.seen.items()])
+        merge_seen(self.attempt.store, [*seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
         # They have no keys to be looked up by, and equal ones are kept.
         repeats = {version.reference for version in adopting if version.record.keys}
@@ -213,8 +273,9 @@ class _Adoption:
 
 
 def _arrived_as(record: Record, known: Record) -> Record:
-    """Return the record with the arrival that it has in the store in force."""
-    return msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
+    """Return the record with the arrival and the origin that it has in the store in force, as far as that has one."""
+    arrived = msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
+    return arrived if known.feed is None else msgspec.structs.replace(arrived, feed=known.feed, key=known.key)
 
 
 def _was_uncompared(stored: Stored, now: Record) -> bool:

@@ -1,6 +1,11 @@
 """Limits on records, and on what is read at once."""
 
+from typing import Final
+
 import msgspec
+
+KEY_CHARS_MAX: Final = 128
+"""Characters of the key of a request, or of a call from Python."""
 
 
 class DecodeLimits(msgspec.Struct, frozen=True):

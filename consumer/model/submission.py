@@ -19,6 +19,13 @@ class Refusal(NamedTuple):
     limit: str
 
 
+class RequestOrigin(NamedTuple):
+    """The owner of a request, "" without a token, and the key that distinguishes it from the others of that owner."""
+
+    owner: str
+    key: str
+
+
 class Retraction(NamedTuple):
     """The id to retract, and a name for it: the same name again is the same retraction."""
 
@@ -89,11 +96,15 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedRecord(RawRecord):
-    """A record of a submission, at this place in it. With ``retraction`` it has no data."""
+    """A record of a submission, at this place in it. With ``retraction`` it has no data.
+
+    ``origin`` is None if the client sent no key.
+    """
 
     submission: Submission
     place: int
     retraction: Retraction | None = None
+    origin: RequestOrigin | None = None
 
     def answer(self, reply: Reply) -> None:
         """Tell who waits for it."""

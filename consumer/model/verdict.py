@@ -180,3 +180,8 @@ class VerdictEvent(msgspec.Struct, frozen=True):
     def read(cls, encoded: bytes) -> Self:
         """Decode an event from a store, and keep its bytes. Raises ``UnreadableEvent`` as ``decode_verdict`` does."""
         return cls(encoded, decode_verdict(encoded))
+
+    def truncated(self) -> Self:
+        """Return the event of the same verdict, reached under a limit."""
+        verdict = msgspec.structs.replace(self.verdict, truncated=True)
+        return msgspec.structs.replace(self, encoded=encode(verdict), verdict=verdict)

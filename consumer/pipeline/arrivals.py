@@ -35,15 +35,19 @@ class Arrivals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileArrivals:
-    """A file. ``began_ms`` is when the run began, from its checkpoint; ``identity`` distinguishes this file."""
+    """A file. ``began_ms`` is when the run began, from its checkpoint; ``identity`` distinguishes this file.
+
+    ``feed`` is how origins name it.
+    """
 
     began_ms: int
     identity: bytes
+    feed: str
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the time when the run began, and the line."""
         del article
-        return ArrivedAt(self.began_ms, record.line)
+        return ArrivedAt(self.began_ms, record.line, feed=self.feed, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
@@ -63,9 +67,9 @@ class ArchiveArrivals(FileArrivals):
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the time of publication, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
-            return ArrivedAt(time_ms, record.line)
+            return ArrivedAt(time_ms, record.line, feed=self.feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivedAt(self.began_ms, record.line)
+        return ArrivedAt(self.began_ms, record.line, feed=self.feed, is_its_own=False)
 
 
 @dataclass(slots=True)
@@ -83,16 +87,26 @@ class StreamArrivals:
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the current time, or the latest one if the clock was set back, and the line."""
         del article
-        self._latest_ms = max(self._latest_ms, self.clock())
-        return ArrivedAt(self._latest_ms, record.line)
+        return ArrivedAt(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
         return b"stream:%d:%d" % (self._began_ms, record.line)
 
+    def _now_ms(self) -> int:
+        self._latest_ms = max(self._latest_ms, self.clock())
+        return self._latest_ms
+
 
 class SubmittedArrivals(StreamArrivals):
     """The records of clients, which arrive when they are judged; a retraction is named by its client."""
+
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+        """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""
+        del article
+        origin = submitted(record).origin
+        feed, key = (None, None) if origin is None else origin
+        return ArrivedAt(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the name of a retraction; nothing else needs a name, since its content names it."""

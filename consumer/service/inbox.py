@@ -15,7 +15,14 @@ from consumer.model.errors import InboxFull
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
 from consumer.model.record import RawBatch
-from consumer.model.submission import InboxChanged, Retraction, Submission, SubmissionAnswered, SubmittedRecord
+from consumer.model.submission import (
+    InboxChanged,
+    RequestOrigin,
+    Retraction,
+    Submission,
+    SubmissionAnswered,
+    SubmittedRecord,
+)
 
 RETRACTION_BYTES: Final = 1_024
 """What a retraction counts as: it has no data, but an id and a name."""
@@ -26,6 +33,14 @@ class InboxLimits(NamedTuple):
 
     records_max: int
     bytes_max: int
+
+
+class _Content(NamedTuple):
+    """What a record of a submission is made of."""
+
+    data: bytes
+    origin: RequestOrigin | None = None
+    retraction: Retraction | None = None
 
 
 class Inbox(Source):
@@ -51,13 +66,18 @@ class Inbox(Source):
         self._line = 0
         self._is_closed = False
 
-    def put(self, articles: Sequence[bytes]) -> Submission:
-        """Take the articles of a request, at least one, all or none. Raises ``InboxFull``."""
-        return self._put([(data, None) for data in articles], sum(map(len, articles)))
+    def put(self, articles: Sequence[bytes], origin: RequestOrigin | None = None) -> Submission:
+        """Take the articles of a request, at least one, all or none. Raises ``InboxFull``.
 
-    def put_retraction(self, retraction: Retraction) -> Submission:
+        The key of each article is that of the request and its place in it.
+        """
+        origins = [origin and RequestOrigin(origin.owner, f"{origin.key} {place}") for place in range(len(articles))]
+        contents = [_Content(data, each) for data, each in zip(articles, origins, strict=True)]
+        return self._put(contents, sum(map(len, articles)))
+
+    def put_retraction(self, retraction: Retraction, origin: RequestOrigin | None = None) -> Submission:
         """Take a retraction. Raises ``InboxFull``."""
-        return self._put([(b"", retraction)], RETRACTION_BYTES)
+        return self._put([_Content(b"", origin, retraction)], RETRACTION_BYTES)
 
     @override
     def batches(self) -> Iterator[RawBatch]:
@@ -82,7 +102,7 @@ class Inbox(Source):
         for submission in given_up:
             submission.give_up()
 
-    def _put(self, contents: Sequence[tuple[bytes, Retraction | None]], size_bytes: int) -> Submission:
+    def _put(self, contents: Sequence[_Content], size_bytes: int) -> Submission:
         submission = Submission(len(contents), lambda: self._leave(submission, len(contents), size_bytes))
         with self._changed:
             self._check_room(len(contents), size_bytes)
@@ -90,9 +110,9 @@ class Inbox(Source):
                 submission.give_up()
                 return submission
             now_s = time.monotonic()
-            for place, (data, retraction) in enumerate(contents):
-                self._gathered.append((self._record(data, retraction, submission, place), now_s))
-                self._gathered_bytes += len(data)
+            for place, content in enumerate(contents):
+                self._gathered.append((self._record(content, submission, place), now_s))
+                self._gathered_bytes += len(content.data)
             self._waiting[submission] = None
             self._count(len(contents), size_bytes)
             self._changed.notify_all()
@@ -104,20 +124,19 @@ class Inbox(Source):
         if self._bytes + size_bytes > self._limits.bytes_max:
             raise InboxFull("inbox_bytes_max", self._limits.bytes_max)
 
-    def _record(
-        self, data: bytes, retraction: Retraction | None, submission: Submission, place: int
-    ) -> SubmittedRecord:
+    def _record(self, content: _Content, submission: Submission, place: int) -> SubmittedRecord:
         self._line += 1
         return SubmittedRecord(
             line=self._line,
             start=0,
-            data=data,
-            size_bytes=len(data),
+            data=content.data,
+            size_bytes=len(content.data),
             sha256=None,
             fault=None,
             submission=submission,
             place=place,
-            retraction=retraction,
+            retraction=content.retraction,
+            origin=content.origin,
         )
 
     def _next(self) -> list[SubmittedRecord]:

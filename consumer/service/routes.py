@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
+from consumer.model.limits import KEY_CHARS_MAX
 from consumer.service import problems
 from consumer.service.access import Entrance, allowed
 from consumer.service.checking import Checks
@@ -32,7 +33,7 @@ from consumer.service.openapi import (
 )
 from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND
 from consumer.service.reading import FreshStats, article_answer, article_id_in, counted, explanation_answer
-from consumer.service.writing import KEY_CHARS_MAX, KEY_HEADER, Writes
+from consumer.service.writing import KEY_HEADER, Writes
 from consumer.web.access import Access
 from consumer.web.front import Front
 from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError, defect, response_of
@@ -48,13 +49,22 @@ _READER: Final = [Depends(allowed("reader"))]
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *_ALWAYS)
 _WRITER: Final = [Depends(allowed("writer"))]
 _REVIEWER: Final = [Depends(allowed("reviewer"))]
-_KEY: Final[dict[str, Any]] = {
-    "name": KEY_HEADER,
-    "in": "header",
-    "required": True,
-    "description": "A key of your own for this retraction; the same one where you repeat it.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX},
-}
+
+
+def _key_header(description: str, *, required: bool) -> dict[str, Any]:
+    """Return the description of the header with the client's key."""
+    schema = {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX}
+    return {"name": KEY_HEADER, "in": "header", "required": required, "description": description, "schema": schema}
+
+
+_RETRACTION_KEY: Final = _key_header(
+    "A key of your own for this retraction; the same one where you repeat it.", required=True
+)
+_ARTICLES_KEY: Final = _key_header(
+    "A key of your own for this request; the same one where you repeat it. With it, text of an id that has ended comes "
+    "back into force. Without it, such a text gets the verdict that it had.",
+    required=False,
+)
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
 Version = Annotated[
@@ -140,12 +150,13 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
         dependencies=_WRITER,
         summary="Judge and store articles",
         responses=stored_answer() | problem_answers(*_OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
-        openapi_extra=json_body("StoreRequest", STORE_EXAMPLE),
+        openapi_extra=json_body("StoreRequest", STORE_EXAMPLE) | {"parameters": [_ARTICLES_KEY]},
     )
     async def add(request: Request) -> Response:
         """Judge articles in their order and store them; answer once the sink has the verdicts.
 
-        Sent again, an article gets the same verdict, byte for byte, unless a person has released it.
+        Sent again, an article gets the same verdict, byte for byte, unless a person has released it, or its text had
+        ended and the request has another key.
         """
         async with desk.receiving.received(request) as body:
             stored = await writes.put(request, body)
@@ -158,7 +169,7 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
         dependencies=_WRITER,
         summary="Retract an article",
         responses=json_answer("Verdict", "The event of the retraction.") | problem_answers(*_OF_WRITES),
-        openapi_extra={"parameters": [_KEY]},
+        openapi_extra={"parameters": [_RETRACTION_KEY]},
     )
     async def retract(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Retract an article: later articles are not compared with it. With the same key again, nothing happens."""

@@ -18,8 +18,8 @@ from consumer.decode.article import check_id
 from consumer.decode.json_value import check_values, parse_json
 from consumer.judge.versions import retraction_reference
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, SinkError, Unanswered
-from consumer.model.limits import DecodeLimits
-from consumer.model.submission import Reply, Retraction, Submission
+from consumer.model.limits import KEY_CHARS_MAX, DecodeLimits
+from consumer.model.submission import Reply, RequestOrigin, Retraction, Submission
 from consumer.model.verdict import VerdictEvent, decode_verdict
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox
@@ -54,7 +54,6 @@ Action = Literal["articles.add", "articles.retract", "articles.release"]
 log = logging.getLogger("dupwatch")
 
 KEY_HEADER: Final = "Idempotency-Key"
-KEY_CHARS_MAX: Final = 128
 _WITHOUT_OWNER: Final = b"key:%b"
 _OF_OWNER: Final = b"owned-key\0%b\0%b"
 """Neither an owner nor a key has a NUL, and the owner of a token is never empty."""
@@ -131,8 +130,10 @@ class Writes:
 
     async def put(self, request: Request, body: bytes) -> Gathered:
         """Have the articles of a body judged. Raises ``ProblemError``."""
+        keys = request.headers.getlist(KEY_HEADER)
+        origin = RequestOrigin(_owner(request.state.caller), _key(keys)) if keys else None
         self._desk.check_ready()
-        return await self._desk.ask(request, lambda judging: self._put_articles(judging, body))
+        return await self._desk.ask(request, lambda judging: self._put_articles(judging, body, origin))
 
     async def answer(self, request: Request, gathered: Gathered) -> bytes:
         """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
@@ -143,12 +144,12 @@ class Writes:
 
     async def retract(self, request: Request, article_id: str) -> bytes:
         """Retract an article; return the event. Raises ``ProblemError``."""
-        key = _key(request.headers.getlist(KEY_HEADER))
+        keys = request.headers.getlist(KEY_HEADER)
+        if not keys:
+            raise _no_key_for_retraction()
+        origin = RequestOrigin(_owner(request.state.caller), _key(keys))
         self._desk.check_ready()
-        caller: Caller | None = request.state.caller
-        submission = await self._desk.ask(
-            request, lambda judging: self._put_retraction(judging, article_id, key, caller)
-        )
+        submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, article_id, origin))
         (event,) = await self._replies(submission)
         assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
         await record(self._audit_log, request, [_changed("articles.retract", event)])
@@ -163,17 +164,17 @@ class Writes:
         await record(self._audit_log, request, [Changed("articles.release", article_id, outcome)])
         return event
 
-    def _put_articles(self, judging: Judging, body: bytes) -> Gathered:
+    def _put_articles(self, judging: Judging, body: bytes, origin: RequestOrigin | None) -> Gathered:
         articles = _split_articles(body, judging.limits, self._articles_max)
-        return Gathered(self._taken(lambda: self._inbox.put(articles)), judging.limits)
+        return Gathered(self._taken(lambda: self._inbox.put(articles, origin)), judging.limits)
 
-    def _put_retraction(self, judging: Judging, article_id: str, key: str, caller: Caller | None) -> Submission:
+    def _put_retraction(self, judging: Judging, article_id: str, origin: RequestOrigin) -> Submission:
         try:
             check_id(article_id, "the id in the path", judging.limits.id_bytes_max)
         except BadRecord as error:
             raise invalid_id(error, judging.limits) from error
-        retraction = Retraction(article_id, retraction_name(judging.store, article_id, key, caller))
-        return self._taken(lambda: self._inbox.put_retraction(retraction))
+        retraction = Retraction(article_id, retraction_name(judging.store, article_id, origin))
+        return self._taken(lambda: self._inbox.put_retraction(retraction, origin))
 
     def _taken(self, put: Callable[[], Submission]) -> Submission:
         try:
@@ -239,14 +240,25 @@ def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
     return no_articles()
 
 
+def _no_key_for_retraction() -> ProblemError:
+    return ProblemError(
+        INVALID_REQUEST,
+        f"Send one header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it does "
+        "not retract what arrived in between.",
+    )
+
+
+def _owner(caller: Caller | None) -> str:
+    return "" if caller is None else caller.owner
+
+
 def _key(keys: Sequence[str]) -> str:
-    """Return the client's key for a retraction; of two none is the key. Raises ``ProblemError``."""
+    """Return the client's key for a request. Raises ``ProblemError``, also for more than one."""
     sent = keys[0] if len(keys) == 1 else ""
     if not sent:
         raise ProblemError(
             INVALID_REQUEST,
-            f"Send one header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it "
-            "does not retract what arrived in between.",
+            f"Send one header {KEY_HEADER} with a key of your own for this request, and not an empty one.",
         )
     if len(sent) > KEY_CHARS_MAX:
         limit = Limit("key_chars_max", KEY_CHARS_MAX)
@@ -258,18 +270,17 @@ def _changed(action: Action, event: VerdictEvent) -> Changed:
     return Changed(action, event.verdict.id, event.verdict.outcome)
 
 
-def retraction_name(store: Store, article_id: str, key: str, caller: Caller | None) -> bytes:
+def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> bytes:
     """Return the name under which the key of a caller retracts an article: the same name is the same retraction.
 
     A key belongs to its owner: others may use the same one. All callers without a token are one owner. Until keys had
     owners, a tombstone was named by the key alone. Nobody knows whose such a tombstone is, so it goes on answering
     whoever sends its key, until its window has ended. Raises the store's errors.
     """
-    earlier = _WITHOUT_OWNER % key.encode()
+    earlier = _WITHOUT_OWNER % origin.key.encode()
     if _is_tombstone(store, article_id, earlier):
         return earlier
-    owner = "" if caller is None else caller.owner
-    return _OF_OWNER % (owner.encode(), key.encode())
+    return _OF_OWNER % (origin.owner.encode(), origin.key.encode())
 
 
 def _is_tombstone(store: Store, article_id: str, name: bytes) -> bool:

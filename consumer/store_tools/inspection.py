@@ -227,6 +227,12 @@ def arrival_of(entry: Stored | Tombstone) -> Arrival:
     return entry.record.arrival if isinstance(entry, Stored) else entry.arrival
 
 
+def origin_of(entry: Stored | Tombstone) -> str | None:
+    """Return where a version or a retraction came from; None if that is not stored."""
+    origin = entry.record.origin if isinstance(entry, Stored) else entry.origin
+    return None if origin is None else str(origin)
+
+
 def how_it_ended(version: Stored, history: History) -> str | None:
     """Return how and when a version ceased to be in force; None if it is still in force."""
     if version.ends_at is None:

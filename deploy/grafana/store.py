@@ -170,15 +170,22 @@ _LIMITS: Final = Row(
         ),
         Panel(
             title="Repeated verdicts",
-            about="Versions that had been judged before: replays, or batches that were given up.",
-            queries=(Query(_per_article("dupwatch_verdicts_repeated_total"), "repeated"),),
+            about="Versions that had been judged before: replays, or batches that were given up. What returned is in "
+            "force again.",
+            queries=(
+                Query(_per_article("dupwatch_verdicts_repeated_total"), "repeated"),
+                Query(_per_article("dupwatch_articles_returned_total"), "returned"),
+            ),
             unit="percentunit",
             share=True,
         ),
         Panel(
             title="Truncated verdicts",
             about="Versions whose search was cut short by a limit.",
-            queries=(Query("sum(increase(dupwatch_verdicts_truncated_total{$of}[$__rate_interval]))", "truncated"),),
+            queries=(
+                Query("sum(increase(dupwatch_verdicts_truncated_total{$of}[$__rate_interval]))", "truncated"),
+                Query("sum(increase(dupwatch_stretches_limited_total{$of}[$__rate_interval]))", "came back too often"),
+            ),
             runbooks=("verdicts-truncated",),
         ),
         Panel(

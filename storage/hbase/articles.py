@@ -71,9 +71,10 @@ class Articles:
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
-    def history(self, calls: Calls, id_hash: bytes) -> list[Stored | Tombstone]:
-        """Read all versions and tombstones of an id, in order of arrival."""
-        return self._rows(calls, [id_hash])[id_hash].history()
+    def histories(self, calls: Calls, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+        """Read all versions and tombstones of these ids, in order of arrival."""
+        rows = self._rows(calls, id_hashes)
+        return [rows[id_hash].history() for id_hash in id_hashes]
 
     def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
         """Read the texts; None where there is none."""
@@ -142,9 +143,9 @@ class Articles:
         calls.change(
             self._table,
             (
-                Change(record.id_hash, cells.body_column(record.reference), pack_body(body))
-                for record, body in (*absent, *missing)
-                if body is not None
+                Change(version.record.id_hash, cells.body_column(version.reference), pack_body(version.body))
+                for version in (*absent, *missing)
+                if version.body is not None
             ),
         )
 

@@ -20,7 +20,16 @@ from storage.errors import StoreDamaged
 from storage.hbase.connection import Columns
 from storage.hbase.failures import damaged
 from storage.postings import POSTING_LAYOUTS
-from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Stored, Tombstone, encode_record
+from storage.records import (
+    ID_HASH_BYTES,
+    REFERENCE_BYTES,
+    Arrival,
+    Record,
+    Stored,
+    Tombstone,
+    encode_record,
+    encode_tombstone,
+)
 
 RECORD_FAMILY: Final = b"a"
 BODY_FAMILY: Final = b"b"
@@ -39,7 +48,6 @@ _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, UnreadableBodyError)
 
-_encode_tombstone: Final = msgspec.msgpack.Encoder().encode
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 
@@ -105,7 +113,7 @@ def body_in(cell: bytes, reference: bytes) -> str:
 
 def tombstone_cell(tombstone: Tombstone) -> bytes:
     """Encode a tombstone."""
-    return bytes([_FORMAT]) + _encode_tombstone(tombstone)
+    return bytes([_FORMAT]) + encode_tombstone(tombstone)
 
 
 class StoredCell(NamedTuple):

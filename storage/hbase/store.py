@@ -101,8 +101,8 @@ class HbaseStore(Store):
         return self._sketches.known(references)
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        return self._articles.history(self._gateways.calls(), id_hash)
+    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+        return self._articles.histories(self._gateways.calls("histories"), id_hashes)
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 from storage.lmdb import layout
 from storage.lmdb.environment import Cursor, Transaction
 from storage.lmdb.layout import TOMBSTONE_KIND, VERSION_KIND, DatabaseName, UnreadableError
-from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Stored, Tombstone
+from storage.records import (
+    ID_HASH_BYTES,
+    REFERENCE_BYTES,
+    Arrival,
+    Record,
+    Release,
+    Stored,
+    Tombstone,
+    encode_tombstone,
+)
 from storage.seen import Seen, SeenChange
 
 
@@ -53,7 +62,7 @@ class Articles:
     def retract(self, transaction: Transaction, tombstones: Sequence[Tombstone], now_ms: int) -> list[Tombstone]:
         """Write the tombstones that are not stored, and read all of them."""
         for tombstone in tombstones:
-            value = layout.encode_tombstone(tombstone)
+            value = encode_tombstone(tombstone)
             if transaction.put(tombstone.reference, value, overwrite=False, db=self._databases["tombstones"]):
                 self._note_arrival(transaction, tombstone, TOMBSTONE_KIND, now_ms)
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]

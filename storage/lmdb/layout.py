@@ -81,8 +81,6 @@ class _Sketched(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 _Decoded = TypeVar("_Decoded", Record, _Sketched)
 
-encode_tombstone: Final = msgspec.msgpack.Encoder().encode
-"""Encodes tombstones as ``encode_record`` does records: MessagePack arrays of the fields in their order."""
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_sketched: Final = msgspec.msgpack.Decoder(_Sketched).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode

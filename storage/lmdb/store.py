@@ -76,8 +76,10 @@ class LmdbStore(Store):
         return self._environment.read(lambda transaction: self._articles.sketches(transaction, references))
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        return self._environment.read(lambda transaction: self._articles.history(transaction, id_hash))
+    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+        return self._environment.read(
+            lambda transaction: [self._articles.history(transaction, id_hash) for id_hash in id_hashes]
+        )
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

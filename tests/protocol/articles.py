@@ -20,11 +20,15 @@ NEVER = "unflagged"
 PLAIN = "plain"
 """The name of these settings among those that cases are judged by."""
 
+RETURNING = "returning"
+"""The same, for stores in which content that ended comes back into force."""
+
 SETTINGS = JudgeSettings(
     plan=BlockPlan.named("4x16"),
     scheme_digest="protocol",
     verify=False,
     lane1=False,
+    stretches_max=0,
     sources=MappingProxyType({NEVER: SourceRule(flag="never")}),
 )
 

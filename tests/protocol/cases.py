@@ -17,14 +17,16 @@ from tests.protocol.articles import (
     PATH_0_2_1,
     PATH_1_0_2,
     PLAIN,
+    RETURNING,
     RIGHT,
     TRIANGLE,
     Shape,
     make_article,
 )
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, stands_still
-from tests.protocol.explorer import Explored, Process, Result, World, explore
+from tests.protocol.explorer import Explored, Failed, Process, Result, World, explore
 from tests.protocol.promises import broken_promises
+from tests.protocol.returns import histories, wrong_returns
 from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MODES, SHORT, SPACED, TWIN, Text, make_text
 from tests.protocol.texts import MIDDLE as LONG
 
@@ -62,10 +64,16 @@ class Case:
         """Explore every state, up to the first broken promise whose sentence has ``looking_for`` in it."""
 
         def check(content: Content, results: Sequence[Result | None]) -> list[str]:
-            wrong = broken_promises(self.processes, content, results, self.mode)
-            return [sentence for sentence in wrong if looking_for in sentence]
+            return [sentence for sentence in self.wrong_in(content, results) if looking_for in sentence]
 
         return explore(self.world(make_store), self.crashes, check, STATES_MAX)
+
+    def wrong_in(self, content: Content, results: Sequence[Result | None]) -> list[str]:
+        """Return a sentence for each promise that is broken at an end."""
+        wrong = broken_promises(self.processes, content, results, self.mode)
+        if self.mode == RETURNING and not any(isinstance(result, Failed) for result in results):
+            wrong += wrong_returns(self.before, self.processes, content, results)
+        return wrong
 
 
 def judged(batch: Iterable[Version | Tombstone], mode: str = PLAIN, seen_ms: int = 0) -> Content:
@@ -278,7 +286,7 @@ def never_flagged() -> Iterator[Case]:
 
 def kinds_of_texts() -> Iterator[Case]:
     """Short texts, which only equal ones repeat, and such of shingles, by all settings that treat them differently."""
-    for mode in [mode for mode in MODES if mode != PLAIN]:
+    for mode in [mode for mode in MODES if mode not in (PLAIN, RETURNING)]:
 
         def texts(*those: Text, keys: int = 1, mode: str = mode) -> list[Version]:
             return [make_text(number, text, mode, keys_a_lane=keys) for number, text in enumerate(those)]
@@ -343,6 +351,12 @@ def shared_parts() -> Iterator[Case]:
     yield Case("a part, remembered, 01|2", looking([0, 1], [2], seen_ms=keep_ms))
 
 
+def returns() -> Iterator[Case]:
+    """Content that ended and is delivered again, with redeliveries and retractions."""
+    for name, before, batches_, crashes in histories():
+        yield Case(name, tuple(map(Process, batches_)), crashes + 1, before, RETURNING)
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "of the model": of_the_model,
     "backwards": backwards,
@@ -358,6 +372,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "kinds of texts": kinds_of_texts,
     "remembered texts": remembered_texts,
     "shared parts": shared_parts,
+    "returns": returns,
 }
 
 

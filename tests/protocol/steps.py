@@ -157,7 +157,7 @@ class ChangeSeen:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Read everything of one id; only a mutant does this."""
+    """Read everything of one id."""
 
     id_hash: bytes
 
@@ -246,9 +246,9 @@ class ScriptedStore:
         """Take a ``ChangeSeen`` step for each text."""
         return self._each(ChangeSeen(change) for change in changes)
 
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """Take a ``History`` step."""
-        return list(self._take(History(id_hash)))
+    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+        """Take a ``History`` step for each id."""
+        return [list(history) for history in self._each(History(id_hash) for id_hash in id_hashes)]
 
     def together(self, work: Callable[[], Item]) -> Item:
         """Make each call by itself, as a store does that cannot write them at once."""

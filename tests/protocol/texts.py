@@ -6,6 +6,7 @@ to the other one of shingles, a fifth of the sketch changes each time: only neig
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,19 +14,19 @@ import msgspec
 import numpy as np
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.judge.settings import JudgeSettings
+from consumer.judge.settings import STRETCHES_MAX, JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.postings import lane_of
 from storage.records import Version
 from tests.builders import TIME_MS
-from tests.protocol.articles import PLAIN, SETTINGS
+from tests.protocol.articles import PLAIN, RETURNING, SETTINGS
 
 MODES: Final[Mapping[str, JudgeSettings]] = MappingProxyType(
-    {PLAIN: SETTINGS}
+    {PLAIN: SETTINGS, RETURNING: replace(SETTINGS, stretches_max=STRETCHES_MAX)}
     | {
         f"{plan}, {'verified' if verify else 'plain'}, {'two lanes' if lane1 else 'one lane'}": JudgeSettings(
-            plan=BlockPlan.named(plan), scheme_digest="protocol", verify=verify, lane1=lane1
+            plan=BlockPlan.named(plan), scheme_digest="protocol", verify=verify, lane1=lane1, stretches_max=0
         )
         for plan in ("4x16", "16x28")
         for verify in (True, False)

@@ -37,6 +37,7 @@ SCHEME_DIGESTS = {
     "hyperplanes-128/1": "c08745a4f9eb11d57cb4417f6f89641a",
 }
 GUARDED = JudgeSettings(
+    stretches_max=0,
     plan=BlockPlan.named("16x28"),
     scheme_digest="00",
     scheme=Scheme("jieba-tfidf/1", facts=True, keywords_max=50),
@@ -64,19 +65,27 @@ def test_a_scheme_with_facts_keeps_its_digest() -> None:
 
 
 def test_default_settings_keep_their_digest() -> None:
-    """Those that stores are bound to, by their scheme; a threshold that is chosen anew is another matter."""
+    """Those that stores are bound to, by their scheme; thresholds and stretches have other defaults today."""
     plan, older = BlockPlan.named("4x16"), Scheme("jieba-tfidf/1")
-    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75)
+    settings = JudgeSettings(
+        plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75, stretches_max=0
+    )
     assert settings.digest() == "a3e3d9f93512cd1c368fb328b6be84934887ada82faf01488e0cff77d33e1e84"
     older = Scheme("jieba-tfidf/2")
-    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75)
+    settings = JudgeSettings(
+        plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older, similarity_min=0.75, stretches_max=0
+    )
     assert settings.digest() == "858007290272bb08de5b277e12f80112c28f571474e15d93fd7735e418360bc1"
-    settings = JudgeSettings(plan=plan, scheme_digest="00", scheme=Scheme("jieba-tfidf/3"), similarity_min=0.75)
+    settings = JudgeSettings(
+        plan=plan, scheme_digest="00", scheme=Scheme("jieba-tfidf/3"), similarity_min=0.75, stretches_max=0
+    )
     assert settings.digest() == "29c66a4701474eb1a96df18df75bd6d37cb5f95d81bc268ce0be85ffd6efdc44"
 
 
 def test_settings_with_rules_and_facts_keep_their_bytes() -> None:
     """Names, order and defaults of all that is bound to a store; revision 2 of the guard only adds its number."""
+    returning = replace(GUARDED, stretches_max=64).encode()
+    assert returning.replace(b'"stretches_max":64,', b"") == GUARDED.encode() != returning
     later = replace(GUARDED, facts_revision=2).encode()
     assert later.replace(b'"facts_revision":2,', b"") == GUARDED.encode() != later
     assert GUARDED.encode() == (

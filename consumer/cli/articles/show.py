@@ -22,6 +22,7 @@ from consumer.store_tools.inspection import (
     arrival_of,
     chain,
     how_it_ended,
+    origin_of,
     stored_article,
 )
 from consumer.text.timestamps import rfc3339
@@ -95,22 +96,24 @@ def _history_table(found: StoredArticle) -> Table:
         Column("arrived", overflow="fold"),
         Column("version", style="dim", overflow="fold"),
         Column("outcome", overflow="fold"),
+        Column("came from", overflow="fold"),
     )
     rows = []
     for entry in found.history:
         arrival = arrival_of(entry)
         mark = "▸" if isinstance(entry, Stored) and arrival == found.stored.record.arrival else ""
-        rows.append((mark, rfc3339(arrival.time_ms), version_name(arrival.reference), _outcome(entry)))
+        arrived, version = rfc3339(arrival.time_ms), version_name(arrival.reference)
+        rows.append((mark, arrived, version, _outcome(entry), render.plain(origin_of(entry) or "")))
     return render.table(columns, rows, "History")
 
 
 def _outcome(entry: Stored | Tombstone) -> str:
     if isinstance(entry, Tombstone):
         return "retraction"
-    verdict = _verdict_fields(entry)
+    verdict, again = _verdict_fields(entry), "returned, " if entry.record.stretch else ""
     if verdict["outcome"] == "duplicate":
-        return render.plain(f"duplicate of {verdict['duplicate_of']}")
-    return f"{verdict['outcome'] or 'pending'}{' by a release' if verdict['released'] else ''}"
+        return render.plain(f"{again}duplicate of {verdict['duplicate_of']}")
+    return f"{again}{verdict['outcome'] or 'pending'}{' by a release' if verdict['released'] else ''}"
 
 
 def _verdict_fields(stored: Stored) -> dict[str, object]:
@@ -148,9 +151,15 @@ def _plain_entry(entry: Stored | Tombstone) -> dict[str, object]:
         "version": version_name(arrival.reference),
         "arrived_at": rfc3339(arrival.time_ms),
         "sequence": arrival.sequence,
+        "origin": origin_of(entry),
     }
     if isinstance(entry, Stored):
-        fields |= {"ends_at": _ends_at(entry), "title": entry.record.title, **_verdict_fields(entry)}
+        fields |= {
+            "stretch": entry.record.stretch or 0,
+            "ends_at": _ends_at(entry),
+            "title": entry.record.title,
+            **_verdict_fields(entry),
+        }
     return fields
 
 

@@ -9,7 +9,7 @@ from consumer.judge.versions import ArrivedAt
 from consumer.kafka.offset_metadata import Ledger
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
-from consumer.model.record import RawRecord
+from consumer.model.record import RawRecord, partition_name
 from consumer.pipeline.arrivals import RecordTimeReplaced
 from storage.clock import Clock
 
@@ -36,11 +36,11 @@ class TopicArrivals:
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the timestamp, and the offset."""
         del article
-        now_ms = self.clock()
+        now_ms, feed = self.clock(), partition_name(record.known_partition())
         if 0 <= record.time_ms <= now_ms + self.ahead_ms_max:
-            return ArrivedAt(record.time_ms, record.start)
+            return ArrivedAt(record.time_ms, record.start, feed=feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivedAt(now_ms, record.start, stamped_ms=_writable_ms(record.time_ms))
+        return ArrivedAt(now_ms, record.start, _writable_ms(record.time_ms), feed=feed, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
@@ -71,7 +71,7 @@ class LiveArrivals:
         highest_ms = note.highest_ms
         if highest_ms is not None and arrived_at.time_ms < highest_ms - self.behind_ms_max:
             self.hooks.report(RecordTimeBehind())
-            return ArrivedAt(highest_ms, arrived_at.sequence, stamped_ms=_writable_ms(record.time_ms))
+            return arrived_at._replace(time_ms=highest_ms, stamped_ms=_writable_ms(record.time_ms), is_its_own=False)
         reached_ms = min(arrived_at.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))

@@ -45,6 +45,18 @@ REPEATED: Final = Measure(
     "Versions that had been judged before and got the same verdict again.",
     "articles",
 )
+RETURNED: Final = Measure(
+    "dupwatch_articles_returned_total",
+    "counter",
+    "Versions whose content had ended and came back into force.",
+    "articles",
+)
+STRETCHES_LIMITED: Final = Measure(
+    "dupwatch_stretches_limited_total",
+    "counter",
+    "Deliveries of content that came back more often than judge.stretches_max, and got its last verdict.",
+    "articles",
+)
 TRUNCATED: Final = Measure(
     "dupwatch_verdicts_truncated_total", "counter", "Versions whose search was cut short by a limit.", "articles"
 )
@@ -139,7 +151,8 @@ WITHOUT_TEXT: Final = Measure(
 GROUP: Final = Group(
     "Verdicts and dead letters",
     (
-        ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
+        ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, RETURNED, STRETCHES_LIMITED, TRUNCATED,
+        WITHOUT_KEYWORDS, SEEN_BEFORE,
         WITH_PARTS, ENDED_BEFORE, NEAR_MISSES, COMMON_ANCHORS, PART_ROW_READS, PART_POSTINGS_READ, TIMES_REPLACED,
         TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES, WITHOUT_TEXT,
     ),
@@ -153,6 +166,8 @@ REACTIONS: Final = (
 )
 TALLIED: Final[Mapping[str, Measure]] = {
     "replays": REPEATED,
+    "returned": RETURNED,
+    "stretches_limited": STRETCHES_LIMITED,
     "truncated": TRUNCATED,
     "without_keywords": WITHOUT_KEYWORDS,
     "seen_before": SEEN_BEFORE,

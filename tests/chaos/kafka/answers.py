@@ -199,20 +199,21 @@ def _check_once(answers: Answers) -> None:
 
 
 def _check_equal(answers: Answers) -> dict[bytes, bytes]:
-    """All events of a version are equal, and its flags are those events; the event of each version."""
-    of_content: defaultdict[tuple[bytes | None, object], set[bytes]] = defaultdict(set)
+    """All events of a message and of a version are equal, and its flags are those events; the event of each version."""
+    of_stretch: defaultdict[tuple[bytes | None, object], set[bytes]] = defaultdict(set)
     for origin, events in answers.verdicts.items():
         message = answers.messages[origin]
-        # A retraction has no content: it is another one wherever it stands.
-        of_content[message.key, origin if _retracted(events) else message.value].update(events)
-    unlike = {content: events for content, events in of_content.items() if len(events) > 1}
+        # Content that returns is another version. A retraction has none: it is another one wherever it stands.
+        version = origin if _retracted(events) else decode_verdict(events[0]).version
+        of_stretch[message.key, version].update(events)
+    unlike = {stretch: events for stretch, events in of_stretch.items() if len(events) > 1}
     assert not unlike, f"{len(unlike)} versions have events that differ: {list(unlike.items())[:2]}"
     for origin, events in answers.verdicts.items():
         expected = set(events) if decode_verdict(events[0]).outcome == "duplicate" else set()
         assert set(answers.flags.get(origin, ())) == expected, f"{origin} is not flagged as its verdict says"
     assert answers.flags.keys() <= answers.verdicts.keys(), "something is flagged that has no verdict"
     of_version = {}
-    for (event,) in of_content.values():
+    for (event,) in of_stretch.values():
         verdict = decode_verdict(event)
         assert not verdict.truncated, f"the search for what {verdict.id} repeats was cut"
         if verdict.version is not None:

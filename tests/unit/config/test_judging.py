@@ -29,6 +29,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "lane1": {"judge": {"lane1": False}},
     "window_ms": {"judge": {"window_s": 60}},
     "verifications_max": {"judge": {"verifications_max": 2_000}},
+    "stretches_max": {"judge": {"stretches_max": 0}},
     "extractor": {"source": {"body_format": "article", "extractor": "precise"}},
     "sources": {"rules": {"wire": {"flag": "never"}}},
     "scheme.name": {"fingerprint": {"scheme": "md5-64/1"}},

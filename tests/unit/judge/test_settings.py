@@ -14,6 +14,7 @@ from tests.chaos.near_articles import SETTINGS
 from tests.unit.judge.strategies import judge_settings
 
 OTHERS: dict[str, Any] = {
+    "stretches_max": 7,
     "scheme_digest": "another",
     "max_distance": 5,
     "reach": 11,

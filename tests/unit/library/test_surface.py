@@ -20,8 +20,8 @@ SIGNATURES = {
     "-> dupwatch.window.Window",
     "Window.check": "(self, texts: str | dupwatch.articles.Article | collections.abc.Iterable[str | "
     "dupwatch.articles.Article]) -> list[dupwatch.window.Check]",
-    "Window.judge": "(self, articles: dupwatch.articles.Article | collections.abc.Iterable[dupwatch.articles.Article]) "
-    "-> list[consumer.model.verdict.Verdict]",
+    "Window.judge": "(self, articles: dupwatch.articles.Article | collections.abc.Iterable[dupwatch.articles.Article], "
+    "*, key: str | None = None) -> list[consumer.model.verdict.Verdict]",
     "Window.release": "(self, article_id: str, *, version: str | None = None, by: str | None = None, "
     "reason: str | None = None) -> consumer.model.verdict.Verdict",
     "Window.close": "(self) -> None",

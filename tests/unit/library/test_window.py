@@ -58,7 +58,7 @@ def test_a_feed_gets_the_verdicts_of_a_run(tmp_path: Path, url: str) -> None:
     secret = tmp_path / "secret"
     run_process("store", "secret", "export", secret, "--store", other)
     with dupwatch.open(url, settings={"fingerprint": {"secret_file": str(secret)}}) as window:
-        verdicts = window.judge(dupwatch.Article(article["id"], article["body"]) for article in feed)
+        verdicts = window.judge((dupwatch.Article(article["id"], article["body"]) for article in feed), key="feed")
     ours = [without_times(json.loads(encode(verdict))) for verdict in verdicts]
     assert ours == [without_times(event) for event in json_lines(sink.read_bytes())]
     assert sum(verdict.outcome == "duplicate" for verdict in verdicts) > 120
@@ -76,6 +76,33 @@ def test_what_was_judged_gets_the_same_verdict_for_ever(url: str) -> None:
         assert window.judge([B, A]) == [first[1], first[0]]
         (other,) = window.judge(dupwatch.Article("b", text(2)))
         assert (other.outcome, other.version != first[1].version) == ("unique", True)
+
+
+def test_a_text_comes_back_with_a_key(url: str) -> None:
+    """Without one, and with the same one again, an article gets the verdict that it had."""
+    other = dupwatch.Article("a", text(2))
+    with dupwatch.open(url) as window:
+        first = window.judge([A, other, A, B])
+        assert first[2] == first[0]
+        assert first[3].outcome == "unique"
+        (back,) = window.judge(A, key="changed back")
+        assert (back.outcome, back.duplicate_of) == ("duplicate", "b")
+        assert window.judge(other) == [first[1]]
+    with dupwatch.open(url) as window:
+        assert window.judge(A, key="changed back") == [back] == window.judge(A)
+        assert window.judge(A, key="another key") == [back]
+        (again,) = window.judge(other, key="and again")
+        assert again.version != first[1].version
+        # Each article of a call has a key of its own.
+        assert len({verdict.version for verdict in window.judge([A, other, A], key="three")}) == 3
+
+
+@pytest.mark.parametrize("key", ["", "x" * 129, "\ud800"])
+def test_a_key_that_is_none_is_refused(window: dupwatch.Window, key: str) -> None:
+    """Nothing is stored without the key that was meant."""
+    with pytest.raises(dupwatch.Error, match="key"):
+        window.judge(A, key=key)
+    assert window.check(B)[0].outcome == "unique"
 
 
 def test_versions_of_one_article_are_judged_one_after_the_other(
@@ -226,7 +253,7 @@ def test_no_two_calls_run_at_a_time(window: dupwatch.Window, monkeypatch: pytest
     within: list[int] = []
     most: list[int] = []
 
-    def slowly(_: object) -> list[object]:
+    def slowly(*_: object) -> list[object]:
         within.append(1)
         most.append(len(within))
         time.sleep(0.02)

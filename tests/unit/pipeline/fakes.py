@@ -232,7 +232,7 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
         decode=decode_all,
         fingerprinting=FINGERPRINTING,
         builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
-        arrivals=FileArrivals(10_000, b"feed"),
+        arrivals=FileArrivals(10_000, b"feed", "feed"),
         detector=detector,
         sink=ends.sink,
         dead_letters=DeadLetterPolicy("feed", ends.dead_letters),

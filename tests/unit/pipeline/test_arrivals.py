@@ -45,18 +45,18 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """A resumed run gives each record the same arrival."""
-    feed = FileArrivals(TIME_MS, b"identity")
+    feed = FileArrivals(TIME_MS, b"identity", "feed")
     assert [feed.arrived_at(raw_line(number), ARTICLE) for number in (1, 2)] == [
-        ArrivedAt(TIME_MS, 1),
-        ArrivedAt(TIME_MS, 2),
+        ArrivedAt(TIME_MS, 1, feed="feed", is_its_own=False),
+        ArrivedAt(TIME_MS, 2, feed="feed", is_its_own=False),
     ]
-    assert feed.record_name(raw_line(3)) == FileArrivals(TIME_MS + 99, b"identity").record_name(raw_line(3))
+    assert feed.record_name(raw_line(3)) == FileArrivals(TIME_MS + 99, b"identity", "feed").record_name(raw_line(3))
     assert (
         len(
             {
                 feed.record_name(raw_line(3)),
                 feed.record_name(raw_line(4)),
-                FileArrivals(TIME_MS, b"another").record_name(raw_line(3)),
+                FileArrivals(TIME_MS, b"another", "feed").record_name(raw_line(3)),
             }
         )
         == 3
@@ -84,8 +84,10 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 def test_a_message_came_when_its_timestamp_says() -> None:
     """The sequence is the offset."""
     feed = TopicArrivals(lambda: TIME_MS + 5, 1_000, Hooks())
-    assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivedAt(TIME_MS, 7)
-    assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == ArrivedAt(TIME_MS + 1_005, 0)
+    assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivedAt(TIME_MS, 7, feed="articles:0")
+    assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005, partition=3), ARTICLE) == ArrivedAt(
+        TIME_MS + 1_005, 0, feed="articles:3"
+    )
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
@@ -97,7 +99,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     feed = TopicArrivals(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
     assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivedAt(
-        TIME_MS, 7, stamped_ms
+        TIME_MS, 7, stamped_ms, "articles:0", is_its_own=False
     )
     assert replaced == [RecordTimeReplaced()]
 
@@ -122,17 +124,31 @@ def test_an_article_of_an_archive_came_when_it_was_published(published_at: float
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
-    feed = ArchiveArrivals(TIME_MS, b"archive", hooks)
-    assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivedAt(1_500, 3)
-    assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivedAt(TIME_MS, 3)
+    feed = ArchiveArrivals(TIME_MS, b"archive", "feed", hooks)
+    assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivedAt(1_500, 3, feed="feed")
+    assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivedAt(
+        TIME_MS, 3, feed="feed"
+    )
     assert replaced == []
-    assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivedAt(TIME_MS, 4)
+    assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivedAt(
+        TIME_MS, 4, feed="feed", is_its_own=False
+    )
     assert replaced == [RecordTimeReplaced()]
-    assert feed.record_name(raw_line(3)) == FileArrivals(0, b"archive").record_name(raw_line(3))
+    assert feed.record_name(raw_line(3)) == FileArrivals(0, b"archive", "feed").record_name(raw_line(3))
 
 
 BEHIND_MS = 60_000
 P0, P1 = ("articles", 0), ("articles", 1)
+
+
+def own(time_ms: int, offset: int, partition: int = 0) -> ArrivedAt:
+    """Return the arrival of a message at the time in its timestamp."""
+    return ArrivedAt(time_ms, offset, feed=f"articles:{partition}")
+
+
+def corrected(time_ms: int, offset: int, stamped_ms: int | None) -> ArrivedAt:
+    """Return the arrival of a message at another time."""
+    return ArrivedAt(time_ms, offset, stamped_ms, "articles:0", is_its_own=False)
 
 
 class Live:
@@ -165,22 +181,22 @@ class Live:
 def test_a_message_far_behind_its_partition_arrives_after_what_came_before_it() -> None:
     """Within a batch, too. The bound itself is allowed, and the original time is kept."""
     live = Live()
-    assert live.arrived_at(TIME_MS - 10, 1) == ArrivedAt(TIME_MS - 10, 1)
+    assert live.arrived_at(TIME_MS - 10, 1) == own(TIME_MS - 10, 1)
     hour_ago = TIME_MS - 3_600_000
-    assert live.arrived_at(hour_ago, 2) == ArrivedAt(TIME_MS - 10, 2, stamped_ms=hour_ago)
+    assert live.arrived_at(hour_ago, 2) == corrected(TIME_MS - 10, 2, hour_ago)
     assert live.behind == 1
     bound = TIME_MS - 10 - BEHIND_MS
-    assert live.arrived_at(bound, 3) == ArrivedAt(bound, 3)
-    assert live.arrived_at(bound - 1, 4) == ArrivedAt(TIME_MS - 10, 4, stamped_ms=bound - 1)
+    assert live.arrived_at(bound, 3) == own(bound, 3)
+    assert live.arrived_at(bound - 1, 4) == corrected(TIME_MS - 10, 4, bound - 1)
     assert (live.behind, live.highest_ms()) == (2, TIME_MS - 10)
 
 
 def test_the_highest_arrival_is_what_the_note_says() -> None:
     """Otherwise the first message after a restart could have any time; partitions do not affect each other."""
     live = Live(p0=Note(highest_ms=TIME_MS - 5, window=((9, 1),)))
-    assert live.arrived_at(0, 1) == ArrivedAt(TIME_MS - 5, 1, stamped_ms=0)
-    assert live.arrived_at(0, 1, partition=1) == ArrivedAt(0, 1)
-    assert live.arrived_at(TIME_MS, 2) == ArrivedAt(TIME_MS, 2)
+    assert live.arrived_at(0, 1) == corrected(TIME_MS - 5, 1, 0)
+    assert live.arrived_at(0, 1, partition=1) == own(0, 1, 1)
+    assert live.arrived_at(TIME_MS, 2) == own(TIME_MS, 2)
     assert live.ledger.note(P0) == Note(highest_ms=TIME_MS, window=((9, 1),))
     assert live.highest_ms(1) == 0
 
@@ -189,9 +205,9 @@ def test_a_message_that_is_ahead_makes_nobody_late() -> None:
     """It arrives at its own time, but later messages are compared with the clock only."""
     live = Live()
     ahead = TIME_MS + 200_000
-    assert live.arrived_at(ahead, 1) == ArrivedAt(ahead, 1)
+    assert live.arrived_at(ahead, 1) == own(ahead, 1)
     assert live.highest_ms() == TIME_MS
-    assert live.arrived_at(TIME_MS - BEHIND_MS, 2) == ArrivedAt(TIME_MS - BEHIND_MS, 2)
+    assert live.arrived_at(TIME_MS - BEHIND_MS, 2) == own(TIME_MS - BEHIND_MS, 2)
     assert live.behind == 0
 
 
@@ -203,7 +219,7 @@ def test_a_time_that_cannot_be_is_that_of_reading_and_raises_the_highest(
 ) -> None:
     """A time after the year 9999, which no event can contain, is left out."""
     live = Live()
-    assert live.arrived_at(timestamp_ms, 1) == ArrivedAt(TIME_MS, 1, stamped_ms)
+    assert live.arrived_at(timestamp_ms, 1) == corrected(TIME_MS, 1, stamped_ms)
     assert live.highest_ms() == TIME_MS
 
 

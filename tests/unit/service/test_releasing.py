@@ -30,6 +30,35 @@ def test_a_retraction_is_done_once(storing: Client, sink: KeptSink) -> None:
     assert storing.retract("a/b", "one").json["id"] == "a/b"
 
 
+def test_a_text_comes_back_with_a_key(storing: Client) -> None:
+    """Without one, and with the same one again, an article gets the verdict that it had; an owner has its own keys."""
+    a, b = article(1, "a"), article(2, "a")
+    first = [storing.store(each).json["results"][0] for each in (a, b, a)]
+    assert first[2] == first[0]
+    back = storing.store(a, idempotency_key="back")
+    assert back.json["results"][0]["version"] != first[0]["version"]
+    assert storing.store(b).json["results"] == [first[1]]
+    assert storing.store(a, idempotency_key="back").data == back.data == storing.store(a).data
+    assert (
+        storing.store(article(1, "copy")).json["results"][0]["duplicate_of_version"]
+        == (back.json["results"][0]["version"])
+    )
+    # The place in the request is part of the key, so that each of its articles can come back.
+    bulk = storing.store(b, a, b, idempotency_key="bulk").json["results"]
+    assert len({result["version"] for result in bulk}) == 3
+    assert storing.store(b, a, b, idempotency_key="bulk").json["results"] == bulk
+    assert storing.retract("a", "back").json["outcome"] == "retracted"
+    assert storing.store(b, idempotency_key="bulk").json["results"] == bulk[:1]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 129])
+def test_a_key_of_articles_that_is_none_is_refused(storing: Client, key: str) -> None:
+    """Nothing is judged without the key that the client meant."""
+    answer = storing.store(article(1, "a"), idempotency_key=key)
+    assert (answer.status, answer.json["type"]) == (422, f"{URN}invalid-request")
+    assert storing.get("/v1/articles/a").status == 404
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "limit"),
     [

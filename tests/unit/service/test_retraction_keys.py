@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 import dupwatch
+from consumer.model.submission import RequestOrigin
 from consumer.service import writing
 from consumer.service.writing import retraction_name
-from consumer.web.token import Caller, Role, current_time
+from consumer.web.token import Role, current_time
 from storage.interface import Store
 from tests.unit.service.kept_sink import KeptSink
 from tests.unit.service.serving import Answer, Client, article, judging_of, served, wait_until_ready
@@ -45,10 +46,10 @@ def secrets_in(path: Path) -> list[str]:
     return [add(path, f"t{place}", *roles, owner=owner, now=current_time()) for place, owner in enumerate(OWNERS)]
 
 
-def named_by_key_alone(store: Store, article_id: str, key: str, caller: Caller | None) -> bytes:
+def named_by_key_alone(store: Store, article_id: str, origin: RequestOrigin) -> bytes:
     """How retractions were named before keys had owners."""
-    del store, article_id, caller
-    return b"key:" + key.encode()
+    del store, article_id
+    return b"key:" + origin.key.encode()
 
 
 def test_a_key_belongs_to_its_owner(window: dupwatch.Window, sink: KeptSink, tmp_path: Path) -> None:
@@ -129,8 +130,8 @@ def test_names_of_owners_and_keys_do_not_run_together() -> None:
     """Whatever they are, two pairs have two names."""
     with dupwatch.open("memory:") as window:
         names = {
-            retraction_name(window._store, "a", key, Caller("t", owner, frozenset()) if owner else None)
-            for owner in (None, "a", "ab", "key:", "b")
+            retraction_name(window._store, "a", RequestOrigin(owner, key))
+            for owner in ("", "a", "ab", "key:", "b")
             for key in ("a", "ba", "key:a", "b", "")
         }
     assert len(names) == 25

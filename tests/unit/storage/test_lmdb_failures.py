@@ -39,7 +39,7 @@ CALLS: dict[str, Callable[[LmdbStore], object]] = {
     "create": lambda store: store.create([make_version()]),
     "retract": lambda store: store.retract([make_tombstone()]),
     "read": lambda store: store.read([make_record().reference]),
-    "history": lambda store: store.history(make_record().id_hash),
+    "histories": lambda store: store.histories([make_record().id_hash]),
     "bodies": lambda store: store.bodies([make_record().reference]),
     "add": lambda store: store.add([make_record()]),
     "look_up": lambda store: store.look_up(make_record().keys),

@@ -11,7 +11,7 @@ import snappy
 from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
-from storage.records import Arrival, Record, Release, encode_record
+from storage.records import Arrival, Record, Release, Tombstone, encode_record, encode_tombstone
 from storage.seen import Seen, SeenChange
 from tests.builders import make_key, make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
@@ -76,8 +76,8 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
             (b"\x03\x07\x08", record.fingerprint + record.reference + arrival),
             (b"\x10\x09\x0a", record.one_bits + record.reference + arrival),
         ],
-        "records": [(record.reference, msgspec.msgpack.encode(msgspec.structs.astuple(record)[:-4]))],
-        "tombstones": [(tombstone.reference, msgspec.msgpack.encode(tombstone))],
+        "records": [(record.reference, msgspec.msgpack.encode(msgspec.structs.astuple(record)[:18]))],
+        "tombstones": [(tombstone.reference, msgspec.msgpack.encode(msgspec.structs.astuple(tombstone)[:5]))],
         "verdicts": [(record.reference, b"flagged")],
         "releases": [(record.reference, REFERENCE + b"kept")],
         "timeline": sorted(
@@ -109,7 +109,25 @@ def test_a_record_is_an_array_in_the_order_of_its_fields() -> None:
     part = make_record(published_at=1.5, anchors=b"12345678", sample=b"1234")
     assert msgspec.msgpack.decode(encode_record(part)) == [*fields, None, None, b"12345678", b"1234"]
     assert layout.decode_record(part.reference, encode_record(part)) == part
-    assert len(msgspec.structs.fields(Record)) == 22
+    sent = make_record(published_at=1.5, feed="articles:3")
+    assert msgspec.msgpack.decode(encode_record(sent)) == [*fields, None, None, None, None, "articles:3"]
+    returned = make_record(published_at=1.5, feed="owner", key="a key", stretch=2)
+    assert msgspec.msgpack.decode(encode_record(returned))[22:] == ["owner", "a key", 2]
+    assert layout.decode_record(returned.reference, encode_record(returned)) == returned
+    assert len(msgspec.structs.fields(Record)) == 25
+
+
+def test_a_tombstone_keeps_its_bytes_and_may_have_an_origin() -> None:
+    """The fields of an origin are omitted at the end if unset."""
+    gone = make_tombstone()
+    fields = [gone.reference, gone.id, gone.time_ms, gone.sequence, gone.event]
+    assert msgspec.msgpack.decode(encode_tombstone(gone)) == fields
+    sent = msgspec.structs.replace(gone, feed="articles:3")
+    assert msgspec.msgpack.decode(encode_tombstone(sent)) == [*fields, "articles:3"]
+    asked = msgspec.structs.replace(gone, feed="owner", key="a key")
+    assert msgspec.msgpack.decode(encode_tombstone(asked)) == [*fields, "owner", "a key"]
+    for tombstone in (gone, sent, asked):
+        assert layout.decode_tombstone(gone.reference, encode_tombstone(tombstone)) == tombstone
 
 
 class LaterRecord(Record, frozen=True, array_like=True, gc=False):
@@ -133,8 +151,10 @@ def test_fields_that_are_added_later_are_encoded(stamped_ms: int | None, region:
 def test_fields_that_may_be_omitted_have_no_other_default() -> None:
     """What is omitted is read as None."""
     optional = msgspec.structs.fields(Record)[18:]
-    names = ["stamped_ms", "extracted", "anchors", "sample"]
+    names = ["stamped_ms", "extracted", "anchors", "sample", "feed", "key", "stretch"]
     assert [(field.name, field.default) for field in optional] == [(name, None) for name in names]
+    optional = msgspec.structs.fields(Tombstone)[5:]
+    assert [(field.name, field.default) for field in optional] == [("feed", None), ("key", None)]
 
 
 def test_a_record_written_before_a_field_was_added_is_read_with_its_default() -> None:

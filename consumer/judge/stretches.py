@@ -1,0 +1,146 @@
+"""Stores arriving versions: each as the stretch of its content that the delivery belongs to.
+
+A version is an id with one content. Each time that content comes into force begins a *stretch* of it, which is stored
+as a version of its own: the first one under the reference of the content, a later one under a reference made of that
+and a number. So content that ended and returned is judged again, and a message that is delivered again is not
+(docs/decisions/0072-stretches.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from consumer.judge.tally import Tally
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Record, Stored, Tombstone, Version, stretch_reference
+
+
+class Begins(NamedTuple):
+    """A delivery begins this stretch of its content; 0 is the first."""
+
+    stretch: int
+
+
+class Replays(NamedTuple):
+    """A delivery replays a stored stretch; ``is_limited`` says that a new one would be one too many."""
+
+    stored: Stored
+    is_limited: bool = False
+
+
+class Created(NamedTuple):
+    """What is stored of each version, in order; ``limited`` are references of stretches that stand in for new ones."""
+
+    stored: list[Stored]
+    limited: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Creates the versions of a batch. ``stretches_max`` limits the later stretches of an id; 0 allows none."""
+
+    store: Store
+    stretches_max: int
+    tally: Tally
+
+    def create(self, versions: Sequence[Version]) -> Created:
+        """Store each version, whose ids differ, and return what is stored. Raises the store's errors."""
+        stored = self.store.create(versions)
+        if not self.stretches_max:
+            return Created(stored)
+        returning = {
+            place: version
+            for place, (version, found) in enumerate(zip(versions, stored, strict=True))
+            if found.record is not version.record and may_return(version.record, found)
+        }
+        limited: set[bytes] = set()
+        # Another process can be faster once for each stretch.
+        for _ in range(self.stretches_max + 2):
+            if not returning:
+                return Created(stored, frozenset(limited))
+            returning = self._place(returning, stored, limited)
+        raise StoreError(f"{len(returning)} articles lost a compare-and-set for each stretch that an id may have")
+
+    def _place(self, returning: dict[int, Version], stored: list[Stored], limited: set[bytes]) -> dict[int, Version]:
+        """Put what is stored of these into their places; return those for which another process was faster."""
+        histories = self.store.histories([version.record.id_hash for version in returning.values()])
+        beginning: dict[int, Version] = {}
+        for (place, version), history in zip(returning.items(), histories, strict=True):
+            placement = placement_of(version, history, self.stretches_max)
+            if isinstance(placement, Begins):
+                beginning[place] = version._replace(record=in_stretch(version.record, placement.stretch))
+                continue
+            stored[place] = placement.stored
+            if placement.is_limited:
+                limited.add(placement.stored.record.reference)
+                self.tally.stretches_limited += 1
+        created = self.store.create(list(beginning.values())) if beginning else []
+        lost = {}
+        for (place, version), found in zip(beginning.items(), created, strict=True):
+            stored[place] = found
+            if is_delivery_of(version.record, found.record):
+                self.tally.returned += 1
+            else:
+                lost[place] = returning[place]
+        return lost
+
+
+def in_stretch(first: Record, stretch: int) -> Record:
+    """Return the record of another stretch of the same content; 0 is the first one."""
+    if not stretch:
+        return first
+    return msgspec.structs.replace(first, reference=stretch_reference(first.reference, stretch), stretch=stretch)
+
+
+def is_delivery_of(delivery: Record, stored: Record) -> bool:
+    """Return whether a stored stretch was begun by this delivery of the same content."""
+    return stored.origin == delivery.origin and (delivery.origin is not None or stored.arrival == delivery.arrival)
+
+
+def may_return(delivery: Record, first: Stored) -> bool:
+    """Return whether the history of the id has to be read to place a delivery of content whose first stretch exists."""
+    return first.ends_at is not None and not is_delivery_of(delivery, first.record)
+
+
+def placement_of(version: Version, history: Sequence[Stored | Tombstone], stretches_max: int) -> Begins | Replays:
+    """Decide whether a delivery, under the first reference of its content, replays a stretch or begins one.
+
+    It begins one if its content has ended, no stored stretch has its origin, and it arrived later than everything else
+    of its id. ``history`` is in order of arrival.
+    """
+    delivery = version.record
+    versions = [entry for entry in history if isinstance(entry, Stored)]
+    stretches = [
+        entry
+        for entry in versions
+        if entry.record.reference == stretch_reference(delivery.reference, entry.record.stretch or 0)
+    ]
+    if not stretches:
+        # Swept since the version was created.
+        return Begins(0)
+    for entry in stretches:
+        if is_delivery_of(delivery, entry.record):
+            return Replays(entry)
+    is_in_force = history[-1] is stretches[-1]
+    if is_in_force or delivery.origin is None or not _is_later(version, history[-1]):
+        earlier = [entry for entry in stretches if delivery.origin is None or _is_later(version, entry)]
+        return Replays(earlier[-1] if earlier else stretches[0])
+    if sum(entry.record.stretch is not None for entry in versions) >= stretches_max:
+        return Replays(stretches[-1], is_limited=True)
+    return Begins(1 + max(entry.record.stretch or 0 for entry in stretches))
+
+
+def _is_later(version: Version, entry: Stored | Tombstone) -> bool:
+    """Return whether a delivery arrived later than a version or tombstone of its id.
+
+    A record whose arrival is not its own would arrive later each time it is delivered again. In the feed that both
+    are from, its place does not change. Requests, which have keys, have no place.
+    """
+    delivery, other = version.record, entry.record if isinstance(entry, Stored) else entry
+    has_place = delivery.feed == other.feed and delivery.key is None and other.key is None
+    if not version.arrival_is_its_own and has_place and delivery.sequence <= other.sequence:
+        return False
+    return delivery.arrival[:2] > other.arrival[:2]
