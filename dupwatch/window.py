@@ -22,7 +22,7 @@ from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
 from consumer.model.limits import KEY_CHARS_MAX
-from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict, decode_verdict
+from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
@@ -160,8 +160,8 @@ class Window:
         """
         with self._used():
             attribution = Attribution(by, reason)
-            stored = releasable(self._store, article_id, version)
-            return decode_verdict(release_version(self._store, stored.record.reference, attribution, now_ms))
+            flagged = releasable(self._store, article_id, version)
+            return release_version(self._store, flagged, attribution, now_ms).verdict
 
     def close(self) -> None:
         """Close the store. A window that is closed cannot be used again; closing it again does nothing."""

@@ -1,5 +1,6 @@
 """Records as sources read them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,8 @@ Header = tuple[str, bytes | None]
 """A header of a record: its name, which may repeat, and its value."""
 Headers = list[Header]
 """Headers of a message that is being built, in order."""
+
+_PARTITION_NAME: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>[0-9]+)")
 
 End = object
 """Where the next batch begins. Each source has its own type, which only the journal of that source reads."""
@@ -84,3 +87,9 @@ def partition_name(partition: Partition) -> str:
     """Return the name of a partition, as messages show it and commands take it."""
     topic, number = partition
     return f"{topic}:{number}"
+
+
+def partition_named(name: str) -> Partition | None:
+    """Return the partition of this name, None if it does not name one."""
+    found = _PARTITION_NAME.fullmatch(name)
+    return None if found is None else (found["topic"], int(found["number"]))

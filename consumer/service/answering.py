@@ -64,8 +64,13 @@ class AnsweringSink(ReleasingSink):
     @override
     def release(self, answer: Answer) -> None:
         """Send the event of a release, and return once the sink has it."""
+        self.release_all([answer])
+
+    def release_all(self, answers: Sequence[Answer]) -> None:
+        """Send the events of releases, and return once the sink has all of them."""
         with self._used(RELEASE_S):
-            self._sink.release(answer)
+            for answer in answers:
+                self._sink.release(answer)
             self._sink.flush()
 
     @override

@@ -16,6 +16,7 @@ from consumer.judge.versions import VersionBuilder
 from consumer.model.article import BodyForm
 from consumer.model.errors import StoreMismatch
 from consumer.model.limits import DecodeLimits
+from consumer.model.verdict import VerdictEvent
 from consumer.service.problems import NOT_READY, STARTING
 from consumer.service.receiving import Receiving
 from consumer.store_tools.releases import Attribution
@@ -51,7 +52,7 @@ class Judging:
     engine: Engine
     builder: VersionBuilder
     query: Callable[[Sequence[Version]], list[QueryResult]]
-    release: Callable[[str, str | None, Attribution], bytes]
+    release: Callable[[str, str | None, Attribution], VerdictEvent]
     clock: Callable[[], int]
     is_remote: bool
 

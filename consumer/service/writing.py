@@ -20,7 +20,7 @@ from consumer.judge.versions import retraction_reference
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, SinkError, Unanswered
 from consumer.model.limits import KEY_CHARS_MAX, DecodeLimits
 from consumer.model.submission import Reply, RequestOrigin, Retraction, Submission
-from consumer.model.verdict import VerdictEvent, decode_verdict
+from consumer.model.verdict import VerdictEvent
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox
 from consumer.service.messages import FailedArticle, ReleaseRequest
@@ -160,9 +160,8 @@ class Writes:
         asked = _asked(body)
         self._desk.check_ready()
         event = await self._desk.ask(request, lambda judging: _released(judging, article_id, asked))
-        outcome = decode_verdict(event).outcome
-        await record(self._audit_log, request, [Changed("articles.release", article_id, outcome)])
-        return event
+        await record(self._audit_log, request, [_changed("articles.release", event)])
+        return event.encoded
 
     def _put_articles(self, judging: Judging, body: bytes, origin: RequestOrigin | None) -> Gathered:
         articles = _split_articles(body, judging.limits, self._articles_max)
@@ -296,7 +295,7 @@ def _asked(body: bytes) -> ReleaseRequest:
         raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
 
 
-def _released(judging: Judging, article_id: str, asked: ReleaseRequest) -> bytes:
+def _released(judging: Judging, article_id: str, asked: ReleaseRequest) -> VerdictEvent:
     try:
         return judging.release(article_id, asked.version, Attribution(asked.by, asked.reason))
     except NotFlagged as error:

@@ -1,8 +1,11 @@
 """Finds the record of a released article, so that the article can return to the clean feed.
 
 A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, and the store has no copy of it.
-The flag's event in ``PREFIX.duplicates`` says in its headers where the record is. If the record there is not the
-released version any more, nothing is sent.
+The stored version has its origin, so one read of one offset finds the record. If the record there is no longer the
+released version, nothing is sent.
+
+Versions that were stored by earlier versions of dupwatch have no origin, until their window has ended. For them the
+topic of flags is searched: the flag's event in ``PREFIX.duplicates`` says in its headers where the record is.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,10 +16,11 @@ from typing import Final, NamedTuple
 from consumer.judge.events import version_name
 from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
-from consumer.model.record import RawRecord
-from consumer.model.verdict import Released, UnreadableEvent, decode_verdict
+from consumer.model.record import RawRecord, partition_named
+from consumer.model.verdict import Released, UnreadableEvent, Verdict, decode_verdict
+from consumer.store_tools.releases import FlaggedVersion
 from storage.clock import MS_PER_S
-from storage.records import Stored
+from storage.records import Origin, Stored
 
 _EARLIER_MS: Final = 600_000
 """A flag is sent after it was decided, but the clock that dates its topic may be behind by this much."""
@@ -47,7 +51,7 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class RecordSearch:
-    """Searches topics for the record of a version.
+    """Finds the record of a version: at its origin, or in the places that its flags name.
 
     ``flags_since`` yields the records of ``flags_topic`` from a time in ms on. ``record_at`` returns a record, None if
     it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record is a version: the same id,
@@ -62,14 +66,21 @@ class RecordSearch:
     def origins_of(self, versions: Sequence[Stored]) -> Origins:
         """Return the first place that the flags of each version name; the topic is read once for all of them.
 
-        What has no flag is looked for up to the end. Raises ``SourceError``.
+        Versions with an origin are left out. What has no flag is looked for up to the end. Raises ``SourceError``.
         """
-        sought = [stored for stored in versions if stored.verdict is not None and stored.ends_at is None]
+        sought = [
+            stored
+            for stored in versions
+            if stored.verdict is not None and stored.ends_at is None and stored.record.origin is None
+        ]
+        if not sought:
+            return Origins({}, is_complete=True)
+        since_ms = min(_sent_from_ms(decode_verdict(stored.verdict or b"")) for stored in sought)
         wanted = {_named(stored): stored.record.reference for stored in sought}
         keys = {key for key, _ in wanted}
         places: dict[bytes, list[RecordId]] = {reference: [] for reference in wanted.values()}
         missing = set(places)
-        for flag in self.flags_since(min(map(_sent_from_ms, sought))) if sought else ():
+        for flag in self.flags_since(since_ms):
             if flag.key not in keys:
                 continue
             reference, origin = wanted.get(_named_by(flag)), _origin(flag)
@@ -82,30 +93,33 @@ class RecordSearch:
                 return Origins(places, is_complete=False)
         return Origins(places, is_complete=True)
 
-    def record_of(self, stored: Stored, known: Origins | None = None) -> RawRecord | NoWayBack:
+    def record_of(self, flagged: FlaggedVersion, known: Origins | None = None) -> RawRecord | NoWayBack:
         """Return the record of this version, to be sent again; ``known`` is what was found of it before."""
+        stored = flagged.stored
         if stored.ends_at is not None:
             return NoWayBack("a later version or a retraction has arrived since, and the topic keeps the last one")
+        if stored.record.origin is not None:
+            record_id = _record_id(stored.record.origin)
+            return NoWayBack("it did not come from a topic") if record_id is None else self._record(record_id, stored)
         found: RawRecord | NoWayBack | None = None
         try:
-            for record_id in self._origins(stored, known):
+            for record_id in self._places(flagged, known):
                 if isinstance(found := self._record(record_id, stored), RawRecord):
                     return found
         except SourceError as error:
             return NoWayBack(str(error), is_passing=True)
         return found or NoWayBack(f"no flag of it in {self.flags_topic} says where its record is")
 
-    def _origins(self, stored: Stored, known: Origins | None) -> Iterator[RecordId]:
+    def _places(self, flagged: FlaggedVersion, known: Origins | None) -> Iterator[RecordId]:
         """Yield where the flags of this version say that its record is: what is known first. Raises ``SourceError``."""
-        if stored.verdict is None:
-            return
+        stored = flagged.stored
         key, name = stored.record.id.encode(), _named(stored)
         places = None if known is None else known.places.get(stored.record.reference)
         seen = set(places or ())
         yield from places or ()
         if places is not None and known is not None and known.is_complete:
             return
-        for flag in self.flags_since(_sent_from_ms(stored)):
+        for flag in self.flags_since(_sent_from_ms(flagged.verdict)):
             if flag.key != key or _named_by(flag) != name:
                 continue
             origin = _origin(flag)
@@ -150,8 +164,13 @@ def _origin(flag: RawRecord) -> RecordId | None:
     return RecordId(topic.decode(errors="replace"), int(partition), int(offset))
 
 
-def _sent_from_ms(stored: Stored) -> int:
-    """Return from when on the topic of flags may have the flag of a version that has a verdict."""
-    verdict = decode_verdict(stored.verdict or b"")
+def _record_id(origin: Origin) -> RecordId | None:
+    """Return where the record of an origin is, None if it did not come from a topic."""
+    partition = partition_named(origin.feed)
+    return None if partition is None or origin.sequence is None else RecordId(*partition, origin.sequence)
+
+
+def _sent_from_ms(verdict: Verdict) -> int:
+    """Return from when on the topic of flags may have the flag of a version with this verdict."""
     flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
     return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S) - _EARLIER_MS

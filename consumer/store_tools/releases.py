@@ -5,12 +5,19 @@ in between leaves postings of a duplicate, which no article matches. They are wr
 a judge that has just answered with the flag may have removed them meanwhile.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from consumer.judge import events
 from consumer.model.errors import ConfigError
-from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, decode_verdict
+from consumer.model.verdict import (
+    REASON_CHARS_MAX,
+    RELEASED_BY_CHARS_MAX,
+    Verdict,
+    VerdictEvent,
+    decode_verdict,
+)
 from consumer.store_tools.inspection import latest
 from storage.errors import StoreError
 from storage.interface import Store
@@ -44,68 +51,144 @@ class Attribution:
                 raise ConfigError(f"the {what} of the release is not UTF-8") from error
 
 
-def releasable(store: Store, article_id: str, version: str | None = None) -> Stored:
-    """Return the version of an article to release: the one named in hex, or the latest.
+class FlaggedVersion(NamedTuple):
+    """A version that is flagged, or released already, as it was read; ``verdict`` is its verdict, decoded."""
+
+    stored: Stored
+    verdict: Verdict
+
+    @property
+    def reference(self) -> bytes:
+        """The reference of the version."""
+        return self.stored.record.reference
+
+
+class FlagReversal(NamedTuple):
+    """A flag to undo, who wants that, and why."""
+
+    flagged: FlaggedVersion
+    attribution: Attribution
+
+
+def releasable(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
+    """Read the version of an article to release: the one named in hex, or the latest.
 
     Raises ``ConfigError`` where the version is not stored, or is not flagged.
     """
     if version is None:
         found = latest(store.history(id_hash(article_id)))
-    else:
-        try:
-            found = store.read([events.reference_in(article_id, version)])[0]
-        except ValueError as error:
-            raise ConfigError(f"{version!r} is not a version: events name versions by 32 hexadecimal digits") from error
-    if found is None:
-        which = "" if version is None else f"the version {version} of "
-        raise ConfigError(f"{which}{article_id!r} is not in the store: it never arrived, or its window has ended")
-    _check(found)
-    return found
+        if found is None:
+            raise ConfigError(f"{article_id!r} is not in the store: it never arrived, or its window has ended")
+        return _flagged(found)
+    (read,) = releasable_versions(store, [(article_id, version)])
+    if isinstance(read, ConfigError):
+        raise read
+    return read
 
 
-def planned(stored: Stored, attribution: Attribution, clock: Callable[[], int]) -> Release | None:
-    """Return what ``release`` would write now; None where the version is released already.
+def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[FlaggedVersion | ConfigError]:
+    """Read versions to release, each by its article's id and its name in hex, in one call of the store.
 
-    Raises ``ConfigError`` where the version is not flagged.
+    Returns an error in place of a version that is not stored, or is not flagged.
     """
-    _check(stored)
-    if stored.verdict is None or stored.released_from is not None:
-        return None
-    flag = decode_verdict(stored.verdict)
-    event = events.released_event(flag, by=attribution.by, reason=attribution.reason, decided_ms=clock())
-    return Release(stored.record.reference, event.encoded, events.original_of(flag))
+    references = [_reference(*name) for name in names]
+    wanted = list(dict.fromkeys(each for each in references if isinstance(each, bytes)))
+    read = dict(zip(wanted, store.read(wanted), strict=True)) if wanted else {}
+    return [
+        reference if isinstance(reference, ConfigError) else _read_flagged(read[reference], *name)
+        for name, reference in zip(names, references, strict=True)
+    ]
 
 
-def release(store: Store, reference: bytes, attribution: Attribution, clock: Callable[[], int]) -> bytes:
-    """Undo the flag of a version; return the event that is its verdict from now on.
-
-    For a version that is released already, the stored event is returned and the postings are written again, so that
-    this may be called again after any error. ``clock`` gives the time of the release in milliseconds. Raises
-    ``ConfigError`` where the version is not stored or not flagged, and the store's errors.
-    """
+def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
+    """Read a version to release. Raises ``ConfigError`` where it is not stored, or is not flagged."""
     stored = store.read([reference])[0]
     if stored is None:
         raise ConfigError(
             f"version {events.version_name(reference)} of that article is not in the store: its window has ended"
         )
-    plan = planned(stored, attribution, clock)
-    store.add([stored.record])
-    event = stored.verdict if plan is None else store.release([plan])[0]
-    if event is None:
-        raise StoreError(f"{stored.record.id!r} was swept away while it was released")
-    store.add([stored.record])
-    return event
+    return _flagged(stored)
 
 
-def is_last(store: Store, reference: bytes) -> bool:
-    """Return whether this version is stored and in force: no later version or retraction has arrived."""
-    found = store.read([reference])[0]
-    return found is not None and found.ends_at is None
+def planned(flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
+    """Return the event that ``release`` would write now; the stored one of a version that is released already."""
+    stored, verdict = flagged
+    if stored.verdict is not None and stored.released_from is not None:
+        return VerdictEvent(stored.verdict, verdict)
+    return events.released_event(verdict, by=attribution.by, reason=attribution.reason, decided_ms=clock())
 
 
-def _check(stored: Stored) -> None:
+def release(store: Store, flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
+    """Undo the flag of one version; return the event that is its verdict from now on. As ``release_all`` does."""
+    return release_all(store, [FlagReversal(flagged, attribution)], clock)[0]
+
+
+def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable[[], int]) -> list[VerdictEvent]:
+    """Undo the flags of different versions; return the events that are their verdicts from now on.
+
+    For a version that is released already, the stored event is returned and the postings are written again, so that
+    this may be called again after any error. ``clock`` gives the time of a release in milliseconds. Raises the store's
+    errors; some versions may be released then.
+    """
+    records = [reversal.flagged.stored.record for reversal in reversals]
+    planned_events = [planned(*reversal, clock) for reversal in reversals]
+    store.add(records)
+    encoded = _released(store, reversals, planned_events)
+    store.add(records)
+    return [
+        # Another process may have been faster.
+        event if stored == event.encoded else VerdictEvent.read(stored)
+        for event, stored in zip(planned_events, encoded, strict=True)
+    ]
+
+
+def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
+    """Return those of these versions that are stored and in force: no later version or retraction has arrived."""
+    read = store.read(references) if references else []
+    return frozenset(stored.record.reference for stored in read if stored is not None and stored.ends_at is None)
+
+
+def _released(store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]) -> list[bytes]:
+    """Write the releases of versions that are not released yet; return the events that are stored of all."""
+    undone = {
+        flagged.reference: Release(flagged.reference, event.encoded, events.original_of(flagged.verdict))
+        for (flagged, _), event in zip(reversals, planned_events, strict=True)
+        if flagged.stored.released_from is None
+    }
+    stored = dict(zip(undone, store.release(list(undone.values())), strict=True)) if undone else {}
+    swept = [flagged.stored.record.id for flagged, _ in reversals if stored.get(flagged.reference, b"") is None]
+    if swept:
+        raise StoreError(f"{swept[0]!r} was swept away while it was released")
+    return [
+        stored.get(flagged.reference) or event.encoded
+        for (flagged, _), event in zip(reversals, planned_events, strict=True)
+    ]
+
+
+def _reference(article_id: str, version: str) -> bytes | ConfigError:
+    try:
+        return events.reference_in(article_id, version)
+    except ValueError:
+        return ConfigError(f"{version!r} is not a version: events name versions by 32 hexadecimal digits")
+
+
+def _read_flagged(stored: Stored | None, article_id: str, version: str) -> FlaggedVersion | ConfigError:
+    if stored is None:
+        return ConfigError(
+            f"the version {version} of {article_id!r} is not in the store: it never arrived, or its window has ended"
+        )
+    try:
+        return _flagged(stored)
+    except ConfigError as error:
+        return error
+
+
+def _flagged(stored: Stored) -> FlaggedVersion:
+    """Decode the verdict of a version. Raises ``NotFlagged`` where there is no flag to undo."""
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:
         raise NotFlagged(f"{name} is pending: it has no verdict yet that could be undone")
-    if stored.released_from is None and decode_verdict(stored.verdict).outcome != "duplicate":
+    verdict = decode_verdict(stored.verdict)
+    if stored.released_from is None and verdict.outcome != "duplicate":
         raise NotFlagged(f"{name} is unique: only a flag can be undone")
+    return FlaggedVersion(stored, verdict)

@@ -7,26 +7,31 @@ from dataclasses import replace
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.console.intake.sending import ReleasePort
+from consumer.console.intake.sending import PendingRelease, ReleasePort
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.topics import missing
-from consumer.model.errors import SinkError, SourceError
+from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.flood import FloodEvent
 from consumer.model.hooks import Hooks
+from consumer.model.record import RawRecord
 from consumer.service.answering import AnsweringSink
-from consumer.store_tools.released_record import Origins
-from consumer.store_tools.releases import Attribution, releasable
+from consumer.store_tools.released_record import NoWayBack, Origins
+from consumer.store_tools.releases import FlaggedVersion, FlagReversal, releasable_versions
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess, reference_of
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
-from consumer.wiring.release_run import Releasing, known_origins
+from consumer.wiring.release_run import ReleasePlan, Releasing
+from consumer.wiring.source_records import SourceRecords
 from storage.clock import Clock
+from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
 
+GATHER_S: Final = 0.5
+"""How long records are gathered before their releases are carried out together."""
 BROKERS_S: Final = 20.0
 """How long brokers may take to accept an event, before its release is tried again from the beginning."""
 
@@ -47,7 +52,6 @@ class TopicReleases(ReleasePort):
         *,
         has_times: bool = True,
     ) -> None:
-        self._has_times = has_times
         self._config = config
         self._access = access
         self._clock = clock
@@ -57,35 +61,61 @@ class TopicReleases(ReleasePort):
         self._topics = sink_topics(config)
         self._sink: KafkaSink | None = None
         self._until_s = 0.0
+        self._records = SourceRecords(config, proceed=proceed, has_times=has_times)
+        self._coming: Sequence[tuple[str, str]] = ()
         self._known: Origins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Find out where the records of these versions are, for all at once."""
-        references = [reference for reference in map(reference_of, versions) if reference is not None]
-        stored = [version for version in self._access().read(references) if version is not None]
-        try:
-            self._known = known_origins(self._config, stored, self._proceed, has_times=self._has_times)
-        except SourceError as error:
-            # Each release looks for its own then, and says what became of it.
-            log.warning(
-                "The records of released articles could not be found all at once, so each is looked for alone: %s",
-                error,
-            )
-            self._known = None
+        """Note what comes next, so that the first of them without an origin is searched for together with the rest."""
+        self._coming, self._known = versions, None
 
-    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
-        """Release a version, and send what readers have to know."""
-        store = self._access()
-        releasable(store, article_id, version)
+    def release(self, wanted: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
+        """Release versions, and send what readers have to know."""
+        store, read_at_s = self._access(), time.monotonic()
+        versions = releasable_versions(store, [(each.article_id, each.version) for each in wanted])
+        if all(isinstance(version, ConfigError) for version in versions):
+            return [version for version in versions if isinstance(version, ConfigError)]
         sink = self._opened()
+        outcomes, plans = self._gathered(store, wanted, versions)
+        if not plans:
+            return outcomes
         try:
-            releasing = Releasing(
-                self._config, store, AnsweringSink(sink), self._clock, self._has_times, is_patient, self._known
-            )
-            releasing.release(article_id, version, attribution)
+            Releasing(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         except SinkError:
-            self.close()
+            self._close_sink()
             raise
+        return outcomes
+
+    def _gathered(
+        self, store: Store, wanted: Sequence[PendingRelease], versions: Sequence[FlaggedVersion | ConfigError]
+    ) -> tuple[list[ConfigError | SourceError | None], list[ReleasePlan]]:
+        """Find the records of the first releases; return what became of these, and which of them to carry out."""
+        outcomes: list[ConfigError | SourceError | None] = []
+        plans: dict[bytes, ReleasePlan] = {}
+        until_s = time.monotonic() + GATHER_S
+        for each, version in zip(wanted, versions, strict=True):
+            if outcomes and time.monotonic() > until_s:
+                break
+            self._proceed()
+            if isinstance(version, ConfigError):
+                outcomes.append(version)
+                continue
+            if version.reference in plans:
+                # The next call finds it released.
+                break
+            back = self._way_back(store, version)
+            if each.is_patient and isinstance(back, NoWayBack) and back.is_passing:
+                outcomes.append(SourceError(f"{each.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
+                # It may have waited for long, as the others might.
+                break
+            outcomes.append(None)
+            plans[version.reference] = ReleasePlan(FlagReversal(version, each.attribution), back)
+        return outcomes, list(plans.values())
+
+    def _way_back(self, store: Store, version: FlaggedVersion) -> RawRecord | NoWayBack | None:
+        if version.stored.record.origin is None:
+            self._look_for_coming(store)
+        return self._records.record_of(version, self._known)
 
     def announce(self, flood: FloodEvent) -> None:
         """Send the event of a flood."""
@@ -94,11 +124,31 @@ class TopicReleases(ReleasePort):
             sink.announce(flood)
             sink.flush()
         except SinkError:
-            self.close()
+            self._close_sink()
             raise
 
     def close(self) -> None:
-        """Release the client."""
+        """Close the clients."""
+        self._records.close()
+        self._close_sink()
+
+    def _look_for_coming(self, store: Store) -> None:
+        """Find out where the records of coming versions without an origin are, for all at once."""
+        coming, self._coming = self._coming, ()
+        if not coming:
+            return
+        references = [reference for reference in map(reference_of, coming) if reference is not None]
+        stored = [version for version in store.read(references) if version is not None]
+        try:
+            self._known = self._records.origins_of(stored)
+        except SourceError as error:
+            # Each release looks for its own then, and says what became of it.
+            log.warning(
+                "The records of released articles could not be found all at once, so each is looked for alone: %s",
+                error,
+            )
+
+    def _close_sink(self) -> None:
         if self._sink is not None:
             self._sink.close()
             self._sink = None

@@ -28,6 +28,7 @@ from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.model.submission import submitted
+from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.arrivals import SubmittedArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.feed_kind import Streams
@@ -52,7 +53,8 @@ from consumer.wiring.pipeline_factory import (
     interruptible_detector,
     warming,
 )
-from consumer.wiring.release_run import Releasing
+from consumer.wiring.release_run import Releasing, SingleReleases
+from consumer.wiring.source_records import SourceRecords, VersionParts
 from consumer.workers.engines import COMPILED, InTurns
 from consumer.workers.pool import Fingerprinting, InProcess
 from storage.clock import MS_PER_S, now_ms
@@ -61,7 +63,7 @@ from storage.interface import Store
 FEED: Final = "/v1/articles"
 """What events and letters call the feed."""
 _Result = TypeVar("_Result")
-_Release = Callable[[str, str | None, Attribution], bytes]
+_Release = Callable[[str, str | None, Attribution], VerdictEvent]
 
 
 def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
@@ -189,6 +191,9 @@ class Loading:
         fingerprinting = self._fingerprinting(config, bound, lexicon, engine)
         written = self._written_store(config, settings, store)
         judge = interruptible_detector(written, settings, self._interruption, config, common=common)
+        builder = components.version_builder(bound)
+        records = SourceRecords(config, build=lambda: VersionParts(components.message_decoder(config), engine, builder))
+        self._resources.callback(records.close)
         judging = desk.Judging(
             store=store,
             settings=settings,
@@ -197,9 +202,9 @@ class Loading:
             limits=components.decode_limits(config),
             body_form=components.body_form(config),
             engine=engine,
-            builder=components.version_builder(bound),
+            builder=builder,
             query=asked.query,
-            release=self._resting(Releasing(config, store, sink, now_ms).release),
+            release=self._resting(SingleReleases(Releasing(store, sink, now_ms), records).release),
             clock=now_ms,
             is_remote=stores.is_remote(config),
         )
@@ -219,7 +224,7 @@ class Loading:
     def _resting(self, release: _Release) -> _Release:
         """Return a release after which its thread rests: while brokers are away it reports progress, as a run does."""
 
-        def released(article_id: str, version: str | None, attribution: Attribution) -> bytes:
+        def released(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
             try:
                 return release(article_id, version, attribution)
             finally:

@@ -148,20 +148,22 @@ def test_a_topic_may_be_made_anew_between_two_reads(reader: OffsetReader, topic:
 
 def test_reads_take_turns(reader: OffsetReader, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read would take away the assignment of another. It waits, but no longer than for brokers."""
-    goes_on, reads, message = threading.Event(), threading.Event(), offset_reader._Awaiting.message
+    goes_on, reads, message = threading.Event(), threading.Event(), offset_reader._MessageWait.message
 
-    def held(self: offset_reader._Awaiting, wait_s: float) -> object:
+    def held(self: offset_reader._MessageWait, wait_s: float) -> object:
         reads.set()
         assert goes_on.wait(60)
         return message(self, wait_s)
 
-    monkeypatch.setattr(offset_reader._Awaiting, "message", held)
+    monkeypatch.setattr(offset_reader._MessageWait, "message", held)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(key_at, reader, topic, 0, 3)
         assert reads.wait(60)
-        monkeypatch.setattr(offset_reader._Awaiting, "message", message)
+        monkeypatch.setattr(offset_reader._MessageWait, "message", message)
         monkeypatch.setattr(offset_reader, "READ_S", 0.1)
-        assert _error(reader, topic) == f"kafka://{reader._brokers}/{topic} cannot be read: other reads have taken 0.1 s"
+        assert (
+            _error(reader, topic) == f"kafka://{reader._brokers}/{topic} cannot be read: other reads have taken 0.1 s"
+        )
         monkeypatch.setattr(offset_reader, "READ_S", 30.0)
         goes_on.set()
         assert first.result(60) == b"6"

@@ -3,10 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
+from confluent_kafka.admin import AdminClient
 
+from consumer.config.loading import load_config
+from consumer.wiring.stores import opened_store
+from storage.records import Stored, Version
 from tests.cli.command import Outcome, json_lines, run_process, text
-from tests.kafka.reading import delete_records
+from tests.kafka.reading import delete_records, delete_topic, make_topic, until
 from tests.kafka.running import running
 from tests.kafka.sink_parts import end_of
 from tests.kafka.test_run import article
@@ -37,6 +42,8 @@ def release(topics: Topics, tmp_path: Path) -> Release:
     feed += [("replaced", article(text(50))), ("retracted-original", article(text(60)))]
     feed += [("retracted", article(text(60))), ("retracted", None)]
     feed += [("original-converted", article(SIMPLIFIED)), ("converted", article(TRADITIONAL))]
+    feed += [("returning-original", article(text(70)))]
+    feed += [("returning", article(text(seed))) for seed in (70, 71, 70)]
     send(topics, feed, HEADERS)
     with running(topics, store, tmp_path, "--set", "kafka.unique=true") as consumer:
         wait_for_count(topics, ["verdicts"], len(feed))
@@ -59,6 +66,21 @@ def flagged_version(topics: Topics, name: str) -> str:
     """The version of an article that was flagged."""
     flags = (message.content for message in read_all(topics, topics.sink("duplicates")) if message.key == name.encode())
     return str(next(flag["version"] for flag in flags if flag["outcome"] == "duplicate"))
+
+
+def without_origins(store: str, copy: str) -> str:
+    """Copy a store as an earlier version of dupwatch would have written it; the URL of the copy."""
+    with opened_store(load_config(None, {"store": {"url": store}}), readonly=True) as opened:
+        settings, entries = opened.settings() or b"", list(opened.scan())
+    with opened_store(load_config(None, {"store": {"url": copy}})) as opened:
+        opened.agree(settings)
+        for entry in entries:
+            if isinstance(entry, Stored):
+                record = msgspec.structs.replace(entry.record, feed=None)
+                opened.create([Version(record, None)])
+                opened.add([record])
+                opened.settle([(record.reference, entry.verdict or b"")])
+    return copy
 
 
 def test_a_copy_in_the_other_script_goes_back_as_it_was_written(topics: Topics, release: Release) -> None:
@@ -111,9 +133,57 @@ def test_where_there_is_no_way_back_it_is_said_first(topics: Topics, release: Re
     assert (ended.code, json_lines(ended.out)[0]["outcome"]) == (0, "unique")
     assert "no longer exists" in " ".join(ended.err.split())
     assert last(topics, "gone").value is None
+    # Without a topic of clean articles there is nothing to be said of it.
+    assert "no longer exists" not in release("again", "--yes", sink=False).err
+
+
+def test_the_record_is_read_at_its_origin(topics: Topics, release: Release) -> None:
+    """Of content that returned it is that of the last delivery. The topic of flags, which is empty, is not needed."""
     delete_records(topics.address, topics.sink("duplicates"), 0, end_of(topics.address, topics.sink("duplicates")))
-    ended = release("again", "--yes")
+    assert last(topics, "returning").value is None
+    for name in ("again", "returning"):
+        origin = [message for message in read_all(topics, topics.source) if message.key == name.encode()][-1]
+        ended = release(name, "--yes")
+        assert (ended.code, ended.err) == (0, "")
+        assert f"from {topics.source} [0] offset {origin.offset}." in " ".join(ended.out.decode().split())
+        assert last(topics, name).value == origin.value
+
+
+def test_what_lies_at_the_origin_of_a_topic_made_anew_is_not_sent(topics: Topics, release: Release) -> None:
+    """Neither another article nor another text of the same one, though the topic has the record elsewhere."""
+    moved = {message.key: message.offset for message in read_all(topics, topics.source)}
+    records = [("other", article(text(80)))] * (max(moved.values()) + 1)
+    records[moved[b"again"]] = ("again", article(text(81)))
+    records += [("plain", article(text(0))), ("again", article(text(3)))]
+    delete_topic(topics.address, topics.source)
+    until(lambda: topics.source not in AdminClient({"bootstrap.servers": topics.address}).list_topics().topics)
+    make_topic(topics.address, 1, topics.source)
+    send(topics, records)
+    for name in ("plain", "again"):
+        ended = release(name, "--yes")
+        assert ended.code == 0
+        where = f"the record at {topics.source} [0] offset {moved[name.encode()]} is not this version"
+        assert where in " ".join(ended.err.split())
+        assert last(topics, name).value is None
+
+
+def test_a_topic_that_is_gone_is_named(topics: Topics, release: Release) -> None:
+    """The flag is undone all the same."""
+    delete_topic(topics.address, topics.source)
+    ended = release("plain", "--yes", "--json")
+    assert (ended.code, json_lines(ended.out)[0]["outcome"]) == (0, "unique")
+    assert f"there is no topic {topics.source} at {topics.address}" in " ".join(ended.err.split())
+    assert last(topics, "plain").value is None
+
+
+def test_a_record_without_an_origin_is_searched_for(topics: Topics, release: Release, tmp_path: Path) -> None:
+    """In the topic of flags, as long as earlier versions of dupwatch have written records of the window."""
+    earlier = ("--store", without_origins(f"lmdb:{tmp_path / 'store'}", f"lmdb:{tmp_path / 'earlier'}"))
+    ended = release("plain", "--yes", *earlier)
+    assert (ended.code, ended.err) == (0, "")
+    original = next(message for message in read_all(topics, topics.source) if message.key == b"plain")
+    assert last(topics, "plain").value == original.value
+    delete_records(topics.address, topics.sink("duplicates"), 0, end_of(topics.address, topics.sink("duplicates")))
+    ended = release("again", "--yes", *earlier)
     assert f"no flag of it in {topics.prefix}.duplicates says where its record is" in " ".join(ended.err.split())
     assert last(topics, "again").value is None
-    # Without a topic of clean articles there is nothing to be said of it.
-    assert "missing" not in release("again", "--yes", sink=False).err

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from signal import SIGINT
 from typing import Annotated
 
@@ -16,14 +17,15 @@ from consumer.config.config import Config
 from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
-from consumer.model.verdict import decode_verdict
+from consumer.model.verdict import VerdictEvent
 from consumer.store_tools.inspection import History, Link, StoredArticle, chain, id_hash_of
 from consumer.store_tools.released_record import NoWayBack
-from consumer.store_tools.releases import Attribution, is_last, planned, releasable
+from consumer.store_tools.releases import Attribution, FlaggedVersion, in_force, planned, read_flagged, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
-from consumer.wiring.release_run import send_release, way_back
+from consumer.wiring.release_run import send_release
+from consumer.wiring.source_records import SourceRecords
 from consumer.wiring.stores import completed_config, opened_store
 from storage.clock import now_ms
 from storage.records import Stored
@@ -63,16 +65,16 @@ def release(
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
         flagged = releasable(opened, article_id, version)
-        links = chain(opened, flagged)
+        links = chain(opened, flagged.stored)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
-    back = way_back(completed_config(chosen), flagged)
+    with closing(SourceRecords(completed_config(chosen))) as records:
+        back = records.record_of(flagged)
     if not json:
         with results():
             _announce(links, histories)
     _show_way_back(chosen, back, json=json)
     if dry_run:
-        plan = planned(flagged, attribution, now_ms)
-        event = flagged.verdict if plan is None else plan.event
+        event = planned(flagged, attribution, now_ms)
     elif yes or _confirmed():
         event = _release(chosen, flagged, attribution, back)
         if sink is not None and not is_followed(chosen):
@@ -81,26 +83,29 @@ def release(
             )
     else:
         return
-    _show_outcome(flagged, histories[0], event or b"", json=json, dry_run=dry_run)
+    _show_outcome(flagged.stored, histories[0], event, json=json, dry_run=dry_run)
 
 
-def _release(config: Config, flagged: Stored, attribution: Attribution, back: RawRecord | NoWayBack | None) -> bytes:
+def _release(
+    config: Config, flagged: FlaggedVersion, attribution: Attribution, back: RawRecord | NoWayBack | None
+) -> VerdictEvent:
     """Release a version, send the event to the sink, and return the event."""
-    reference = flagged.record.reference
+    reference = flagged.reference
     with opened_store(config) as opened:
-        event = release_version(opened, reference, attribution, now_ms)
-        last = is_last(opened, reference)
+        # A person may have taken time to confirm, in which a newer version may have arrived.
+        confirmed = read_flagged(opened, reference)
+        event = release_version(opened, confirmed, attribution, now_ms)
     if not is_followed(config):
         return event
-    record = back if isinstance(back, RawRecord) else None
+    record, last = back if isinstance(back, RawRecord) else None, confirmed.stored.ends_at is None
     send_release(config, event, record if last else None)
     if record is not None:
         with opened_store(config, readonly=True) as opened:
-            stayed = last and is_last(opened, reference)
+            stayed = last and bool(in_force(opened, [reference]))
         if not stayed:
             _warn(
-                f"A newer version of {render.plain(flagged.record.id)} arrived during the release. Compare its last "
-                f"message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
+                f"A newer version of {render.plain(flagged.stored.record.id)} arrived during the release. Compare its "
+                f"last message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
             )
     return event
 
@@ -144,10 +149,10 @@ def _confirmed() -> bool:
         raise typer.Exit(SIGNALLED + SIGINT) from stopped
 
 
-def _show_outcome(flagged: Stored, history: History, event: bytes, *, json: bool, dry_run: bool) -> None:
+def _show_outcome(flagged: Stored, history: History, event: VerdictEvent, *, json: bool, dry_run: bool) -> None:
     with results():
         if json:
-            write(event + b"\n")
+            write(event.encoded + b"\n")
             return
         console = render.console()
         if flagged.released_from is not None:
@@ -156,4 +161,4 @@ def _show_outcome(flagged: Stored, history: History, event: bytes, *, json: bool
             console.print("\nDry run; nothing was changed.")
         else:
             console.print(Text("\nafter the release\n", "bold"))
-            print_link(Link(flagged, decode_verdict(event)), history)
+            print_link(Link(flagged, event.verdict), history)

@@ -11,10 +11,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from consumer.lifecycle.turns import Turns
-from consumer.model.errors import ConfigError
+from consumer.model.errors import ConfigError, SourceError
 from consumer.model.flood import FloodEvent
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, floods, sending, stories
@@ -29,10 +29,10 @@ log = logging.getLogger("dupwatch")
 
 LEASE_S: Final = 30.0
 """How long a process has for the releases that it claims, before another one does the same."""
-CLAIMED_MAX: Final = 20
-"""Releases that are claimed at once."""
+CLAIMED_MAX: Final = 50
+"""Releases that are claimed at once, and sent together."""
 PREPARED_MAX: Final = 1_000
-"""Releases that are prepared at once, before they are claimed: that may take longer than a claim lasts."""
+"""Releases that are prepared at once."""
 PREPARED_S: Final = 60.0
 """How long what was prepared is used."""
 PATIENT_MAX: Final = 5
@@ -43,22 +43,33 @@ FLOOD_FRESH_S: Final = 3_600.0
 _LEASE_LEFT_S: Final = 10.0
 
 
+class PendingRelease(NamedTuple):
+    """A version to release. A caller that ``is_patient`` would rather try again than do without the clean feed."""
+
+    article_id: str
+    version: str
+    attribution: Attribution
+    is_patient: bool
+
+
 class ReleasePort(Protocol):
     """What releases, and tells the readers of the sink."""
 
-    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
-        """Release a version, and return once the sink has the event, and the clean feed the article if it can.
+    def release(self, wanted: Sequence[PendingRelease]) -> Sequence[ConfigError | SourceError | None]:
+        """Release versions, and return once the sink has the events, and the clean feed the articles that can return.
 
-        May be called again after any error. Raises ``ConfigError`` where the version cannot be released since the store
-        does not hold it any longer or it is no flag, ``SinkError``, the store's errors, and where it is patient
-        ``SourceError`` if the article cannot return to the clean feed at the moment.
+        Carries out at least the first one, and returns what became of each that it has begun: None where it is
+        released. ``ConfigError`` means that the version cannot be released, since the store no longer holds it or it is
+        not flagged; ``SourceError``, for a patient caller, that its article cannot return to the clean feed now.
+
+        Raises ``SinkError`` and the store's errors. May be called again after any error.
         """
         ...
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Look up at once what the releases of these versions, by id and version, need; it replaces what was known.
+        """Learn which versions, by id and version, will be released next; they replace those of an earlier call.
 
-        Releases of others need no more than that they take longer. Raises the store's errors.
+        Whatever they need can be looked up at once. Releases of other versions only take longer.
         """
         ...
 
@@ -86,6 +97,7 @@ class Sender:
         self._turns = Turns(parts.hooks)
         self._claimed: deque[Due] = deque()
         self._claimed_until_s = 0.0
+        self._alone = 0
         self._is_full = False
         self._prepared: frozenset[tuple[str, str]] = frozenset()
         self._prepared_until_s = 0.0
@@ -106,18 +118,41 @@ class Sender:
             self._claim()
         while self._claimed:
             self._turns.turn()
-            due = self._claimed.popleft()
-            try:
-                self._send(due)
-            except Exception:
-                # It stays claimed, and is tried again after the others.
-                self._claimed.append(due)
-                self._failures[due.review_id] += 1
-                raise
-            self._failures.pop(due.review_id, None)
+            self._send_next()
             if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
                 return True
         return self._is_full
+
+    def _send_next(self) -> None:
+        """Send what is claimed together. After an error each is sent alone, so that only the one that fails waits."""
+        dues = [self._claimed.popleft() for _ in range(1 if self._alone else len(self._claimed))]
+        self._alone = max(0, self._alone - 1)
+        try:
+            outcomes = self._parts.releases.release([self._pending(due) for due in dues])
+            begun = list(zip(dues, outcomes, strict=False))
+            self._end([(due, outcome) for due, outcome in begun if not isinstance(outcome, SourceError)])
+        except Exception:
+            # They stay claimed, and are tried again after the others.
+            self._claimed.extend(dues)
+            if len(dues) == 1:
+                self._failures[dues[0].review_id] += 1
+            else:
+                self._alone = len(self._claimed)
+            raise
+        self._claimed.extendleft(reversed(dues[len(begun) :]))
+        self._put_off([(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)])
+
+    def _pending(self, due: Due) -> PendingRelease:
+        flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
+        return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.note or None), is_patient)
+
+    def _put_off(self, failed: Sequence[tuple[Due, SourceError]]) -> None:
+        """Keep releases for later whose articles cannot return to the clean feed now. Raise the first error."""
+        for due, _ in failed:
+            self._claimed.append(due)
+            self._failures[due.review_id] += 1
+        if failed:
+            raise failed[0][1]
 
     def _prepare(self) -> None:
         """Prepare what is due, unless what will be claimed next was prepared lately."""
@@ -137,44 +172,15 @@ class Sender:
         self._claimed.extend(found)
         self._is_full = len(found) == CLAIMED_MAX
 
-    def _send(self, due: Due) -> None:
-        flag = due.flag
-        try:
-            self._parts.releases.release(
-                flag.article_id,
-                flag.version,
-                Attribution(due.person, due.note or None),
-                is_patient=self._failures[due.review_id] < PATIENT_MAX,
-            )
-        except ConfigError as error:
-            # It would fail again, whoever tries.
-            self._end(due, str(error))
-        else:
-            self._end(due, None)
-
-    def _end(self, due: Due, why_refused: str | None) -> None:
+    def _end(self, ended: Sequence[tuple[Due, ConfigError | None]]) -> None:
+        """Note what became of releases: sent, or refused for good, because it would fail again whoever tries."""
         now_ms = self._parts.now_ms()
-
-        def ended(connection: Connection) -> None:
-            if why_refused is None:
-                sending.sent(connection, due.review_id, now_ms)
-            else:
-                sending.refused(connection, due.review_id, why_refused, now_ms)
-            audit.note(
-                connection,
-                at_ms=now_ms,
-                person=due.person,
-                address="",
-                action="release.sent" if why_refused is None else "release.refused",
-                subject=due.flag.article_id,
-                flag_id=due.flag.flag_id,
-                why=due.note if why_refused is None else why_refused,
-            )
-
-        self._parts.database.written(ended)
-        self._parts.hooks.report(ReleaseEnded("sent" if why_refused is None else "refused"))
-        if why_refused is not None:
-            log.warning("%r cannot be released: %s", due.flag.article_id, why_refused)
+        self._parts.database.written(lambda connection: _note_ended(connection, ended, now_ms))
+        for due, refusal in ended:
+            self._failures.pop(due.review_id, None)
+            self._parts.hooks.report(ReleaseEnded("sent" if refusal is None else "refused"))
+            if refusal is not None:
+                log.warning("%r cannot be released: %s", due.flag.article_id, refusal)
 
     def _announce_floods(self) -> None:
         database, now_ms = self._parts.database, self._parts.now_ms()
@@ -186,6 +192,24 @@ class Sender:
                 self._parts.releases.announce(event)
                 log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
             database.written(partial(floods.announced, flood_id=flood.flood_id, now_ms=now_ms))
+
+
+def _note_ended(connection: Connection, ended: Sequence[tuple[Due, ConfigError | None]], now_ms: int) -> None:
+    for due, refusal in ended:
+        if refusal is None:
+            sending.sent(connection, due.review_id, now_ms)
+        else:
+            sending.refused(connection, due.review_id, str(refusal), now_ms)
+        audit.note(
+            connection,
+            at_ms=now_ms,
+            person=due.person,
+            address="",
+            action="release.sent" if refusal is None else "release.refused",
+            subject=due.flag.article_id,
+            flag_id=due.flag.flag_id,
+            why=due.note if refusal is None else str(refusal),
+        )
 
 
 def _event(connection: Connection, flood: floods.Flood) -> FloodEvent:

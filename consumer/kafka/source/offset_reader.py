@@ -85,18 +85,18 @@ class OffsetReader:
         if self._client is None:
             self._client = new_consumer(self._settings)
         client = self._client
-        awaiting = _Awaiting(client, name, partition, offset)
+        awaiting = _MessageWait(client, name, partition, offset)
         client.assign([TopicPartition(*partition, offset)])
         try:
             found = awaiting.message(_QUIET_S)
-            if found is _Absent.LATE:
+            if found is _Absence.LATE:
                 with asking(self._brokers, f"{name} cannot be read"):
                     is_there = self._has(client, partition, offset)
-                    found = awaiting.message(READ_S) if is_there else _Absent.GONE
+                    found = awaiting.message(READ_S) if is_there else _Absence.GONE
         finally:
             # An idle client would go on fetching.
             client.unassign()
-        if found is _Absent.LATE:
+        if found is _Absence.LATE:
             raise SourceError(f"{name} cannot be read: no message for {READ_S:.0f} s")
         return record_of(found, self._record_bytes_max) if isinstance(found, ClientMessage) else None
 
@@ -109,14 +109,14 @@ class OffsetReader:
         return low <= offset < high
 
 
-class _Absent(Enum):
+class _Absence(Enum):
     """Why there is no message: the offset has none, or none has come yet."""
 
     GONE = auto()
     LATE = auto()
 
 
-class _Awaiting:
+class _MessageWait:
     """Waits for the message at an offset, which the client was told to read."""
 
     def __init__(self, client: Consumer, name: str, partition: Partition, offset: int) -> None:
@@ -126,7 +126,7 @@ class _Awaiting:
         self._offset = offset
         self._attempts = Attempts()
 
-    def message(self, wait_s: float) -> ClientMessage | _Absent:
+    def message(self, wait_s: float) -> ClientMessage | _Absence:
         """Return the message, or why there is none after this time. Raises ``SourceError``."""
         until_s = time.monotonic() + wait_s
         while (left_s := until_s - time.monotonic()) > 0:
@@ -134,9 +134,9 @@ class _Awaiting:
             found = None if message is None else self._found(message)
             if found is not None:
                 return found
-        return _Absent.LATE
+        return _Absence.LATE
 
-    def _found(self, message: ClientMessage) -> ClientMessage | _Absent | None:
+    def _found(self, message: ClientMessage) -> ClientMessage | _Absence | None:
         """Return what a message tells: that it is the wanted one, that there is none, or nothing."""
         offset, is_here = message.offset() or 0, partition_of(message) == self._partition
         error = message.error()
@@ -145,9 +145,9 @@ class _Awaiting:
         if not is_here or offset < self._offset:
             return None
         # After a transaction's end or compaction an offset may have no message.
-        return message if offset == self._offset else _Absent.GONE
+        return message if offset == self._offset else _Absence.GONE
 
-    def _absent(self, error: KafkaError, offset: int, *, is_here: bool) -> _Absent | None:
+    def _absent(self, error: KafkaError, offset: int, *, is_here: bool) -> _Absence | None:
         if is_fatal(error) or is_refusal(error):
             raise SourceError(f"{self._name} cannot be read: {describe(error)}")
         if not is_here:
@@ -156,4 +156,4 @@ class _Awaiting:
             return None
         if error.code() in UNPACK_ERRORS and is_final(error, self._attempts.failed(self._partition, offset, offset)):
             raise SourceError(cannot_unpack(error, self._partition, offset))
-        return _Absent.GONE if error.code() in _ENDS else None
+        return _Absence.GONE if error.code() in _ENDS else None

@@ -14,11 +14,12 @@ from consumer.console.intake.sending import (
     LEASE_S,
     PATIENT_MAX,
     PREPARED_S,
+    PendingRelease,
     ReleasePort,
     Sender,
     SenderParts,
 )
-from consumer.model.errors import ConfigError, SinkError
+from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, decisions, floods, people, sending
@@ -49,16 +50,29 @@ class Desk(ReleasePort):
         self.prepared: list[list[tuple[str, str]]] = []
         self.floods: list[FloodEvent] = []
         self.errors: list[Exception] = []
+        self.outcomes: dict[str, list[ConfigError | SourceError]] = {}
+        self.broken: set[str] = set()
+        self.calls: list[int] = []
+        self.begun_max = CLAIMED_MAX
         self.unprepared: list[Exception] = []
         self.reported: list[object] = []
         self.person = database.written(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
 
     @override
-    def release(self, article_id: str, version: str, attribution: Attribution, *, is_patient: bool) -> None:
-        self.patient.append(is_patient)
+    def release(self, wanted: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
+        self.patient += [each.is_patient for each in wanted]
+        self.calls.append(len(wanted))
         if self.errors:
             raise self.errors.pop()
-        self.released.append((article_id, version, attribution))
+        if self.broken.intersection(each.article_id for each in wanted):
+            raise SinkError("a message is refused")
+        outcomes = [self._outcome(each) for each in wanted[: self.begun_max]]
+        self.released += [each[:3] for each, outcome in zip(wanted, outcomes, strict=False) if outcome is None]
+        return outcomes
+
+    def _outcome(self, wanted: PendingRelease) -> ConfigError | SourceError | None:
+        coming = self.outcomes.get(wanted.article_id)
+        return coming.pop() if coming else None
 
     @override
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
@@ -129,39 +143,76 @@ def test_a_release_is_sent_once_it_is_final(desk: Desk) -> None:
 
 def test_what_can_never_be_released_is_refused_with_the_reason(desk: Desk) -> None:
     """It is not tried again."""
-    desk.decided(1)
+    desk.decided(2)
     desk.at_ms += UNDO_MS
-    desk.errors = [ConfigError("its window has ended")]
+    desk.outcomes = {"a1": [ConfigError("its window has ended")]}
     sender = desk.sender()
     sender.work()
     sender.work()
-    assert (desk.released, desk.due()) == ([], 0)
-    assert desk.audited() == [("Ann", "release.refused", "a1", "its window has ended")]
-    assert desk.reported == [ReleaseEnded("refused")]
+    assert ([name for name, _, _ in desk.released], desk.due()) == (["a2"], 0)
+    assert desk.audited() == [
+        ("Ann", "release.refused", "a1", "its window has ended"),
+        ("Ann", "release.sent", "a2", ""),
+    ]
+    assert desk.reported == [ReleaseEnded("refused"), ReleaseEnded("sent")]
 
 
-def test_after_an_error_the_others_are_tried_and_then_it_is_again(desk: Desk) -> None:
+def test_releases_that_were_claimed_are_sent_together(desk: Desk) -> None:
+    """In the order of the decisions. Those that a call did not begin are in the next one."""
+    desk.decided(5)
+    desk.at_ms += UNDO_MS
+    desk.begun_max = 2
+    assert not desk.sender().work()
+    assert desk.calls == [5, 3, 1]
+    assert [name for name, _, _ in desk.released] == ["a1", "a2", "a3", "a4", "a5"]
+    assert len(desk.audited()) == 5
+
+
+def test_after_an_error_each_is_tried_alone(desk: Desk) -> None:
     """One that fails is in nobody's way, and stays with who claimed it."""
     desk.decided(3)
     desk.at_ms += UNDO_MS
-    desk.errors = [SinkError("no broker")]
+    desk.broken = {"a1"}
     sender = desk.sender()
+    for _ in range(2):
+        with pytest.raises(SinkError):
+            sender.work()
+    assert (desk.released, desk.due()) == ([], 3)
     with pytest.raises(SinkError):
         sender.work()
-    assert desk.due() == 3
-    sender.work()
-    assert [name for name, _, _ in desk.released] == ["a2", "a3", "a1"]
+    assert [name for name, _, _ in desk.released] == ["a2", "a3"]
+    desk.broken.clear()
+    assert not sender.work()
     assert desk.due() == 0
+    assert desk.calls == [3, 1, 1, 1, 1, 1]
 
 
-def test_patience_has_an_end(desk: Desk) -> None:
+def test_an_article_that_cannot_return_now_is_put_off(desk: Desk) -> None:
+    """The others are sent and noted, and the error says why one is not."""
+    desk.decided(3)
+    desk.at_ms += UNDO_MS
+    desk.outcomes = {"a2": [SourceError("no broker")]}
+    sender = desk.sender()
+    with pytest.raises(SourceError, match="no broker"):
+        sender.work()
+    assert ([name for name, _, _ in desk.released], desk.due()) == (["a1", "a3"], 1)
+    assert len(desk.audited()) == 2
+    sender.work()
+    assert (desk.calls, desk.due()) == ([3, 1], 0)
+
+
+@pytest.mark.parametrize("error", [SinkError("no broker"), SourceError("no record")])
+def test_patience_has_an_end(desk: Desk, error: Exception) -> None:
     """After so many failures a release does without the clean feed."""
     desk.decided(1)
     desk.at_ms += UNDO_MS
-    desk.errors = [SinkError("no record")] * PATIENT_MAX
+    if isinstance(error, SourceError):
+        desk.outcomes = {"a1": [error] * PATIENT_MAX}
+    else:
+        desk.errors = [error] * PATIENT_MAX
     sender = desk.sender()
     for _ in range(PATIENT_MAX):
-        with pytest.raises(SinkError):
+        with pytest.raises(type(error)):
             sender.work()
     sender.work()
     assert desk.patient == [*[True] * PATIENT_MAX, False]

@@ -18,7 +18,7 @@ from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.near_miss import NearMiss, decode_near_miss
 from consumer.model.verdict import VerdictEvent
-from consumer.store_tools.releases import Attribution, release
+from consumer.store_tools.releases import Attribution, read_flagged, release
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Stored, Version
@@ -232,7 +232,7 @@ def test_a_released_version_has_none() -> None:
     store = MemoryStore()
     events = judge(store).judge(versions)
     assert [event.verdict.duplicate_of for event in events] == [None, None, "1"]
-    release(store, copy.record.reference, Attribution(None, None), lambda: TIME_MS)
+    release(store, read_flagged(store, copy.record.reference), Attribution(None, None), lambda: TIME_MS)
     again = judge(store).judge(versions)
     assert [event.verdict.outcome for event in again] == ["unique"] * 3
     assert near_misses(again) == [None] * 3

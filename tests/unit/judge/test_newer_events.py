@@ -114,7 +114,8 @@ def test_the_pages_show_them(store: Store, events: dict[str, bytes]) -> None:
 
 def test_a_release_of_one_can_be_replayed(store: Store, events: dict[str, bytes]) -> None:
     """The release is an event of this version; members of the flag that it does not know are not in it."""
-    event = releases.release(store, COPY.record.reference, Attribution("Kim", None), lambda: TIME_MS + 5)
+    flagged = releases.read_flagged(store, COPY.record.reference)
+    event = releases.release(store, flagged, Attribution("Kim", None), lambda: TIME_MS + 5).encoded
     released = json.loads(event)
     assert released["released"]["duplicate_of"] == FIRST.record.id
     assert "mood" in json.loads(events[COPY.record.id])

@@ -160,7 +160,8 @@ def test_differing_decisions_are_counted() -> None:
 def test_a_release_stays() -> None:
     """A flag that a person has undone does not return, and copies of the article are flagged."""
     before, _ = judged(LAX, FIRST, SECOND)
-    event = releases.release(before, SECOND.record.reference, Attribution("Kim", "another ferry"), lambda: RELEASED_MS)
+    flagged = releases.read_flagged(before, SECOND.record.reference)
+    event = releases.release(before, flagged, Attribution("Kim", "another ferry"), lambda: RELEASED_MS).encoded
     store = MemoryStore()
     answer = filling(store, LAX, before).judge([FIRST, SECOND])[1]
     assert answer.encoded == event

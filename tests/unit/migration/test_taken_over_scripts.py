@@ -1,6 +1,7 @@
 """What was said about a text is found whatever it is written in: by a takeover, and by a release."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -9,7 +10,7 @@ from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.adopting import Takeover
 from consumer.model.article import Article
-from consumer.wiring import release_run
+from consumer.wiring.source_records import VersionCheck, version_parts
 from consumer.workers.pool import InProcess
 from consumer.workers.word_files import load_lexicon
 from storage.memory import MemoryStore
@@ -62,9 +63,9 @@ def test_what_was_not_committed_is_taken_over_in_any_script(lexicon: Lexicon) ->
 @pytest.mark.parametrize("scheme", ["jieba-tfidf/1", "jieba-tfidf/2"])
 def test_a_release_finds_the_record_in_any_script(lexicon: Lexicon, scheme: str) -> None:
     """Of a version that either scheme has stored; a copy in the other script is another version."""
-    config = Config()
+    check = VersionCheck(partial(version_parts, Config()))
     for name, text in TEXTS.items():
         stored = Stored(version(name, scheme, lexicon).record, None, None)
         for other in TEXTS.values():
             record = raw_message(json.dumps({"body": other}).encode(), name.encode())
-            assert release_run._is_version(config, record, stored) is (other == text)
+            assert check.is_version(record, stored) is (other == text)

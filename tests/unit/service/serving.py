@@ -24,6 +24,7 @@ from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
+from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.service.answering import AnsweringSink
 from consumer.service.desk import Judging
@@ -33,9 +34,10 @@ from consumer.telemetry.health import HEARTBEAT_MAX_S, Health
 from consumer.telemetry.metrics import Build, ServiceMetrics
 from consumer.web.audit_log import AuditLog
 from consumer.wiring import pipeline_factory
-from consumer.wiring.release_run import Releasing
+from consumer.wiring.release_run import Releasing, SingleReleases
 from consumer.wiring.service import JUDGE, Observers, Service
 from consumer.wiring.service_loading import Loaded, build_requests_pipeline
+from consumer.wiring.source_records import SourceRecords
 from consumer.workers.pool import InProcess
 from storage.clock import now_ms
 from storage.interface import Store
@@ -163,7 +165,7 @@ def judging_of(window: dupwatch.Window, store: Store | None = None, limits: Deco
     )
 
 
-def _no_release(article_id: str, version: str | None, attribution: Attribution) -> bytes:
+def _no_release(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
     """What a service over it has in place of this."""
     raise NotImplementedError(article_id, version, attribution)
 
@@ -189,7 +191,7 @@ def served(
         judge = Detector(WatchedStore.interruptible(chosen.store, interruption.while_judging), chosen.settings, now_ms)
         parts = pipeline_factory.Judging(Binding(chosen.settings), InProcess(chosen.engine), judge)
         pipeline = build_requests_pipeline(Config(), parts, inbox, answering, interruption, hooks)
-        releasing = Releasing(Config(), chosen.store, answering, now_ms)
+        releasing = SingleReleases(Releasing(chosen.store, answering, now_ms), SourceRecords(Config()))
         return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
     observers = Observers(ServiceMetrics(), Health(stuck_s, grouped=False, judge=JUDGE))

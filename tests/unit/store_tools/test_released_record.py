@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
 from consumer.judge.events import version_name
 from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.model.errors import SourceError
 from consumer.model.record import Header, RawRecord
-from consumer.model.verdict import Outcome, Verdict, encode
+from consumer.model.verdict import Outcome, Verdict, decode_verdict, encode
 from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
+from consumer.store_tools.releases import FlaggedVersion
 from storage.records import Stored
 from tests.builders import make_record, make_tombstone, raw_message
 
@@ -70,7 +72,8 @@ class Topics:
 
     def search(self, stored: Stored = STORED, known: Origins | None = None) -> RawRecord | NoWayBack:
         """Search for the record of a version."""
-        return self.searching().record_of(stored, known)
+        flagged = FlaggedVersion(stored, decode_verdict(stored.verdict or b""))
+        return self.searching().record_of(flagged, known)
 
     def searching(self) -> RecordSearch:
         """What searches here."""
@@ -121,6 +124,67 @@ def test_other_messages_of_the_topic_name_nothing(flag: RawRecord) -> None:
     topics = Topics([flag], {PLACE: b"the version"})
     assert topics.search() == NoWayBack("no flag of it in p.duplicates says where its record is")
     assert topics.asked == []
+
+
+def from_topic(stored: Stored = STORED, feed: str = "articles:2", sequence: int = 7, key: str | None = None) -> Stored:
+    """Return the version with an origin, by default ``PLACE``."""
+    return stored._replace(record=msgspec.structs.replace(stored.record, feed=feed, sequence=sequence, key=key))
+
+
+def test_a_version_with_an_origin_is_read_there() -> None:
+    """One record is read, and no flag, whatever flags name."""
+    topics = Topics([message(flag_of(), headers=origin(PLACE._replace(offset=3)))], {PLACE: b"the version"})
+    found = topics.search(from_topic())
+    assert isinstance(found, RawRecord)
+    assert (found.data, topics.asked, topics.readings) == (b"the version", [PLACE], 0)
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (from_topic(sequence=9), NoWayBack("its record at articles [2] offset 9 no longer exists")),
+        (
+            from_topic(sequence=8),
+            NoWayBack("the record at articles [2] offset 8 is not this version, as decoded with these settings"),
+        ),
+        (
+            from_topic(feed="secret:2"),
+            NoWayBack("its record at secret [2] offset 7 cannot be read: not allowed", is_passing=True),
+        ),
+    ],
+)
+def test_what_is_not_at_its_origin_is_not_searched_for(stored: Stored, expected: NoWayBack) -> None:
+    """It is said what is there, though a flag names the record elsewhere."""
+    records = {PLACE: b"the version", PLACE._replace(offset=8): b"another version"}
+    topics = Topics([message(flag_of(), headers=origin(PLACE))], records)
+    assert topics.search(stored) == expected
+    assert (len(topics.asked), topics.readings) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        from_topic(feed="feed.jsonl@00ff"),
+        from_topic(feed="stream 1764000000000"),
+        from_topic(feed="owner:1", key="k 0"),
+        from_topic(feed="", key="k 0"),
+        from_topic(feed="articles:two"),
+    ],
+)
+def test_what_came_from_no_topic_cannot_return_to_one(stored: Stored) -> None:
+    """A file, a stream or a request: nothing is read."""
+    topics = Topics([message(flag_of(), headers=origin(PLACE))], {PLACE: b"the version"})
+    assert topics.search(stored) == NoWayBack("it did not come from a topic")
+    assert (topics.asked, topics.readings) == ([], 0)
+
+
+def test_versions_with_an_origin_are_left_out_of_the_search() -> None:
+    """The topic is not read for them."""
+    topics = Topics(flags_of((0, 7), (1, 1)))
+    assert topics.searching().origins_of([from_topic(FLAGGED[0])]).places == {}
+    assert topics.readings == 0
+    known = topics.searching().origins_of([from_topic(FLAGGED[0]), FLAGGED[1]])
+    assert known.places == {MANY[1].reference: [PLACE._replace(offset=1)]}
 
 
 def test_a_version_that_was_followed_does_not_return() -> None:

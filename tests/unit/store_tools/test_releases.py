@@ -12,7 +12,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.verdict import Released, Verdict, decode_verdict
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import chain, dangling, verify
-from consumer.store_tools.releases import Attribution, releasable
+from consumer.store_tools.releases import Attribution, read_flagged, releasable
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -29,7 +29,8 @@ LATER_MS = TIME_MS + 10
 
 def release(store: Store, version: Version, attribution: Attribution = ATTRIBUTION) -> bytes:
     """Release a version, a little later than everything is judged."""
-    return releases.release(store, version.record.reference, attribution, lambda: LATER_MS)
+    flagged = read_flagged(store, version.record.reference)
+    return releases.release(store, flagged, attribution, lambda: LATER_MS).encoded
 
 
 def judge(store: Store, *batch: Version, at_ms: int = TIME_MS) -> list[Verdict]:
@@ -285,7 +286,7 @@ def test_what_was_not_flagged_is_not_released() -> None:
             releasable(store, name, version)
     for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window has ended")):
         with pytest.raises(ConfigError, match=sentence):
-            releases.release(store, reference, ATTRIBUTION, lambda: LATER_MS)
+            read_flagged(store, reference)
     assert (list(store.scan()), store.stats()) == before
 
 

@@ -1,0 +1,150 @@
+"""The records of released versions, read from their topics, so that they can be sent to the clean feed again."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
+
+from consumer.config.config import Config
+from consumer.fingerprint import Engine
+from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.kafka.client_settings import TopicsAddress, consumer_settings, parse_kafka, parse_prefix
+from consumer.kafka.offset_range import Bound, OffsetRange
+from consumer.kafka.source.offset_reader import OffsetReader
+from consumer.kafka.source.range_source import RangeSource
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord
+from consumer.model.record import RawRecord
+from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
+from consumer.store_tools.releases import FlaggedVersion
+from consumer.wiring import components, feeds, stores
+from consumer.wiring.kafka_parts import sink_topics
+from storage.records import Stored, stretch_reference
+
+
+class VersionParts(NamedTuple):
+    """Everything that makes a version of a record."""
+
+    decode: Callable[[RawRecord], Article]
+    engine: Engine
+    builder: VersionBuilder
+
+
+def version_parts(config: Config) -> VersionParts:
+    """Build what makes versions of the messages of topics. Raises ``ConfigError``."""
+    lexicon = components.lexicon_of(config)
+    settings = components.judge_settings(config, lexicon)
+    # A reference does not depend on the secret of a store.
+    bound = stores.unstored_binding(config, settings)
+    engine = components.engine(config, bound, lexicon)
+    return VersionParts(components.message_decoder(config), engine, components.version_builder(bound))
+
+
+class VersionCheck:
+    """Says whether a record is a version: the same id, title and text. Any thread may use it.
+
+    ``build`` is called once, for the first record.
+    """
+
+    def __init__(self, build: Callable[[], VersionParts]) -> None:
+        self._build = build
+        self._lock = threading.Lock()
+        self._parts: VersionParts | None = None
+
+    def is_version(self, record: RawRecord, stored: Stored) -> bool:
+        """Decode a record, and return whether it is this version, in whatever stretch."""
+        with self._lock:
+            if self._parts is None:
+                self._parts = self._build()
+            decode, engine, builder = self._parts
+            try:
+                article = decode(record)
+            except BadRecord:
+                return False
+            if article.id != stored.record.id or article.body is None:
+                return False
+            fingerprints = engine.fingerprint([article.body], [article.lang])
+            (version,) = builder.versions([article], [ArrivedAt(0, 0)], fingerprints)
+        return stretch_reference(version.record.reference, stored.record.stretch or 0) == stored.record.reference
+
+
+class SourceRecords:
+    """Finds the records of released versions. Any thread may use it.
+
+    The client that reads single records is created by the first read, and stays open until ``close``. Without
+    ``has_times``, of brokers that find no offset by its time, the whole topic of flags is searched where it has to be.
+    ``proceed`` is called during a search, and may raise. ``build`` is that of a ``VersionCheck``.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        proceed: Callable[[], None] = lambda: None,
+        has_times: bool = True,
+        build: Callable[[], VersionParts] | None = None,
+    ) -> None:
+        self._config = config
+        self._proceed = proceed
+        self._has_times = has_times
+        self._check = VersionCheck(build or partial(version_parts, config))
+        self._lock = threading.Lock()
+        self._reader: OffsetReader | None = None
+        self._search = self._built_search()
+
+    def record_of(self, flagged: FlaggedVersion, known: Origins | None = None) -> RawRecord | NoWayBack | None:
+        """Return the record to send to the clean feed when this version is released; None without such a feed.
+
+        What is ``known`` need not be searched for.
+        """
+        return None if self._search is None else self._search.record_of(flagged, known)
+
+    def origins_of(self, versions: Sequence[Stored]) -> Origins | None:
+        """Return where the records of versions without an origin are, in one reading of the topic of flags.
+
+        Returns None without a clean feed. Raises ``SourceError``.
+        """
+        return None if self._search is None else self._search.origins_of(versions)
+
+    def close(self) -> None:
+        """Close the client."""
+        with self._lock:
+            reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _built_search(self) -> RecordSearch | None:
+        config = self._config
+        if not feeds.is_followed(config) or not config.kafka.unique:
+            return None
+        flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
+        return RecordSearch(
+            flags_topic=flags.names[0],
+            flags_since=partial(self._flags, flags),
+            record_at=self._record_at,
+            is_version=self._check.is_version,
+        )
+
+    def _record_at(self, record_id: RecordId) -> RawRecord | None:
+        topic, partition, offset = record_id
+        return self._opened_reader().read((topic, partition), offset)
+
+    def _opened_reader(self) -> OffsetReader:
+        config = self._config
+        with self._lock:
+            if self._reader is None:
+                # If the configuration names no topics to read, they are on the brokers of the sink.
+                url = config.source.url if feeds.source_side(config).is_shared else config.sink.url
+                settings = consumer_settings(parse_kafka(url).brokers, components.kafka_options(config))
+                self._reader = OffsetReader(settings, components.read_limits(config).record_bytes_max)
+            return self._reader
+
+    def _flags(self, flags: TopicsAddress, time_ms: int) -> Iterator[RawRecord]:
+        settings = consumer_settings(flags.brokers, components.kafka_options(self._config))
+        offsets = OffsetRange(Bound(time_ms=time_ms) if self._has_times else Bound(offset=0))
+        limits = components.read_limits(self._config)
+        with closing(RangeSource(settings, flags.names, limits, offsets)) as source:
+            for batch in source.batches():
+                self._proceed()
+                yield from batch.records
