@@ -1,14 +1,18 @@
-"""How long it takes to carry out many decisions *wrong* at once: ``python -m benchmarks.console.releases``.
+"""Measure how fast the console carries out decisions *wrong*: ``python -m benchmarks.console.releases``.
 
-A broker of its own, a topic with one text and its copies, and a consumer with LMDB that flags them, with a clean feed.
-Then so many of the flags, drawn from all of them, are said to be wrong, and one sender of the console carries that out:
-a release in the store, its event in the sink, the article in the clean feed.
+A consumer with LMDB flags the copies of one text, which come from a topic of a broker of its own, with a clean feed.
+Then some of the flags, drawn from all of them, are released: one after another as the HTTP service does and by a sender
+of the console, and many at once by that sender. Each release is written to the store, its event goes to the sink, the
+article to the clean feed.
 """
 
 import random
+import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,20 +24,27 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.kafka.broker import PARTITIONS, Record, broker, consumer, make_topics, send
-from benchmarks.speed.report import OUT, publish
+from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.store_reading import flags_in
 from consumer.model.hooks import Hooks
+from consumer.model.verdict import Verdict
+from consumer.pipeline.feed_kind import Streams
 from consumer.reviews import decisions, people, sending
 from consumer.reviews.database import Database, opened_database
 from consumer.reviews.flag_events import add_events
+from consumer.store_tools.releases import Attribution
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.kafka_parts import sink_topics
+from consumer.wiring.release_run import Releasing, SingleReleases
+from consumer.wiring.service_loading import build_sink
+from consumer.wiring.source_records import SourceRecords
 from storage.clock import now_ms
+from storage.interface import Store
 
 PART: Final = "console_releases"
 _CHARS: Final = 600
@@ -43,11 +54,12 @@ _END_S: Final = 600.0
 
 def main(
     flags: Annotated[int, typer.Option(min=1, help="Flags in the topic.")] = 20_000,
-    releases: Annotated[int, typer.Option(min=1, help="How many of them are wrong.")] = 1_000,
+    releases: Annotated[int, typer.Option(min=1, help="Flags to release at once.")] = 1_000,
+    single: Annotated[int, typer.Option(min=2, help="Flags to release one after another, by each.")] = 200,
     *,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:
-    """Measure how long it takes until all are released."""
+    """Measure the time of single releases, and of many at once."""
     with tempfile.TemporaryDirectory() as name, broker() as running:
         folder = Path(name)
         source, sink = make_topics(running.address, "feed")
@@ -60,11 +72,10 @@ def main(
         _judge(running.address, config, flags)
         database = opened_database(f"sqlite:///{folder / 'console.db'}")
         try:
-            seconds = _release(config, database, releases)
+            rows = _measure(config, database, single, releases)
         finally:
             database.close()
-        row = {"flags": flags, "releases": releases, "s": seconds, "releases/s": releases / seconds}
-        publish(PART, "Decisions *wrong* carried out", [row], out=out)
+        publish(PART, f"Releases, of {flags} flags", rows, out=out)
 
 
 def _add_topic(address: str, config: Config) -> None:
@@ -98,30 +109,67 @@ def _messages(address: str, topic: str) -> int:
     return sum(high - low for low, high in filter(None, marks))
 
 
-def _release(config: Config, database: Database, count: int) -> float:
-    """Decide, and return how long the sender takes, in seconds."""
+def _measure(config: Config, database: Database, single: int, releases: int) -> list[Row]:
+    """Release flags one after another, then many at once. Return the times."""
     hooks = Hooks()
     access = LazyStore(config, hooks.report, None)
+    versions = [event.verdict for events in flags_in(access()) for event in events]
     for events in flags_in(access()):
         database.written(partial(add_events, events=events))
-    ids = list(range(1, 1 + sum(1 for batch in flags_in(access()) for _ in batch)))
-    chosen = random.Random(1).sample(ids, count)
+    chosen = random.Random(1).sample(range(len(versions)), 2 * single + releases)
+    by_service, by_console = chosen[:single], chosen[single:]
     person = database.written(lambda connection: people.add_person(connection, "Ann", "reviewer", now_ms()))
+    port = TopicReleases(config, access, now_ms, hooks, lambda: None)
+    sender = Sender(SenderParts(database, port, now_ms, hooks))
+    # Flags have their numbers in the order in which they were added.
+    service_s = _served(config, access(), [versions[place] for place in by_service])
+    console_s = [_sent(database, sender, person.person_id, [place + 1]) for place in by_console[:single]]
+    seconds = _sent(database, sender, person.person_id, [place + 1 for place in by_console[single:]])
+    port.close()
+    access.close()
+    at_once = {"by": "the console, at once", "releases": releases, "s": seconds, "releases/s": releases / seconds}
+    return [_row("the service", service_s), _row("the console", console_s), at_once]
+
+
+def _row(name: str, took_s: Sequence[float]) -> Row:
+    first, *others = took_s
+    return {
+        "by": name,
+        "releases": len(took_s),
+        "s": sum(took_s),
+        "releases/s": len(took_s) / sum(took_s),
+        "first, ms": 1_000 * first,
+        "median, ms": 1_000 * statistics.median(others),
+        "p95, ms": 1_000 * statistics.quantiles(others, n=20)[-1],
+    }
+
+
+def _served(config: Config, store: Store, versions: Sequence[Verdict]) -> list[float]:
+    """Release versions as the service does; return how long each takes, in seconds."""
+    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    with closing(build_sink(config, streams, Hooks(), lambda: None)) as sink, closing(SourceRecords(config)) as records:
+        releases = SingleReleases(Releasing(store, sink, now_ms), records)
+        took_s = []
+        for verdict in versions:
+            began_s = time.monotonic()
+            releases.release(verdict.id, verdict.version, Attribution("Ann"))
+            took_s.append(time.monotonic() - began_s)
+        return took_s
+
+
+def _sent(database: Database, sender: Sender, person_id: int, flag_ids: Sequence[int]) -> float:
+    """Decide that these flags are wrong, and return how long the sender takes to release them, in seconds."""
     decided = database.written(
-        lambda connection: decisions.decide(connection, chosen, person.person_id, "wrong", "", now_ms(), 0)
+        lambda connection: decisions.decide(connection, flag_ids, person_id, "wrong", "", now_ms(), 0)
     )
-    if len(decided.review_ids) != count:
-        raise RuntimeError(f"{len(decided.review_ids)} of {count} could be decided")
-    releases = TopicReleases(config, access, now_ms, hooks, lambda: None)
-    sender = Sender(SenderParts(database, releases, now_ms, hooks))
+    if len(decided.review_ids) != len(flag_ids):
+        raise RuntimeError(f"{len(decided.review_ids)} of {len(flag_ids)} could be decided")
     began_s = time.monotonic()
     while sender.work():
-        print(f"\r{_left(database)} left  ", end="", file=sys.stderr)
+        pass
     seconds = time.monotonic() - began_s
     if _left(database):
         raise RuntimeError(f"{_left(database)} were not released")
-    releases.close()
-    access.close()
     return seconds
 
 

@@ -128,17 +128,21 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
 
     For a version that is released already, the stored event is returned and the postings are written again, so that
     this may be called again after any error. ``clock`` gives the time of a release in milliseconds. Raises the store's
-    errors; some versions may be released then.
+    errors; some versions may be released then. A store that can writes everything at once.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
     planned_events = [planned(*reversal, clock) for reversal in reversals]
-    store.add(records)
-    encoded = _released(store, reversals, planned_events)
-    store.add(records)
+
+    def write() -> list[bytes]:
+        store.add(records)
+        written = _released(store, reversals, planned_events)
+        store.add(records)
+        return written
+
     return [
         # Another process may have been faster.
         event if stored == event.encoded else VerdictEvent.read(stored)
-        for event, stored in zip(planned_events, encoded, strict=True)
+        for event, stored in zip(planned_events, store.together(write), strict=True)
     ]
 
 

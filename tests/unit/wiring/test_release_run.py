@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -26,6 +27,7 @@ from tests.builders import TIME_MS, make_tombstone, raw_message
 from tests.chaos.near_articles import SETTINGS, near_group
 from tests.unit.service.kept_sink import KeptSink
 
+Answered = TypeVar("Answered")
 LATER_MS = TIME_MS + 10
 
 
@@ -85,6 +87,13 @@ class Counting(MemoryStore):
         self.calls.append(("release", len(some)))
         return super().release(some)
 
+    @override
+    def together(self, work: Callable[[], Answered]) -> Answered:
+        before = len(self.calls)
+        answer = super().together(work)
+        self.calls[before:] = [("together", len(self.calls) - before), *self.calls[before:]]
+        return answer
+
 
 def versions(feed: str | None, copies: int = 1) -> list[Version]:
     """An original and its copies, from this feed."""
@@ -133,7 +142,7 @@ def test_a_version_is_read_twice_and_decoded_once(decoded: list[bytes], monkeypa
     store.calls.clear()
     decoded.clear()
     event = single(store, sink, Records()).release(*named(copy), Attribution("Kim"))
-    assert store.calls == [("read", 1), ("add", 1), ("release", 1), ("add", 1), ("read", 1)]
+    assert store.calls == [("read", 1), ("together", 3), ("add", 1), ("release", 1), ("add", 1), ("read", 1)]
     assert decoded == [flag]
     (answer,) = sink.answers
     assert (answer.event, answer.record.partition) == (event, raw_message(b"").partition)
@@ -152,7 +161,7 @@ def test_several_are_released_in_as_many_calls_as_one(decoded: list[bytes], monk
     decoded.clear()
     undone = [ReleasePlan(FlagReversal(each, Attribution("Kim")), raw_message(b"{}")) for each in flagged]
     events = Releasing(store, AnsweringSink(sink), lambda: LATER_MS + 1).release(undone, time.monotonic())
-    assert store.calls == [("add", 3), ("release", 2), ("add", 3), ("read", 3)]
+    assert store.calls == [("together", 3), ("add", 3), ("release", 2), ("add", 3), ("read", 3)]
     assert decoded == []
     assert (events[0], [event.verdict.id for event in events]) == (first, [copy.record.id for copy in copies])
     assert [event.encoded for event in events] == sink.flushed
