@@ -17,6 +17,7 @@ from consumer.store_tools.releases import Attribution
 from consumer.wiring import console_releases
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import LazyStore
+from consumer.wiring.release_run import Releasing
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import now_ms
 from tests.cli.command import text
@@ -79,6 +80,11 @@ def no_search(*_: object) -> Iterator[None]:
     raise AssertionError("the topic of flags was read")
 
 
+def nothing_to_do(*_: object) -> None:
+    """In place of what carries out releases."""
+    raise AssertionError("there was something to release")
+
+
 def test_releases_are_carried_out_together(
     releases: TopicReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +99,15 @@ def test_releases_are_carried_out_together(
     assert [type(outcome) for outcome in outcomes] == [ConfigError, type(None), type(None), type(None), ConfigError]
     assert sent(topics) == ["a1", "a2", "a3"]
     assert [last(topics, f"a{number}").value is None for number in (1, 2, 3, 4)] == [True, False, False, True]
+
+
+def test_what_cannot_be_released_needs_no_brokers(config: Config) -> None:
+    """It is refused for good, whatever becomes of the sink."""
+    away = config.model_copy(update={"sink": config.sink.model_copy(update={"url": "kafka://127.0.0.1:1/p"})})
+    releases = opened(away)
+    unknown = PendingRelease("nobody", "00" * 16, Attribution(), is_patient=True)
     assert [type(outcome) for outcome in releases.release([unknown])] == [ConfigError]
+    releases.close()
 
 
 def test_a_version_that_is_wanted_twice_is_released_once_a_call(releases: TopicReleases, topics: Topics) -> None:
@@ -122,7 +136,9 @@ def test_a_record_that_cannot_be_read_now_is_waited_for(
     delete_topic(topics.address, topics.source)
     monkeypatch.setattr(offset_reader, "_QUIET_S", 0.1)
     monkeypatch.setattr(console_releases, "GATHER_S", 60.0)
-    (outcome,) = releases.release(wanted[1:])
+    with monkeypatch.context() as changed:
+        changed.setattr(Releasing, "release", nothing_to_do)
+        (outcome,) = releases.release(wanted[1:])
     assert isinstance(outcome, SourceError)
     assert str(outcome).startswith("'a2' cannot be sent to the clean feed yet: its record at")
     assert sent(topics) == ["a1"]

@@ -140,19 +140,15 @@ class Sender:
                 self._alone = len(self._claimed)
             raise
         self._claimed.extendleft(reversed(dues[len(begun) :]))
-        self._put_off([(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)])
+        put_off = [(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)]
+        # They are claimed again after the others.
+        self._failures.update(due.review_id for due, _ in put_off)
+        if put_off:
+            raise put_off[0][1]
 
     def _pending(self, due: Due) -> PendingRelease:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.note or None), is_patient)
-
-    def _put_off(self, failed: Sequence[tuple[Due, SourceError]]) -> None:
-        """Keep releases for later whose articles cannot return to the clean feed now. Raise the first error."""
-        for due, _ in failed:
-            self._claimed.append(due)
-            self._failures[due.review_id] += 1
-        if failed:
-            raise failed[0][1]
 
     def _prepare(self) -> None:
         """Prepare what is due, unless what will be claimed next was prepared lately."""
