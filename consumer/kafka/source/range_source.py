@@ -81,7 +81,7 @@ class _Part:
 class RangeSource(Source):
     """Reads a range of topics, up to their ends at creation or less; or only these offsets.
 
-    Of named offsets each has to be there, unless ``only_held``: then those that are gone, or never were, are left out.
+    Each of named offsets has to be there.
 
     ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is
     called between two batches and while waiting for messages, and ends the reading. Raises ``SourceError`` and
@@ -95,8 +95,6 @@ class RangeSource(Source):
         limits: ReadLimits,
         offsets: OffsetRange | Ranges,
         stopped: Callable[[], bool] = lambda: False,
-        *,
-        only_held: bool = False,
     ) -> None:
         self._limits = limits
         self._stopped = stopped
@@ -109,7 +107,7 @@ class RangeSource(Source):
                 self._parts = (
                     _parts(self._consumer, topics, brokers, offsets)
                     if isinstance(offsets, OffsetRange)
-                    else _named_parts(self._held(offsets) if only_held else offsets)
+                    else _named_parts(offsets)
                 )
         except SourceError:
             self._consumer.close()
@@ -145,14 +143,6 @@ class RangeSource(Source):
     def name(self) -> str:
         """Return the name of the input in messages."""
         return self._name
-
-    def _held(self, ranges: Ranges) -> Ranges:
-        """Return what the partitions have of these ranges."""
-        held: dict[tuple[str, int], tuple[int, int]] = {}
-        for key, (start, end) in ranges.items():
-            low, high = watermarks(self._consumer, *key, _ASK_S)
-            held[key] = max(start, low), min(end, high)
-        return held
 
     def _batch(self, records: Sequence[Message]) -> RawBatch:
         for record in records:
