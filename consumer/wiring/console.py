@@ -46,7 +46,7 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 HANGS_S: Final = 300.0
-"""After so long without progress a thread hangs: to find the record of a release, a topic may be read for minutes."""
+"""After so long without progress a thread hangs: where a record has no origin, a topic may be searched for minutes."""
 STORE_S: Final = 5.0
 """How long the store may take to answer a page, where it is behind a network."""
 _SEND_S: Final = 1.0
