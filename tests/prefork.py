@@ -10,6 +10,7 @@ A process of tests has one preparer, from the first command on until its own end
          ◀── its process id ──────────────────────────────┘ └── how it ended, when it has ──▶ the last descriptor
 """
 
+import atexit
 import gc
 import io
 import json
@@ -59,6 +60,7 @@ _LIBRARIES: Final = (
     "psycopg",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
+    "typer.rich_utils",
 )
 
 
@@ -263,7 +265,32 @@ def _prepare() -> None:
     gc.freeze()
 
 
+def _run_and_end() -> None:
+    """Run the command and end the process as the interpreter would, but leave its modules alone.
+
+    Clearing them writes to most of the memory shared with the preparer, and each page written to is copied. That costs
+    more than a short command's own work. A command whose daemon threads are still running ends in the interpreter's
+    own way, because that is where clearing modules can fail.
+    """
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+        if not isinstance(code, int) or any(thread.daemon for thread in threading.enumerate()):
+            raise
+    else:
+        return
+    threading._shutdown()  # type: ignore[attr-defined]  # the interpreter's own first step
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    # The interpreter finds again what could not be written, and reports it.
+    sys.exit(code)
+
+
 if __name__ == "__main__":
     _prepare()
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    main()
+    _run_and_end()
