@@ -106,9 +106,9 @@ Round = Sequence[Fault]
 
 
 def short_plan(seed: str, faults: int) -> list[Round]:
-    """This many faults, one a round: first each required kind, in random order, then any."""
+    """This many faults, one a round: first each required kind, or as many as there is room for, then any."""
     chance = random.Random(f"faults {seed}")
-    kinds = chance.sample(_SHORT, len(_SHORT))
+    kinds = chance.sample(_SHORT, min(faults, len(_SHORT)))
     while len(kinds) < faults:
         kinds.append(chance.choice([kind for kind in _SHORT if kind.target is not Target.HBASE]))
     return [[_fault(kind, chance, 1.0)] for kind in kinds]
