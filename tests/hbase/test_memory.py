@@ -21,6 +21,7 @@ from storage.hbase.set_plans import split_evenly
 from storage.postings import DEFAULT_LAYOUT
 from storage.records import REFERENCE_BYTES
 from tests.builders import TIME_MS, make_key
+from tests.examples import drawn
 from tests.hbase.judging_apart import BATCH, Done, judge_apart
 from tests.kafka.memory import MB, MemoryWatch
 
@@ -52,8 +53,13 @@ class Wide(NamedTuple):
 
 
 CASES: Final = [
-    pytest.param(Wide(3, 100_000, packed=True), id="packed"),
-    pytest.param(Wide(GROUPS, BELOW_CAP, packed=True), id="below the cap"),
+    *drawn(
+        [
+            pytest.param(Wide(3, 100_000, packed=True), id="packed"),
+            pytest.param(Wide(GROUPS, BELOW_CAP, packed=True), id="below the cap"),
+        ],
+        2,
+    ),
     pytest.param(Wide(3, 100_000, packed=False), id="hot", marks=pytest.mark.load),
 ]
 

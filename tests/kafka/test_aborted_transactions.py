@@ -10,12 +10,11 @@ from tests.cli.command import run_process
 from tests.kafka.reading import committed, until
 from tests.kafka.running import running
 from tests.kafka.sink_parts import end_of
-from tests.kafka.test_run import EXACTLY_ONCE, article
+from tests.kafka.test_run import EITHER, article
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
 
 pytestmark = pytest.mark.servers
 
-BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at least once", "exactly once"])
 ABORTED = 30
 
 
@@ -36,7 +35,7 @@ def abort_transactions(topics: Topics, count: int) -> None:
         producer.abort_transaction(30)
 
 
-@BOTH
+@EITHER
 def test_aborted_transactions_are_no_lag(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """The gauge comes back to 0, the group's offset to the end, and the next article is judged as ever."""
     send(topics, [("a", article("the first of them"))])
@@ -59,7 +58,7 @@ def test_aborted_transactions_are_no_lag(topics: Topics, tmp_path: Path, more: t
     assert "has 0 messages to read" in ended.out.decode(), ended.out.decode() + ended.err
 
 
-@BOTH
+@EITHER
 def test_a_partition_with_nothing_but_aborted_transactions(
     topics: Topics, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

@@ -10,9 +10,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
 from tests.cli.command import Outcome, run_process, text
+from tests.examples import drawn
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import Running, running
-from tests.kafka.test_run import BOTH, EXACTLY_ONCE, SHORT_SESSION
+from tests.kafka.test_run import EITHER, EXACTLY_ONCE, SHORT_SESSION
 from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -89,7 +90,7 @@ def command(topics: Topics, *words: str) -> Outcome:
     return run_process("poison", *words, "--source", topics.url(), "--group", topics.prefix)
 
 
-@BOTH
+@EITHER
 def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     topics: Topics, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -150,8 +151,13 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
 
 @pytest.mark.parametrize(
     "more",
-    [SHORT_SESSION, (*EXACTLY_ONCE, "--set", "kafka.group_protocol=consumer")],
-    ids=["at least once, classic", "exactly once, consumer"],
+    drawn(
+        [
+            pytest.param(SHORT_SESSION, id="at least once, classic"),
+            pytest.param((*EXACTLY_ONCE, "--set", "kafka.group_protocol=consumer"), id="exactly once, consumer"),
+        ],
+        2,
+    ),
 )
 def test_who_gets_a_held_partition_holds_it(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """It moves from consumer to consumer with its note; none of them reads it or commits beyond it."""

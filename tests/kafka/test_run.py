@@ -11,6 +11,7 @@ import pytest
 
 from deploy.local.hbase import ThriftGateway
 from tests.cli.command import SCHEMAS, text
+from tests.examples import drawn
 from tests.kafka.reading import commit, committed, delete_records, until
 from tests.kafka.running import running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
@@ -22,7 +23,10 @@ EXACTLY_ONCE = (
     # A transaction that was left open keeps readers waiting until it times out.
     "--set", 'kafka.producer={"transaction.timeout.ms"=5000}',
 )  # fmt: skip
-BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at least once", "exactly once"])
+_DELIVERIES = [pytest.param((), id="at least once"), pytest.param(EXACTLY_ONCE, id="exactly once")]
+BOTH = pytest.mark.parametrize("more", _DELIVERIES)
+EITHER = pytest.mark.parametrize("more", drawn(_DELIVERIES, 2))
+"""For tests that take long; ``make test-load`` runs them with both."""
 SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000, "heartbeat.interval.ms"=2000}')
 ALL = ("verdicts", "dead-letters")
 
@@ -163,7 +167,7 @@ def test_consumers_that_are_killed_lose_nothing(topics: Topics, tmp_path: Path, 
     check_verdicts(topics, count, once=bool(more))
 
 
-@BOTH
+@EITHER
 def test_a_rolling_restart_loses_none_and_repeats_none_where_asked(
     topics: Topics, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

@@ -10,7 +10,7 @@ from tests.cli.command import text
 from tests.cli.faulty_command import CALL_S, start_faulty
 from tests.kafka.reading import committed
 from tests.kafka.running import running
-from tests.kafka.test_run import BOTH
+from tests.kafka.test_run import EITHER
 from tests.kafka.topics import make_topics, read_all, send, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -22,7 +22,7 @@ ENDS_S = 30
 """A drain, a transaction that is aborted, a farewell to the group; the batch alone takes a minute."""
 
 
-@BOTH
+@EITHER
 def test_a_store_that_is_slow_but_answers(kafka_address: str, tmp_path: Path, more: tuple[str, ...]) -> None:
     """Each call that returns is a turn of the loop; SIGTERM ends the batch between two calls, and nothing is lost.
 

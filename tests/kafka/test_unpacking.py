@@ -17,6 +17,7 @@ from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from tests.cli.command import run_process
+from tests.examples import drawn
 from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch
 from tests.kafka.reading import by_partition, grouped, until
 from tests.kafka.running import running
@@ -51,8 +52,13 @@ def judged(topics: Topics) -> set[bytes | None]:
 @pytest.mark.servers
 @pytest.mark.parametrize(
     ("more", "again"),
-    [((), BEFORE), (EXACTLY_ONCE, BEFORE + 1)],
-    ids=["at least once, resumed without an offset", "exactly once, resumed within the batch"],
+    drawn(
+        [
+            pytest.param((), BEFORE, id="at least once, resumed without an offset"),
+            pytest.param(EXACTLY_ONCE, BEFORE + 1, id="exactly once, resumed within the batch"),
+        ],
+        2,
+    ),
 )
 def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
     topics: Topics, tmp_path: Path, more: tuple[str, ...], again: int

@@ -11,7 +11,7 @@ from consumer.judge.detector import Detector
 from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import LMDB, MEMORY, ROW_POSTINGS_MAX, Kind, SetClock
-from tests.examples import examples
+from tests.examples import examples, share_of
 from tests.retrieval.populations import (
     BEYOND,
     DISTANCES,
@@ -28,7 +28,7 @@ from tests.retrieval.populations import (
 Population = Callable[[random.Random], list[int]]
 
 
-PAIRS = 60
+PAIRS = share_of(60)
 
 
 def distances(kind: Kind, plan: str) -> Sequence[int]:

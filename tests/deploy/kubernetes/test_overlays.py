@@ -13,6 +13,7 @@ from deploy.kubernetes import check
 from deploy.kubernetes.manifests import NotBuilt, build, read, workloads
 from tests.deploy.kubernetes.commands import read_command
 from tests.deploy.kubernetes.conftest import KUBERNETES, OVERLAYS, Cluster, Rendered
+from tests.examples import drawn
 
 pytestmark = pytest.mark.servers
 
@@ -395,7 +396,9 @@ def test_an_overlay_holds(cluster: Cluster, name: str) -> None:
     assert cluster.faults(cluster.rendered(name)) == []
 
 
-@pytest.mark.parametrize("broken", ALL, ids=lambda broken: f"{broken.kind}-{broken.path}-{broken.message}"[:90])
+@pytest.mark.parametrize(
+    "broken", drawn(ALL, 3), ids=lambda broken: f"{broken.kind}-{broken.path}-{broken.message}"[:90]
+)
 def test_what_is_broken_is_told(cluster: Cluster, broken: Break) -> None:
     """Each single change is answered with a sentence about it."""
     faults = cluster.faults(changed(cluster.rendered(broken.overlay), broken))

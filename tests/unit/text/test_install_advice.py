@@ -12,11 +12,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from consumer.text.install_advice import Extra, install_command, requirements
+from tests.examples import drawn
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("extra", get_args(Extra))
+@pytest.mark.parametrize("extra", drawn(get_args(Extra), 4))
 def test_the_command_installs_the_packages_of_an_extra(extra: Extra) -> None:
     """It names packages of an index, not dupwatch, which is on none; pip takes it as it is. Here all are installed."""
     command = shlex.split(install_command(extra))
