@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from consumer.judge.tally import Tally
@@ -69,11 +70,12 @@ def chosen(expr: str) -> str:
     return expr
 
 
-def metrics_shown() -> set[str]:
+@cache
+def metrics_shown() -> frozenset[str]:
     """The names of all samples that a consumer, a service or a console can show: from the classes, not from a page."""
-    names = set()
+    names: set[str] = set()
     for metrics in (Metrics(), ServiceMetrics(), ConsoleMetrics()):
         metrics.show_build(Build("0", "scheme", "plan"))
         metrics.watch(Tally())
         names |= {family.name + suffix for family in metrics.registry.collect() for suffix in _SUFFIXES[family.type]}
-    return names
+    return frozenset(names)

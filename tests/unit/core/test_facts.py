@@ -186,7 +186,28 @@ def test_articles_have_pythons_facts(part: int, lexicon: Lexicon) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["a", "A", "A ", "Ab ", "1", "1,", "a1", "一", "mar ", "1年", "A-", "9 ma", "第", " ", "1年1月1", "1 ", "1,111"],
+    drawn(
+        [
+            "a",
+            "A",
+            "A ",
+            "Ab ",
+            "1",
+            "1,",
+            "a1",
+            "一",
+            "mar ",
+            "1年",
+            "A-",
+            "9 ma",
+            "第",
+            " ",
+            "1年1月1",
+            "1 ",
+            "1,111",
+        ],
+        3,
+    ),
 )
 def test_the_longest_texts(piece: str) -> None:
     """A million characters of what would make a reader go over them again and again, in less than 0.3 µs each."""

@@ -11,6 +11,7 @@ from benchmarks.quality.reviews import LINES, NOW
 from consumer.evaluation.drawn_line import Line, drawn_line
 from consumer.evaluation.review_figures import evaluate_reviews
 from consumer.evaluation.reviewed_pairs import reviewed_pairs
+from tests.examples import drawn
 from tests.unit.evaluation.reviewing import lines_of, reviews_by
 
 SEEDS: Final = 20
@@ -29,7 +30,7 @@ def line_in_reviews(hidden: float, seed: int) -> Line:
     return evaluate_reviews(pairs, lambda _: NOW, 0.99).overall.line
 
 
-@pytest.mark.parametrize("hidden", LINES)
+@pytest.mark.parametrize("hidden", drawn(LINES, 3))
 def test_hidden_lines_are_found(hidden: float) -> None:
     """In 19 of 20 reviews by seeds that nobody has seen before the hidden line is within its interval.
 
