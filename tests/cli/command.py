@@ -18,6 +18,7 @@ LABELS = ROOT / "sample" / "labels.jsonl"
 SCHEMAS = ROOT / "docs" / "schemas"
 DUPWATCH = Path(sys.executable).with_name("dupwatch")
 TIMEOUT_S = 60
+_PAUSE_S_MAX = 0.5
 ONE_SECRET = ("--set", f"fingerprint.secret_file={ROOT / 'tests' / 'fixtures' / 'published.secret'}")
 """New stores are keyed with the published secret: similarities near the threshold are the same in every run."""
 FAST = ("--set", "store.durability=process", *ONE_SECRET)
@@ -87,12 +88,20 @@ def articles(numbers: Sequence[int]) -> list[dict[str, Any]]:
     return [{"id": f"a{number}", "body": text(number - (number % 5 == 4))} for number in numbers]
 
 
-def wait_for(holds: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait until the condition holds; fail if that takes too long."""
+def wait_for(holds: Callable[[], bool], seconds: float = 20, pause_s: float = 0.02) -> None:
+    """Wait until the condition holds; fail if that takes too long.
+
+    After a check that takes long, because it asks a server or reads a topic, the pause is twice as long as the check:
+    the processes that are waited for need the processor more.
+    """
     until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, "it took too long"
-        time.sleep(0.02)
+    while True:
+        began_s = time.monotonic()
+        if holds():
+            return
+        now_s = time.monotonic()
+        assert now_s < until, "it took too long"
+        time.sleep(max(pause_s, min(2 * (now_s - began_s), _PAUSE_S_MAX)))
 
 
 def line_count(path: Path) -> int:

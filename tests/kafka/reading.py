@@ -28,6 +28,7 @@ from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition, RawBatch, RawRecord
+from tests.cli.command import wait_for
 from tests.kafka.topics import ordered_producer
 
 GroupProtocol = Literal["classic", "consumer"]
@@ -38,10 +39,7 @@ WAIT_S = 60.0
 
 def until(what: Callable[[], bool], wait_s: float = WAIT_S) -> None:
     """Wait until something holds; the test fails where it never does."""
-    end = time.monotonic() + wait_s
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.005)
+    wait_for(what, wait_s, 0.005)
 
 
 def make_topic(address: str, partitions: int = 2, topic: str | None = None) -> str:
