@@ -28,7 +28,8 @@ CARGO := $(shell command -v cargo >/dev/null && $(or $(wildcard $(BIN)/python),$
 WITH_CORE := $(if $(CARGO)$(CI),yes)
 # The tests that draw some of their examples and cases in make test.
 DRAWING := tests/unit tests/retrieval tests/protocol tests/chaos/test_kept_set.py tests/cli/test_every_command.py \
-    tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py tests/hbase/test_memory.py \
+    tests/browser/test_console_in_browser.py tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py \
+    tests/hbase/test_memory.py \
     $(patsubst %,tests/kafka/test_%.py,aborted_transactions poison run slow_store unpacking)
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from itertools import product
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods
+from tests.examples import drawn
 from tests.unit.console.desks import Office, office
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.reviewed import review, whole_figures
@@ -32,6 +34,8 @@ HOSTILE: Final = (
 )
 AXE: Final = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+LOOKS: Final = drawn([*product(("en", "zh"), ("light", "dark"))], 4)
+"""What two long tests look at, one of the four in each run."""
 COPIES: Final = 4
 JUDGING: Final = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 LONG: Final = "The harbour council votes on a title that does not end, and on a_word_that_does_not_end" + "_either" * 30
@@ -302,9 +306,8 @@ def test_hostile_articles_are_text(browser: Chrome, desk: Office) -> None:
     assert complaints(browser) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_axe_finds_nothing(browser: Chrome, desk: Office, scheme: str, language: str) -> None:
+@pytest.mark.parametrize(("language", "scheme"), LOOKS)
+def test_axe_finds_nothing(browser: Chrome, desk: Office, language: str, scheme: str) -> None:
     """No violation of WCAG 2.1 A and AA or of good practice: names, roles, contrast, order of headings, language."""
     desk.ann.send("/me/language", language=language)
     enter(browser, desk)
@@ -325,9 +328,8 @@ def test_axe_finds_nothing(browser: Chrome, desk: Office, scheme: str, language:
     assert found == {}, json.dumps(found, indent=1)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_reviews_teach_can_be_read_by_all(browser: Chrome, desk: Office, scheme: str, language: str) -> None:
+@pytest.mark.parametrize(("language", "scheme"), LOOKS)
+def test_what_reviews_teach_can_be_read_by_all(browser: Chrome, desk: Office, language: str, scheme: str) -> None:
     """With and without recall, of all sources and of one with a hostile name: for a screen reader, and on a phone."""
     desk.ann.send("/me/language", language=language)
     enter(browser, desk)
