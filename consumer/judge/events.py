@@ -57,6 +57,8 @@ def duplicate_event(
             matches=tuple(_match(other) for other in duplicate.matches[:MATCHES_MAX]),
             shared_keywords=shared_keywords(record, of.record)[:SHARED_KEYWORDS_MAX],
             ended_before=msgspec.UNSET,
+            source=record.source,
+            original_source=of.record.source,
         )
     )
 
@@ -75,7 +77,10 @@ def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_m
 
 
 def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> VerdictEvent:
-    """Return the verdict that undoes a flag. Raises ValueError for a verdict that is not a duplicate."""
+    """Return the verdict that undoes a flag and names the same sources.
+
+    Raises ValueError for a verdict that is not a duplicate.
+    """
     if flag.duplicate_of is None or flag.duplicate_of_version is None:
         raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to undo")
     return VerdictEvent.of(

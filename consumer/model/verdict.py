@@ -84,6 +84,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     was taken from a web page, where the body was none; ``seen_before``, where the text did not come back from beyond
     the window; ``parts``, where nothing is shared with articles that are not near; and ``ended_before``, where nothing
     near ended before the version arrived, or the version is not unique.
+
+    ``source`` and ``original_source`` are set only in flags, and in releases of flags that have them. An article
+    without a source has "".
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -108,6 +111,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     seen_before: SeenBefore | msgspec.UnsetType = msgspec.UNSET
     parts: Annotated[tuple[Part, ...], msgspec.Meta(max_length=PARTS_MAX)] | msgspec.UnsetType = msgspec.UNSET
     ended_before: EndedBefore | msgspec.UnsetType = msgspec.UNSET
+    source: str | msgspec.UnsetType = msgspec.UNSET
+    original_source: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Outcome(msgspec.Struct, frozen=True):

@@ -90,6 +90,8 @@ STORED_EXAMPLE: Final = {
             "truncated": False,
             "arrived_at": "2026-11-23T09:05:00.000Z",
             "decided_at": "2026-11-23T09:05:00.012Z",
+            "source": "",
+            "original_source": "wire",
         },
     ]
 }

@@ -15,7 +15,14 @@ from jsonschema import Draft202012Validator
 
 from consumer.decode.article import FieldMap, decode
 from consumer.judge.decision import Duplicate, Neighbour
-from consumer.judge.events import duplicate_event, kept_event, original_of, reference_in, released_event
+from consumer.judge.events import (
+    duplicate_event,
+    kept_event,
+    original_of,
+    reference_in,
+    released_event,
+    retracted_event,
+)
 from consumer.model.article import Extracted, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
@@ -72,21 +79,21 @@ RELEASES = st.builds(
     reason=st.none() | TEXTS,
 )
 ENDED = st.builds(EndedBefore, id=TEXTS, version=VERSIONS, ended_at=TIMES, similarity=SIMILARITIES)
-VERDICTS = (
-    st.builds(Verdict, outcome=st.just("unique"), ended_before=st.just(msgspec.UNSET) | ENDED, **JUDGED)
-    | st.builds(Verdict, outcome=st.just("unique"), released=RELEASES, **JUDGED)
-    | st.builds(
-        Verdict,
-        outcome=st.just("duplicate"),
-        duplicate_of=TEXTS,
-        duplicate_of_version=VERSIONS,
-        distance=DISTANCES,
-        similarity=SIMILARITIES,
-        matches=st.lists(MATCHES, max_size=5).map(tuple),
-        shared_keywords=st.lists(TEXTS, max_size=10).map(tuple),
-        **JUDGED,
-    )
-    | st.builds(Verdict, outcome=st.just("retracted"), id=TEXTS, arrived_at=TIMES, decided_at=TIMES)
+FLAGGED = {
+    "outcome": st.just("duplicate"),
+    "duplicate_of": TEXTS,
+    "duplicate_of_version": VERSIONS,
+    "distance": DISTANCES,
+    "similarity": SIMILARITIES,
+    "matches": st.lists(MATCHES, max_size=5).map(tuple),
+    "shared_keywords": st.lists(TEXTS, max_size=10).map(tuple),
+}
+RELEASED = {"outcome": st.just("unique"), "released": RELEASES}
+SOURCES = {"source": st.just("") | TEXTS, "original_source": st.just("") | TEXTS}
+VERDICTS = st.one_of(
+    st.builds(Verdict, outcome=st.just("unique"), ended_before=st.just(msgspec.UNSET) | ENDED, **JUDGED),
+    st.builds(Verdict, outcome=st.just("retracted"), id=TEXTS, arrived_at=TIMES, decided_at=TIMES),
+    *(st.builds(Verdict, **JUDGED, **kind, **sources) for kind in (FLAGGED, RELEASED) for sources in ({}, SOURCES)),
 )
 
 
@@ -113,9 +120,19 @@ def test_the_bytes_of_a_verdict() -> None:
     )
 
 
+def test_a_flag_names_both_sources() -> None:
+    """An article without a source has an empty one. Other verdicts have the same bytes as in earlier versions."""
+    record, of = make_record("copy", source="post"), make_record("original", source="")
+    near = Neighbour(of, 2, 0.9)
+    flag = duplicate_event(Duplicate(record, near, (near,)), truncated=False, decided_ms=TIME_MS).encoded
+    assert flag.endswith(b',"source":"post","original_source":""}')
+    assert b"source" not in kept_event(record, truncated=False, decided_ms=TIME_MS).encoded
+    assert b"source" not in retracted_event("copy", time_ms=TIME_MS, decided_ms=TIME_MS).encoded
+
+
 def test_a_release_says_what_it_undid() -> None:
-    """The version is unique; its former original is in a member that no other event has."""
-    record, of = make_record("copy"), make_record("original")
+    """The version is unique; its former original is in a member that no other event has. The sources stay."""
+    record, of = make_record("copy", source="post"), make_record("original", source="wire")
     match = Neighbour(of, 2, 0.9)
     flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
     event = released_event(flag.verdict, by="Kim", reason=None, decided_ms=TIME_MS + 5)
@@ -124,11 +141,23 @@ def test_a_release_says_what_it_undid() -> None:
     assert b"released" not in kept + flag.encoded
     assert event.encoded == kept[:-1] + (
         b',"released":{"duplicate_of":"original","duplicate_of_version":"%b",'
-        b'"flagged_at":"2023-11-14T22:13:20.000Z","by":"Kim","reason":null}}' % version.encode()
+        b'"flagged_at":"2023-11-14T22:13:20.000Z","by":"Kim","reason":null},'
+        b'"source":"post","original_source":"wire"}' % version.encode()
     )
     VERDICT.validate(json.loads(event.encoded))
     with pytest.raises(ValueError, match="'copy' is unique: there is no flag"):
         released_event(event.verdict, by=None, reason=None, decided_ms=TIME_MS)
+
+
+def test_a_release_of_an_earlier_flag_names_no_sources() -> None:
+    """A release repeats what its flag says, and adds no source."""
+    record, of = make_record("copy", source="post"), make_record("original", source="wire")
+    near = Neighbour(of, 2, 0.9)
+    flag = duplicate_event(Duplicate(record, near, (near,)), truncated=False, decided_ms=TIME_MS).verdict
+    earlier = msgspec.structs.replace(flag, source=msgspec.UNSET, original_source=msgspec.UNSET)
+    event = released_event(earlier, by=None, reason=None, decided_ms=TIME_MS)
+    assert b"source" not in event.encoded
+    VERDICT.validate(json.loads(event.encoded))
 
 
 def test_the_original_of_a_flag_can_be_read_from_its_event() -> None:
@@ -141,6 +170,17 @@ def test_the_original_of_a_flag_can_be_read_from_its_event() -> None:
         reference_in("copy", "00")
     with pytest.raises(ValueError, match="None is not a version"):
         original_of(kept_event(record, truncated=False, decided_ms=TIME_MS).verdict)
+
+
+def test_the_schema_has_sources_of_flags_only() -> None:
+    """Both or neither, and none in a verdict that is neither a flag nor a release."""
+    record = make_record("copy")
+    near = Neighbour(make_record("original"), 2, 0.9)
+    flag = json.loads(duplicate_event(Duplicate(record, near, (near,)), truncated=False, decided_ms=TIME_MS).encoded)
+    kept = json.loads(kept_event(record, truncated=False, decided_ms=TIME_MS).encoded)
+    assert not VERDICT.is_valid({name: value for name, value in flag.items() if name != "source"})
+    assert not VERDICT.is_valid({name: value for name, value in flag.items() if name != "original_source"})
+    assert not VERDICT.is_valid(kept | {"source": "", "original_source": ""})
 
 
 def test_the_schema_has_releases_of_unique_ones_only() -> None:

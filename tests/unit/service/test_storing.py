@@ -287,10 +287,14 @@ def test_verdicts_are_counted_as_those_of_a_consumer(storing: Client) -> None:
 
 
 def test_the_examples_of_the_document_are_answered(storing: Client) -> None:
-    """With answers of the shape that it shows."""
+    """With answers of the shape that it shows: a flag of a copy."""
     add = storing.get("/openapi.json").json["paths"]["/v1/articles"]["post"]
     given = add["requestBody"]["content"]["application/json"]["example"]
     shown = add["responses"]["200"]["content"]["application/json"]["example"]["results"]
-    found = storing.ask("POST", "/v1/articles", json.dumps(given).encode(), content_type="application/json").json
+    original = {"articles": [{**given["articles"][0], "id": shown[0]["duplicate_of"], "source": "wire"}]}
+    for articles in (original, given):
+        sent = json.dumps(articles).encode()
+        found = storing.ask("POST", "/v1/articles", sent, content_type="application/json").json
+    assert [each["outcome"] for each in found["results"]] == [each["outcome"] for each in shown]
     assert shown
     assert [set(each) for each in found["results"]] == [set(each) for each in shown]
