@@ -113,7 +113,7 @@ def _measure(config: Config, database: Database, single: int, releases: int) -> 
     """Release flags one after another, then many at once. Return the times."""
     hooks = Hooks()
     access = LazyStore(config, hooks.report, None)
-    versions = [event.verdict for events in flags_in(access()) for event in events]
+    versions = [verdict for verdicts in flags_in(access()) for verdict in verdicts]
     for events in flags_in(access()):
         database.written(partial(add_events, events=events))
     chosen = random.Random(1).sample(range(len(versions)), 2 * single + releases)

@@ -27,14 +27,6 @@ _BITS_A_DIGIT: Final = 4
 _LEAST: Final = -1.0
 
 
-class FlagEvent(NamedTuple):
-    """An event of the topic of flags. Sources are None where they could not be read from the store yet."""
-
-    verdict: Verdict
-    source: str | None = None
-    original_source: str | None = None
-
-
 class Added(NamedTuple):
     """What became of events: new flags, new releases, those that came before, and those that are neither.
 
@@ -59,15 +51,15 @@ class SourcesMissing(NamedTuple):
 
 
 class FlagSources(NamedTuple):
-    """The sources of a flag; None leaves what is known."""
+    """The sources of a flag as the store has them."""
 
     flag_id: int
-    source: str | None
-    original_source: str | None
+    source: str
+    original_source: str
 
 
-def add_events(connection: Connection, events: Sequence[FlagEvent]) -> Added:
-    """Store events, those that came before as well."""
+def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
+    """Store events. Those that came before change nothing."""
     flags: dict[Version, NewFlag] = {}
     releases: dict[Version, tuple[NewFlag, int]] = {}
     others = 0
@@ -135,29 +127,25 @@ def sources_missing(connection: Connection, limit: int) -> list[SourcesMissing]:
 
 
 def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> None:
-    """Store sources that were read from the store."""
-    numbers = source_ids(
-        connection, {name for row in rows for name in (row.source, row.original_source) if name is not None}
-    )
+    """Store those sources of flags that are not known."""
+    numbers = source_ids(connection, {name for row in rows for name in (row.source, row.original_source)})
     known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
     known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
     for column, names in known.items():
-        values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names if name is not None]
-        if values:
-            # What is known stays: the article may have left the store since.
-            statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
-            connection.execute(statement.values({column: bindparam("number")}), values)
-    for portion in portions([row.flag_id for row in rows if row.original_source is not None]):
+        # What is known stays: the article may have left the store since.
+        statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
+        values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names]
+        connection.execute(statement.values({column: bindparam("number")}), values)
+    for portion in portions([row.flag_id for row in rows]):
         columns = select(FLAGS.c.original_id, FLAGS.c.original_source_id).where(FLAGS.c.flag_id.in_(portion))
         name_roots(connection, {row.original_id: row.original_source_id for row in connection.execute(columns)})
 
 
-def _read(event: FlagEvent) -> tuple[NewFlag, int | None] | None:
+def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
     """Return a flag as its event says, and when it was released.
 
     None where the event is about no flag, or names what no store can hold.
     """
-    verdict = event.verdict
     released = None if isinstance(verdict.released, msgspec.UnsetType) else verdict.released
     if released is not None:
         original, original_version = released.duplicate_of, released.duplicate_of_version
@@ -173,8 +161,8 @@ def _read(event: FlagEvent) -> tuple[NewFlag, int | None] | None:
         copy=(verdict.id, verdict.version),
         original=(original, original_version),
         cluster=cluster,
-        source=event.source,
-        original_source=event.original_source,
+        source=_named(verdict.source),
+        original_source=_named(verdict.original_source),
         similarity=verdict.similarity,
         distance=verdict.distance,
         certainty=_certainty(verdict),
@@ -184,6 +172,11 @@ def _read(event: FlagEvent) -> tuple[NewFlag, int | None] | None:
         decided_ms=_time_ms(verdict.decided_at if released is None else released.flagged_at),
     )
     return new, None if released is None else _time_ms(verdict.decided_at)
+
+
+def _named(source: str | msgspec.UnsetType) -> str | None:
+    """Return a source, None for one that the event does not name."""
+    return None if isinstance(source, msgspec.UnsetType) else source
 
 
 def _certainty(verdict: Verdict) -> float:

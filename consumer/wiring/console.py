@@ -128,7 +128,7 @@ class ConsoleServer(ListeningServer):
         running.callback(releases.close)
         sender = Sender(SenderParts(database, releases, now_ms, hooks))
         sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
-        intake_parts = IntakeParts(database, config.console, self._articles, now_ms, hooks, sending.wake)
+        intake_parts = IntakeParts(database, config.console, now_ms, hooks, sending.wake)
         taking = _Taking(self._opened, Intake(intake_parts, stopping), stopping, self._rebuild)
         missed = TakingNearMisses(
             config, NearMissIntake(database, hooks, stopping), hooks, stopping, again=self._rebuild == "topic"

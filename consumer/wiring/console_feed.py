@@ -106,7 +106,7 @@ def add_from_store(intake: Intake, access: StoreAccess) -> int:
     """Take in all flags and releases of the store; return how many there are. Raises ``StoreError`` and ``Stopped``."""
     count = 0
     for events in flags_in(access()):
-        intake.add(events, intake.proceed)
+        intake.take_in(events, intake.proceed)
         count += len(events)
     return count
 

@@ -68,9 +68,10 @@ class Running(Browser):
         lines = self.get("/metrics").text.splitlines()
         return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{sample} ")), 0)
 
-    def open_flags(self, order: str = "newest") -> list[int]:
-        """The flags on the first page of the queue."""
-        return [int(number) for number in dict.fromkeys(_FLAG.findall(self.get(f"/?order={order}").text))]
+    def open_flags(self, order: str = "newest", source: str = "") -> list[int]:
+        """The flags on the first page of the queue, of one source if it is given."""
+        page = self.get(f"/?order={order}&source={source}").text
+        return [int(number) for number in dict.fromkeys(_FLAG.findall(page))]
 
     def decide(self, flag_id: int, decision: str, note: str = "") -> int:
         """Decide by the form of a flag's page; the status of the answer."""

@@ -1,6 +1,7 @@
 """From an article to a decision and back: real brokers, a real store, both databases."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,36 @@ def test_it_goes_on_where_it_was(topics: Topics, place: Place, tmp_path: Path) -
         assert console.metric('dupwatch_console_events_total{kind="known"}') == 0
         assert console.metric('dupwatch_console_events_total{kind="flag"}') == 2
         assert console.stop() == 0, console.log.read_text()
+
+
+def test_sources_are_known_while_the_store_is_away(topics: Topics, tmp_path: Path) -> None:
+    """Flags name them. Those of earlier versions do not: theirs are read once the store is there."""
+    place = sqlite_place(tmp_path)
+    store, away = tmp_path / "store", tmp_path / "away"
+    records: list[tuple[str, object]] = [
+        ("first", article(text(1), source="a")),
+        ("copy", article(text(1), source="b")),
+    ]
+    judged(topics, f"lmdb:{store}", tmp_path, records, 2)
+    (flag,) = [message.content for message in read_all(topics, topics.sink("duplicates"))]
+    with consoling(topics, f"lmdb:{away}", place, tmp_path) as console:
+        signed_in(console, place)
+        wait_for(lambda: len(console.open_flags(source=flag["source"])) == 1)
+        send(topics._replace(source=topics.sink("duplicates")), [(flag["duplicate_of"], turned_around(flag))])
+        wait_for(lambda: len(console.open_flags()) == 2)
+        assert console.open_flags(source=flag["original_source"]) == []
+        assert any("is not there yet" in reason for reason in console.readiness()[1])
+        shutil.copytree(store, away)
+        wait_for(lambda: len(console.open_flags(source=flag["original_source"])) == 1, 60)
+        assert console.stop() == 0, console.log.read_text()
+
+
+def turned_around(flag: dict[str, Any]) -> dict[str, Any]:
+    """A flag of the original of this one, as an earlier version would send it."""
+    original = {"id": flag["duplicate_of"], "version": flag["duplicate_of_version"]}
+    copy = {"duplicate_of": flag["id"], "duplicate_of_version": flag["version"]}
+    event = {**flag, **original, **copy}
+    return {name: value for name, value in event.items() if name not in {"source", "original_source"}}
 
 
 @pytest.mark.parametrize("origin", ["topic", "store"])

@@ -29,6 +29,8 @@ BITS_MAX: Final = 128
 SAMPLED_IN_MAX: Final = 1e12
 """More pairs than any feed has; sums over larger numbers would be of no use."""
 
+SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
+
 
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
     """A record is an event of a later version. It is kept in the topic for a console of that version."""
@@ -105,6 +107,7 @@ def _verdict(data: bytes) -> Verdict:
         times.append(verdict.released.flagged_at)
     _check_times(*times)
     _check_distance(verdict.distance)
+    _check_sources(verdict.source, verdict.original_source)
     return verdict
 
 
@@ -119,9 +122,7 @@ def _near_miss(data: bytes) -> NearMiss:
         raise ValueError("it names what no store can hold")
     if copy == original:
         raise ValueError("it names one version twice")
-    chars_max = DecodeLimits().source_chars_max
-    if max(len(near_miss.source), len(near_miss.original_source)) > chars_max:
-        raise ValueError(f"a source has more than {chars_max} characters")
+    _check_sources(near_miss.source, near_miss.original_source)
     return near_miss
 
 
@@ -139,6 +140,13 @@ def _check_distance(distance: int | None) -> None:
     """Raise ``ValueError`` for a number that no database holds: without this one such record would block all others."""
     if distance is not None and distance > BITS_MAX:
         raise ValueError(f"a distance of more than {BITS_MAX} bits")
+
+
+def _check_sources(*sources: str | msgspec.UnsetType) -> None:
+    """Raise ``ValueError`` for a source longer than an article's: an index of the database may refuse it."""
+    for source in sources:
+        if isinstance(source, str) and len(source) > SOURCE_CHARS_MAX:
+            raise ValueError(f"a source has more than {SOURCE_CHARS_MAX} characters")
 
 
 def _check_schema(record: RawRecord, form: _Form[Event]) -> None:

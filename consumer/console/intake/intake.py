@@ -3,7 +3,8 @@
 A batch is one transaction, and its offsets are committed after it. So a kill loses nothing, and an event that is read
 again changes nothing.
 
-Brokers and database are waited for. A store is not: sources can be filled in later.
+Brokers and the database are waited for. The store is not read: events name the sources of their articles. Where flags
+of earlier versions do not, ``store_reading.fill_in`` adds them later.
 """
 
 import logging
@@ -17,25 +18,22 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console.context import Articles
 from consumer.console.intake.event_reading import NewerEvent, read_near_misses, read_verdicts
-from consumer.console.intake.store_reading import sources_of
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Note
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
-from consumer.model.errors import Abandoned, StoreMismatch
+from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import NearMiss
 from consumer.model.record import Partition, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
-from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
+from consumer.reviews.flag_events import Added, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
-from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
 
@@ -43,8 +41,6 @@ Event = TypeVar("Event")
 
 _LOOK_S: Final = 0.1
 NEAR_MISSES: Final = "near misses"
-STORE_PAUSE_S: Final = 15.0
-"""How long the store is not asked after it did not answer: an intake that asked for each batch would fall behind."""
 
 
 class EventSource(Protocol):
@@ -161,19 +157,17 @@ class IntakeParts:
 
     database: Database
     section: ConsoleSection
-    articles: Articles
     now_ms: Callable[[], int]
     hooks: Hooks
     noted: Callable[[], None]
 
 
 class Intake(BatchIntake[Verdict]):
-    """Takes in flags and releases, with the sources of their articles."""
+    """Takes in flags and releases."""
 
     def __init__(self, parts: IntakeParts, stopping: threading.Event) -> None:
         super().__init__("intake", parts.hooks, stopping)
         self._parts = parts
-        self._store_again_s = 0.0
 
     @override
     def read(self, records: Sequence[RawRecord]) -> list[Verdict]:
@@ -181,10 +175,6 @@ class Intake(BatchIntake[Verdict]):
 
     @override
     def take_in(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
-        self.add(self._with_sources(events), proceed)
-
-    def add(self, events: Sequence[FlagEvent], proceed: Callable[[], None]) -> Added:
-        """Store events once the database answers. ``proceed`` is called meanwhile, and may raise."""
         section, now_ms = self._parts.section, self._parts.now_ms()
 
         def stored(connection: Connection) -> tuple[Added, int]:
@@ -197,24 +187,10 @@ class Intake(BatchIntake[Verdict]):
         if floods:
             self._parts.hooks.report(FloodsBegan(floods))
             self._parts.noted()
-        return added
-
-    def _with_sources(self, verdicts: Sequence[Verdict]) -> list[FlagEvent]:
-        if not verdicts or time.monotonic() < self._store_again_s:
-            return [FlagEvent(verdict) for verdict in verdicts]
-        try:
-            return sources_of(self._parts.articles, verdicts)
-        except (StoreError, StoreMismatch) as error:
-            log.warning("Flags come in without their sources, which are filled in later: %s", error)
-            self._store_again_s = time.monotonic() + STORE_PAUSE_S
-            return [FlagEvent(verdict) for verdict in verdicts]
 
 
 class NearMissIntake(BatchIntake[NearMiss]):
-    """Takes in near misses: a sample of the pairs just under the threshold.
-
-    They name the sources of both articles, so no store is asked.
-    """
+    """Takes in near misses: a sample of the pairs just under the threshold."""
 
     def __init__(self, database: Database, hooks: Hooks, stopping: threading.Event) -> None:
         super().__init__(NEAR_MISSES, hooks, stopping)

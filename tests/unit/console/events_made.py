@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from consumer.console.context import ArticleView
+from consumer.judge.events import released_event
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import Note
 from consumer.model.errors import Abandoned
 from consumer.model.near_miss import NearMiss
 from consumer.model.near_miss import encode as encode_near_miss
 from consumer.model.record import Partition, RawBatch, RawRecord
-from consumer.model.verdict import Released, Verdict, encode
+from consumer.model.verdict import Verdict, encode
+from consumer.text.timestamps import rfc3339
 from tests.builders import raw_message
 
-AT = "2025-11-24T16:00:00.000Z"
+AT_MS = 1_764_000_000_000
+AT = rfc3339(AT_MS)
 TOPIC = "p.duplicates"
 MISSED_TOPIC = "p.near-misses"
 
@@ -24,7 +29,7 @@ def version(number: int) -> str:
 
 
 def flag(number: int, original: int = 0, arrived_at: str = AT) -> Verdict:
-    """A flag of the article ``aNUMBER``."""
+    """A flag of the article ``aNUMBER``, whose source is ``sNUMBER``."""
     return Verdict(
         id=f"a{number}",
         version=version(number),
@@ -36,15 +41,19 @@ def flag(number: int, original: int = 0, arrived_at: str = AT) -> Verdict:
         cluster=f"a{original}",
         arrived_at=arrived_at,
         decided_at=arrived_at,
+        source=f"s{number}",
+        original_source=f"s{original}",
     )
+
+
+def of_earlier_version(event: Verdict) -> Verdict:
+    """The same event as an earlier version of dupwatch sends it, without sources."""
+    return msgspec.structs.replace(event, source=msgspec.UNSET, original_source=msgspec.UNSET)
 
 
 def release(number: int, original: int = 0) -> Verdict:
     """The release of that flag."""
-    released = Released(duplicate_of=f"a{original}", duplicate_of_version=version(original), flagged_at=AT, by="Ann")
-    return Verdict(
-        id=f"a{number}", version=version(number), outcome="unique", arrived_at=AT, decided_at=AT, released=released
-    )
+    return released_event(flag(number, original), by="Ann", reason=None, decided_ms=AT_MS).verdict
 
 
 def missed(number: int, original: int = 0, **fields: Any) -> NearMiss:  # noqa: ANN401  # whichever of its fields

@@ -9,7 +9,7 @@ from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Match, Verdict
 from consumer.reviews import queue
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import FlagEvent, add_events, add_near_misses
+from consumer.reviews.flag_events import add_events, add_near_misses
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 from consumer.text.timestamps import rfc3339
@@ -66,12 +66,12 @@ class Newsroom:
                 Match(id=original.id, version=original.version, distance=distance, similarity=similarity),
             ),
             "shared_keywords": tuple(word for word in copy.keywords if word in original.keywords),
+            "source": copy.source, "original_source": original.source,
         } | fields  # fmt: skip
         verdict = Verdict(**values)
         if stored:
             self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
-        event = FlagEvent(verdict, copy.source, original.source)
-        self.database.written(lambda c: add_events(c, [event]))
+        self.database.written(lambda c: add_events(c, [verdict]))
         return self.row(copy.id)
 
     def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:

@@ -8,7 +8,7 @@ from consumer.model.near_miss import NearMiss
 from consumer.reviews import people
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, decide
-from consumer.reviews.flag_events import FlagEvent, add_events, add_near_misses
+from consumer.reviews.flag_events import add_events, add_near_misses
 from consumer.reviews.flag_row import KINDS, tally
 from consumer.reviews.queue import Filters
 from consumer.reviews.queue import page as queue_page
@@ -37,11 +37,8 @@ def review(
 
     def written(connection: Connection) -> None:
         events = [
-            FlagEvent(
-                flagged(f"{source}-f{n}", "o", similarity=0.75 + 0.25 * n / flags,
-                        at_ms=BEGAN_MS - n % 11 * DAY_MS).verdict,
-                source, "wire",
-            )
+            flagged(f"{source}-f{n}", "o", similarity=0.75 + 0.25 * n / flags, at_ms=BEGAN_MS - n % 11 * DAY_MS,
+                    sources=(source, "wire"))
             for n in range(flags)
         ]  # fmt: skip
         add_events(connection, events)

@@ -11,7 +11,7 @@ from consumer.model.errors import BadRecord
 from consumer.model.near_miss import encode as encode_near_miss
 from consumer.model.verdict import encode
 from consumer.telemetry.metrics.console import EventSkipped
-from tests.unit.console.events_made import MISSED_TOPIC, flag, missed, record, release, version
+from tests.unit.console.events_made import MISSED_TOPIC, flag, missed, of_earlier_version, record, release, version
 
 _NOT_EVENTS = [
     b"",
@@ -24,6 +24,9 @@ _NOT_EVENTS = [
     encode(flag(1, arrived_at="2025-13-45T99:00:00.000Z")),
     encode(flag(1)).replace(b'"similarity":0.9', b'"similarity":9'),
     encode(flag(1)).replace(b'"distance":3', b'"distance":1' + b"0" * 30),
+    encode(flag(1)).replace(b'"source":"s1"', b'"source":7'),
+    encode(flag(1)).replace(b'"source":"s1"', b'"source":"%s"' % (b"s" * 513)),
+    encode(flag(1)).replace(b'"original_source":"s0"', b'"original_source":"%s"' % (b"s" * 513)),
 ]
 
 
@@ -65,11 +68,14 @@ _NOT_NEAR_MISSES = [
 
 
 def test_events_are_read_in_order() -> None:
-    """Flags and releases, with members that a later version has added left out."""
+    """Flags and releases, with members that a later version has added left out, and without those of this version."""
     more = encode(flag(2)).replace(b'"id":"a2"', b'"id":"a2","new":[1]')
-    records = [record(encode(flag(1))), record(more, 1), record(encode(release(1)), 2)]
+    earlier = of_earlier_version(flag(3))
+    records = [
+        record(value, at) for at, value in enumerate([encode(flag(1)), more, encode(release(1)), encode(earlier)])
+    ]
     reported: list[object] = []
-    assert read_verdicts(records, reported.append) == [flag(1), flag(2), release(1)]
+    assert read_verdicts(records, reported.append) == [flag(1), flag(2), release(1), earlier]
     assert reported == []
 
 

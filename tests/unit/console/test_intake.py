@@ -19,7 +19,7 @@ from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
 from storage.errors import StoreUnavailable
-from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, release
+from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
 from tests.unit.reviews.made import database_in
 
 NOW_MS = 1_764_000_000_000
@@ -30,7 +30,6 @@ class Taking:
 
     def __init__(self, database: Database, **settings: float) -> None:
         self.database = database
-        self.store = SourcesStore({f"a{number}": f"s{number}" for number in range(20)})
         self.stopping = threading.Event()
         self.reported: list[object] = []
         self.noted = 0
@@ -38,7 +37,7 @@ class Taking:
         for kind in (EventsTaken, EventSkipped, FloodsBegan, Outage):
             hooks.on(kind, self.reported.append)
         section = ConsoleSection(**settings)  # type: ignore[arg-type]
-        parts = IntakeParts(database, section, self.store, lambda: NOW_MS, hooks, self._note)
+        parts = IntakeParts(database, section, lambda: NOW_MS, hooks, self._note)
         self.intake = Intake(parts, self.stopping)
 
     def take(self, *batches: object, lost: int = 0) -> ScriptedSource:
@@ -66,12 +65,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def test_a_batch_is_stored_with_its_sources_and_then_committed(database: Database) -> None:
-    """The store is asked once for all of it."""
-    taking = Taking(database)
+    """The events name the sources: no store is read, neither at once nor later."""
+    taking, store = Taking(database), SourcesStore({})
+    store.error = StoreUnavailable("gone")
     source = taking.take(batch(flag(1), flag(2), release(3)))
+    assert not fill_in(database, store)
+    assert store.calls == []
     assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "s2", "s0"), ("a3", "released", "s3", "s0")]
     assert source.committed == [3]
-    assert len(taking.store.calls) == 1
     assert taking.reported == [Outage("database", "intake", None), EventsTaken("flag", 2), EventsTaken("release", 1)]
 
 
@@ -85,21 +86,22 @@ def test_what_comes_again_changes_nothing(database: Database) -> None:
     assert taking.reported[-1] == EventsTaken("known", 2)
 
 
-def test_a_store_that_is_away_is_not_waited_for(database: Database) -> None:
-    """Flags come in without their sources, and the store is left alone; later they are filled in."""
-    taking = Taking(database)
-    taking.store.error = StoreUnavailable("gone")
-    source = taking.take(batch(flag(1)), batch(flag(2), begin=1))
-    assert source.committed == [1, 2]
-    assert taking.rows() == [("a1", "open", None, None), ("a2", "open", None, None)]
-    assert len(taking.store.calls) == 1
-    taking.store.error = None
-    del taking.store.sources["a2"]
-    assert not fill_in(database, taking.store)
-    # An article that the store does not hold any more has no source.
-    assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0")]
-    assert not fill_in(database, taking.store)
-    assert len(taking.store.calls) == 2
+def test_sources_of_earlier_flags_are_read_from_the_store(database: Database) -> None:
+    """In one call, once it answers, and only those. Articles that it no longer holds have no source."""
+    taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1", "a4": "another"})
+    earlier = [of_earlier_version(event) for event in (flag(1), flag(2), release(3))]
+    assert taking.take(batch(*earlier, flag(4))).committed == [4]
+    unknown = [("a1", "open", None, None), ("a2", "open", None, None), ("a3", "released", None, None)]
+    assert taking.rows() == [*unknown, ("a4", "open", "s4", "s0")]
+    store.error = StoreUnavailable("gone")
+    with pytest.raises(StoreUnavailable):
+        fill_in(database, store)
+    store.error = None
+    assert not fill_in(database, store)
+    known = [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0"), ("a3", "released", "", "s0")]
+    assert taking.rows() == [*known, ("a4", "open", "s4", "s0")]
+    assert not fill_in(database, store)
+    assert store.calls == [4, 4]
 
 
 def test_a_database_that_is_away_is_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

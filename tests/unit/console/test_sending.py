@@ -25,7 +25,7 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import audit, decisions, floods, people, sending
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import Database, DatabaseUnavailable
-from consumer.reviews.flag_events import FlagEvent, add_events
+from consumer.reviews.flag_events import add_events
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
 from storage.errors import StoreUnavailable
@@ -94,7 +94,7 @@ class Desk(ReleasePort):
 
     def decided(self, count: int, note: str = "") -> list[int]:
         """Flags that are said to be wrong; their reviews."""
-        events = [FlagEvent(flag(number)) for number in range(1, count + 1)]
+        events = [flag(number) for number in range(1, count + 1)]
         self.database.written(lambda c: add_events(c, events))
         ids = list(range(1, count + 1))
         decided = self.database.written(
@@ -320,7 +320,7 @@ def test_many_releases_are_prepared_at_once(desk: Desk, monkeypatch: pytest.Monk
 
 def flooded(desk: Desk, copies: int, at_ms: int = NOW_MS) -> None:
     """A story gets many copies."""
-    events = [FlagEvent(flag(number), "s", "wire") for number in range(1, copies + 1)]
+    events = [flag(number) for number in range(1, copies + 1)]
 
     def stored(connection: object) -> None:
         added = add_events(connection, events)  # type: ignore[arg-type]
@@ -339,7 +339,7 @@ def test_a_flood_is_announced_once_it_was_sent(desk: Desk) -> None:
     sender.work()
     sender.work()
     (event,) = desk.floods
-    assert (event.original, event.source, event.copies) == ("a0", "wire", 5)
+    assert (event.original, event.source, event.copies) == ("a0", "s0", 5)
     SCHEMA.validate(json.loads(encode_flood(event)))
     assert event.began_at == "2025-11-24T16:00:00.000Z"
 

@@ -9,11 +9,12 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, delete, func, select, update
 
+from consumer.judge.events import released_event
 from consumer.model.near_miss import NearMiss
-from consumer.model.verdict import Released, Verdict
+from consumer.model.verdict import Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database, opened_database
-from consumer.reviews.flag_events import Added, FlagEvent, add_events, add_near_misses
+from consumer.reviews.flag_events import Added, add_events, add_near_misses
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
 from consumer.text.timestamps import rfc3339
@@ -62,8 +63,9 @@ def flagged(
     at_ms: int = NOW_MS,
     sources: tuple[str | None, str | None] = ("a", "b"),
     **fields: Any,  # noqa: ANN401  # whichever of a verdict's
-) -> FlagEvent:
-    """The event of a flag."""
+) -> Verdict:
+    """The event of a flag. Sources that are None are not in it, as in those of earlier versions."""
+    named = {name: of for name, of in zip(("source", "original_source"), sources, strict=True) if of is not None}
     values = {
         "id": article,
         "version": version,
@@ -77,32 +79,15 @@ def flagged(
         "scheme": "made",
         "arrived_at": rfc3339(at_ms),
         "decided_at": rfc3339(at_ms + 5),
+        **named,
         **fields,
     }
-    return FlagEvent(Verdict(**values), *sources)
+    return Verdict(**values)
 
 
-def released(flag: FlagEvent, *, at_ms: int = NOW_MS + 1_000) -> FlagEvent:
-    """The event of the release of a flag, as the judge makes it."""
-    verdict = flag.verdict
-    assert verdict.duplicate_of is not None
-    assert verdict.duplicate_of_version is not None
-    released_verdict = Verdict(
-        id=verdict.id,
-        version=verdict.version,
-        outcome="unique",
-        cluster=verdict.id,
-        fingerprint=verdict.fingerprint,
-        scheme=verdict.scheme,
-        arrived_at=verdict.arrived_at,
-        decided_at=rfc3339(at_ms),
-        released=Released(
-            duplicate_of=verdict.duplicate_of,
-            duplicate_of_version=verdict.duplicate_of_version,
-            flagged_at=verdict.decided_at,
-        ),
-    )
-    return FlagEvent(released_verdict, flag.source, flag.original_source)
+def released(flag: Verdict, *, at_ms: int = NOW_MS + 1_000) -> Verdict:
+    """The event of the release of a flag."""
+    return released_event(flag, by=None, reason=None, decided_ms=at_ms).verdict
 
 
 def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_in: float = 20.0) -> NearMiss:
@@ -114,7 +99,7 @@ def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_
     )  # fmt: skip
 
 
-def add(database: Database, *events: FlagEvent) -> Added:
+def add(database: Database, *events: Verdict) -> Added:
     """Take in events as one batch."""
     return written(database, add_events, events)
 

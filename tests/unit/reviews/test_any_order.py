@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from consumer.model.verdict import Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
-from consumer.reviews.flag_events import FlagEvent
 from consumer.reviews.tables import FLAGS, STORIES
 from tests.examples import examples
 from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, flag_ids, flagged, released, written
@@ -22,9 +22,9 @@ EXAMPLES = settings(examples(60), suppress_health_check=[HealthCheck.function_sc
 
 
 @st.composite
-def streams(draw: st.DrawFn) -> list[list[FlagEvent]]:
+def streams(draw: st.DrawFn) -> list[list[Verdict]]:
     """Batches of events: of flags on earlier versions, of releases of some, in any order, and some of them again."""
-    events: list[FlagEvent] = []
+    events: list[Verdict] = []
     for number in draw(st.sets(st.integers(1, len(VERSIONS) - 1), min_size=1)):
         article, version = VERSIONS[number]
         original, original_version = VERSIONS[draw(st.integers(0, number - 1))]
@@ -46,10 +46,10 @@ def streams(draw: st.DrawFn) -> list[list[FlagEvent]]:
     return [shuffled[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def roots_of(events: Sequence[FlagEvent]) -> dict[Version, str]:
+def roots_of(events: Sequence[Verdict]) -> dict[Version, str]:
     """The root of each flag, from all events at once."""
-    flags = {_key(event): event.verdict for event in events if event.verdict.outcome == "duplicate"}
-    gone = {_key(event) for event in events if event.verdict.outcome == "unique"}
+    flags = {_key(event): event for event in events if event.outcome == "duplicate"}
+    gone = {_key(event) for event in events if event.outcome == "unique"}
 
     def root(key: Version) -> str:
         flag = flags[key]
@@ -61,8 +61,8 @@ def roots_of(events: Sequence[FlagEvent]) -> dict[Version, str]:
     return {key: root(key) for key in flags}
 
 
-def _key(event: FlagEvent) -> Version:
-    return event.verdict.id, str(event.verdict.version)
+def _key(event: Verdict) -> Version:
+    return event.id, str(event.version)
 
 
 def stored_roots(database: Database) -> dict[Version, str]:
@@ -74,14 +74,14 @@ def stored_roots(database: Database) -> dict[Version, str]:
 
 @EXAMPLES
 @given(batches=streams())
-def test_stories_are_those_of_all_events_together(database: Database, batches: list[list[FlagEvent]]) -> None:
+def test_stories_are_those_of_all_events_together(database: Database, batches: list[list[Verdict]]) -> None:
     """Members, roots and counts, after chains, merges, releases and repeats in any order."""
     cleared(database)
     added = [add(database, *batch) for batch in batches]
     events = [event for batch in batches for event in batch]
     roots = roots_of(events)
     assert stored_roots(database) == roots
-    released_keys = {_key(event) for event in events if event.verdict.outcome == "unique"}
+    released_keys = {_key(event) for event in events if event.outcome == "unique"}
     copies = Counter(root for key, root in roots.items() if key not in released_keys)
     with database.reading() as connection:
         counted = {row.root_id: row.copies for row in connection.execute(select(STORIES))}
@@ -103,7 +103,7 @@ DECISIONS = st.lists(
 @given(batches=streams(), decisions=st.lists(DECISIONS, min_size=8, max_size=8))
 def test_counts_hold_while_people_decide(
     database: Database,
-    batches: list[list[FlagEvent]],
+    batches: list[list[Verdict]],
     decisions: list[list[tuple[int, Choice, int]]],
 ) -> None:
     """Decisions and their undoing come between batches; stories do not depend on them."""
@@ -126,17 +126,17 @@ def test_counts_hold_while_people_decide(
     assert stored_roots(database) == roots_of_stored(done)
 
 
-def roots_of_stored(events: Sequence[FlagEvent]) -> dict[Version, str]:
+def roots_of_stored(events: Sequence[Verdict]) -> dict[Version, str]:
     """The roots where only a part of the events has come: what is known from its release alone has no cluster."""
-    flags = [event for event in events if event.verdict.outcome == "duplicate"]
+    flags = [event for event in events if event.outcome == "duplicate"]
     known = {_key(event) for event in flags}
-    only_released = [event for event in events if event.verdict.outcome == "unique" and _key(event) not in known]
+    only_released = [event for event in events if event.outcome == "unique" and _key(event) not in known]
     made = [
         flagged(
-            event.verdict.id,
-            event.verdict.released.duplicate_of,  # type: ignore[union-attr]
-            version=str(event.verdict.version),
-            original_version=event.verdict.released.duplicate_of_version,  # type: ignore[union-attr]
+            event.id,
+            event.released.duplicate_of,  # type: ignore[union-attr]
+            version=str(event.version),
+            original_version=event.released.duplicate_of_version,  # type: ignore[union-attr]
         )
         for event in only_released
     ]

@@ -179,7 +179,7 @@ def test_decisions_and_intake_at_once(desk: Desk, second: Database) -> None:
     def intake() -> int:
         add(second, flagged("late", "root"))
         for copy in copies[:30]:
-            add(second, released(copy), flagged(f"{copy.verdict.id}-more", copy.verdict.id))
+            add(second, released(copy), flagged(f"{copy.id}-more", copy.id))
         return 0
 
     at_once([deciding, intake])

@@ -5,7 +5,7 @@ import pytest
 from consumer.model.verdict import Verdict
 from consumer.reviews import stories
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import FlagEvent, FlagSources, add_events, set_sources, sources_missing
+from consumer.reviews.flag_events import FlagSources, add_events, set_sources, sources_missing
 from consumer.text.timestamps import rfc3339
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -86,8 +86,8 @@ def test_what_is_about_no_flag_is_counted_and_left_out(database: Database) -> No
     unique = Verdict(id="u", version="aa", outcome="unique", arrived_at=at, decided_at=at)
     retracted = Verdict(id="r", outcome="retracted", arrived_at=at, decided_at=at)
     events = [
-        FlagEvent(unique),
-        FlagEvent(retracted),
+        unique,
+        retracted,
         flagged("x\0", "y"),
         flagged("x" * 513, "y"),
         flagged("x", "é" * 257),
@@ -200,7 +200,7 @@ def test_the_source_of_a_root_is_the_first_that_is_known(database: Database) -> 
     story = read(database, stories.story, row.story_id)
     assert story is not None
     assert story.root_source is None
-    written(database, set_sources, [FlagSources(row.flag_id, None, "wire")])
+    written(database, set_sources, [FlagSources(row.flag_id, "", "wire")])
     story = read(database, stories.story, row.story_id)
     assert story is not None
     assert story.root_source == "wire"
@@ -224,7 +224,7 @@ def test_two_consoles_take_in_the_same_events_at_once(database: Database, second
     rows = rows_of(database)
     assert len(rows) == len(events)
     check_counts(database)
-    above = {event.verdict.id: event.verdict.duplicate_of for event in events}
+    above = {event.id: event.duplicate_of for event in events}
 
     def root(name: str) -> str:
         while name in above:
