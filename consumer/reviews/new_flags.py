@@ -11,7 +11,7 @@ from consumer.reviews.flag_row import FIGURES, Figures, Kind, State, add_to_tall
 from consumer.reviews.lineage import Version, take_over_copies
 from consumer.reviews.portable import portions
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root, widen_stories
+from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES
 
 
@@ -170,13 +170,11 @@ def _inserted(
 
 
 def _count(connection: Connection, new: Sequence[NewFlag], stories: Mapping[Version, int]) -> None:
-    changes: dict[int, Change] = {}
-    spans: dict[int, tuple[int, int]] = {}
+    growths: dict[int, Growth] = {}
     for row in new:
         story_id = stories[row.copy]
-        if row.kind == "flag":
-            changes[story_id] = changes.get(story_id, Change()) + Change(1, 1)
-        first_ms, last_ms = spans.get(story_id, (row.arrived_ms, row.arrived_ms))
-        spans[story_id] = (min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms))
-    change_stories(connection, changes)
-    widen_stories(connection, spans)
+        copies, first_ms, last_ms = growths.get(story_id, Growth(0, row.arrived_ms, row.arrived_ms))
+        growths[story_id] = Growth(
+            copies + (row.kind == "flag"), min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms)
+        )
+    grow_stories(connection, growths)

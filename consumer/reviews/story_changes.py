@@ -25,6 +25,14 @@ class Change(NamedTuple):
         return Change(self.copies + other.copies, self.open_copies + other.open_copies)
 
 
+class Growth(NamedTuple):
+    """What comes to a story: new copies, none of them decided, and when the first and the last article came."""
+
+    copies: int
+    first_ms: int
+    last_ms: int
+
+
 def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]) -> dict[str, int]:
     """Return the story of each root; one that is new begins with the span of time that is given."""
     found: dict[str, int] = {}
@@ -57,19 +65,24 @@ def change_stories(connection: Connection, changes: Mapping[int, Change]) -> Non
         connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(counts), rows)
 
 
-def widen_stories(connection: Connection, spans: Mapping[int, tuple[int, int]]) -> None:
-    """Note that flags came to stories whose articles came within these times."""
+def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:
+    """Count new flags and near misses in their stories, by the number of the story."""
     first: ColumnElement[int] = bindparam("first")
     last: ColumnElement[int] = bindparam("last")
-    times = {
+    values = {
+        "copies": STORIES.c.copies + bindparam("more"),
+        "open_copies": STORIES.c.open_copies + bindparam("more"),
         "first_ms": case(
             (or_(STORIES.c.first_ms > first, STORIES.c.first_ms == NO_FLAGS), first), else_=STORIES.c.first_ms
         ),
         "last_ms": case((STORIES.c.last_ms < last, last), else_=STORIES.c.last_ms),
     }
-    rows = [{"this": story_id, "first": span[0], "last": span[1]} for story_id, span in spans.items()]
+    rows = [
+        {"this": story_id, "more": growth.copies, "first": growth.first_ms, "last": growth.last_ms}
+        for story_id, growth in growths.items()
+    ]
     if rows:
-        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(times), rows)
+        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(values), rows)
 
 
 def measure_stories(connection: Connection, story_ids: Collection[int]) -> None:

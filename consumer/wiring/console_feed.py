@@ -30,8 +30,8 @@ from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
 
 Rebuild = Literal["topic", "store"]
-LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=500)
-"""Events are small: ids and keywords, and no texts."""
+LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=2_000)
+"""Events are small: ids and keywords, and no texts. A batch is one transaction, so large ones write fewer pages."""
 NEAR_MISSES_ENDING: Final = "-near-misses"
 """What follows on ``console.group`` in the name of the group that reads near misses."""
 

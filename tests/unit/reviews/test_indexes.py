@@ -122,6 +122,18 @@ def looked_at(connection: Connection) -> None:
     list(pairs(connection))
 
 
+def test_many_new_flags_are_found_by_number(kept: Database) -> None:
+    """SQLite's plan depends on how many are named. By an index of states it would read all that are open."""
+    statements = heard(kept)
+    add(kept, *(flagged(f"copy-{number}", "original") for number in range(100)))
+    named = {each: values for each, values in statements.items() if "flags.flag_id IN" in each}
+    assert len(named) == 2
+    for statement, parameters in named.items():
+        with kept.reading() as connection:
+            said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+        assert "SEARCH flags USING INTEGER PRIMARY KEY (rowid=?)" in said, (statement, said)
+
+
 def counted(connection: Connection) -> None:
     """Count what thresholds are judged by."""
     reviewed_pairs.pair_counts(connection)
