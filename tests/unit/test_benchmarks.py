@@ -1,7 +1,8 @@
 """The benchmarks measure what they say, shown at tiny sizes; none of the peers is needed."""
 
 import json
-from contextlib import ExitStack
+import random
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import near_misses_cost
+from benchmarks.console import intake
 from benchmarks.quality.compare import SETTINGS, compare, judge_with_dupwatch
 from benchmarks.quality.feed import Article, write_lines
 from benchmarks.quality.pairs import similar_pairs
@@ -38,6 +40,8 @@ from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.memory import MemoryStore
 from storage.records import ID_HASH_BYTES
+from storage.watched import WatchedStore
+from tests.unit.reviews.made import database_in, rows_of
 
 PLANS = [name for name in BlockPlan.NAMES if name in {"4x16", "16x28"}]
 
@@ -332,3 +336,20 @@ def test_near_misses_cost_is_measured_on_near_misses() -> None:
     without, drawing = judging.judge(0.0).sent, judging.judge(1.0).sent
     assert drawing.pop("given.near-misses") >= 5
     assert without == drawing
+
+
+def test_the_intake_of_the_console_is_measured_with_sources_and_without(tmp_path: Path) -> None:
+    """In the end both kinds of flags have the same sources; for one of them the store is read."""
+    calls: list[object] = []
+    store = WatchedStore(MemoryStore(), calls.append)
+    made = intake.turn(store, 5, random.Random(1))
+    sources = []
+    for name, flags in made._asdict().items():
+        calls.clear()
+        (tmp_path / name).mkdir()
+        with closing(database_in(tmp_path / name)) as database:
+            assert intake.Console(store, database).take_in(flags) == 5
+            assert bool(calls) == (name == "unnamed")
+            sources.append({row.article_id: (row.source, row.original_source) for row in rows_of(database).values()})
+    assert sources[0] == sources[1]
+    assert len(sources[0]) == 5
