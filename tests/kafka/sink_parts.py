@@ -28,6 +28,9 @@ from tests.kafka.topics import ordered_producer
 
 GROUP = "readers"
 AHEAD_MS_MAX = 300_000
+_LOADING: Final = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE}
+)
 
 
 def raw(  # what a test does not name is a plain record
@@ -257,7 +260,16 @@ class Member:
 
     def committed(self) -> int:
         """The offset where the group continues, as the brokers have it; negative if nothing was committed."""
-        (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=WAIT_S)
+        until_s = time.monotonic() + WAIT_S
+        while True:
+            try:
+                (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=WAIT_S)
+                break
+            except KafkaException as error:
+                # A broker that was started again does not coordinate the group at once.
+                if error.args[0].code() not in _LOADING or time.monotonic() > until_s:
+                    raise
+                time.sleep(0.05)
         offset: int = place.offset
         return offset
 

@@ -94,16 +94,16 @@ def _history_table(found: StoredArticle) -> Table:
     columns = (
         "",
         Column("arrived", overflow="fold"),
+        Column("came from", overflow="fold"),
         Column("version", style="dim", overflow="fold"),
         Column("outcome", overflow="fold"),
-        Column("came from", overflow="fold"),
     )
     rows = []
     for entry in found.history:
         arrival = arrival_of(entry)
         mark = "▸" if isinstance(entry, Stored) and arrival == found.stored.record.arrival else ""
         arrived, version = rfc3339(arrival.time_ms), version_name(arrival.reference)
-        rows.append((mark, arrived, version, _outcome(entry), render.plain(origin_of(entry) or "")))
+        rows.append((mark, arrived, render.plain(origin_of(entry) or ""), version, _outcome(entry)))
     return render.table(columns, rows, "History")
 
 
