@@ -85,7 +85,7 @@ def test_what_comes_back_is_in_force_again(store: Store, history: History) -> No
     """It is judged again, copies are matched against it, and read again everything gets the same verdicts."""
     of_g = [each for each in history.arrives.split() if each.startswith("g")]
     begun = sum("=" in now and now != before for before, now in pairwise(["", *of_g]))
-    for crash_at in drawn(range(CALLS_MAX), 10):
+    for crash_at in drawn(range(CALLS_MAX), 20):
         run = f"{history.name} {crash_at}"
         messages = messages_of(history, run)
         verdicts = judged(store, messages, crash_at)

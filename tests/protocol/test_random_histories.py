@@ -168,7 +168,7 @@ def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Begun]:
     return found
 
 
-@pytest.mark.parametrize("lot", drawn(LOTS, 25))
+@pytest.mark.parametrize("lot", drawn(LOTS, 50))
 def test_a_store_ends_as_the_model_says(lot: int) -> None:
     """It has the model's stretches, each from the message that began it, with the model's verdicts."""
     returned = 0
