@@ -167,8 +167,8 @@ def test_a_batch_finished_before_the_deadline_counts(kafka_address: str, protoco
     """One of two partitions is revoked during a batch; the batch is finished, committed, and not read again."""
     topic = make_topic(kafka_address)
     with grouped(kafka_address, topic, protocol) as group:
-        # Lingering, the batch has records of both partitions.
-        first = group.joined(revoke_s=20, linger_s=0.3)
+        # Lingering, the batch has records of both partitions, however busy the machine is.
+        first = group.joined(revoke_s=20, limits=ReadLimits(batch_records_max=10), linger_s=2.0)
         first.hold()
         send(kafka_address, topic, range(10))
         until(lambda: first.begun is not None)
@@ -188,7 +188,8 @@ def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: G
     """The partition that goes is read by its new owner; the one that stays is read again from the batch's beginning."""
     topic = make_topic(kafka_address)
     with grouped(kafka_address, topic, protocol) as group:
-        first = group.joined(revoke_s=0.3, limits=ReadLimits(batch_records_max=20), linger_s=0.3)
+        # Long enough for the records of both partitions to come, however busy the machine is.
+        first = group.joined(revoke_s=0.3, limits=ReadLimits(batch_records_max=20), linger_s=2.0)
         send(kafka_address, topic, range(20))
         until(lambda: len(first.finished()) == 20)
         until(lambda: group.committed() == [10, 10])
