@@ -80,16 +80,16 @@ class VersionStore(Protocol):
         """
         ...
 
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
-        """Read all versions and tombstones of these ids, in order of arrival. The ids differ.
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+        """Read what arrived last of each id, a version or a tombstone. The ids differ.
 
-        Called where content arrives again that has ended (*records*), and by inspection.
+        Called where content arrives again that has ended (*records*).
         """
         ...
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """Read the history of one id."""
-        return self.histories([id_hash])[0]
+        """Read all versions and tombstones of an id, in order of arrival. Called by inspection, never by the judge."""
+        ...
 
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
         """Read the texts of versions, None where no body is kept. Called to show evidence and to export."""

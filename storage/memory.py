@@ -95,10 +95,15 @@ class MemoryStore(Store):
             return [b"" if version is None else version.record.sketch for version in versions]
 
     @override
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
         with self._lock:
-            timelines = [self._timelines.get(id_hash, ()) for id_hash in id_hashes]
-            return [[self._whole(arrival.reference) for arrival in timeline] for timeline in timelines]
+            timelines = [self._timelines.get(id_hash) for id_hash in id_hashes]
+            return [None if timeline is None else self._whole(timeline[-1].reference) for timeline in timelines]
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        with self._lock:
+            return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

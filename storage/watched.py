@@ -21,7 +21,7 @@ Operation = Literal[
     "create",
     "read",
     "sketches",
-    "histories",
+    "latest",
     "bodies",
     "add",
     "look_up",
@@ -34,7 +34,9 @@ Operation = Literal[
     "forget_seen",
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"]
+StoreCall = Literal[
+    Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
+]
 """All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 TimedOperation = Literal[Operation, "commit"]
 """``commit`` is all that a batch waits for besides its calls: its turn to write, and the commit with its flush."""
@@ -137,8 +139,12 @@ class WatchedStore(Store):
         return self._around("sketches", len(references), partial(self.inner.sketches, references))
 
     @override
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
-        return self._around("histories", len(id_hashes), partial(self.inner.histories, id_hashes))
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+        return self._around("latest", len(id_hashes), partial(self.inner.latest, id_hashes))
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        return self._around("history", 1, partial(self.inner.history, id_hash))
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

@@ -30,7 +30,10 @@ FACTS_REVISION: Final = 2
 """The latest revision of the fact guard, that of new stores."""
 
 STRETCHES_MAX: Final = 64
-"""How often the content of an id may come back into force within the window, by default."""
+"""How often one content of an id may come back into force within the window, by default."""
+
+STRETCHES_LIMIT: Final = 1_000
+"""The highest ``stretches_max``: as many records may be read for one delivery."""
 
 NEVER_WITH_MAX: Final = 100
 """Sources that one rule may name; every comparison looks through them."""
@@ -104,8 +107,8 @@ class JudgeSettings:
     ``slot_conflicts_max`` is the slot guard: a pair with more slots that hold different values is never near. None
     turns it off; a number needs a scheme that has slots.
 
-    ``stretches_max`` is how often content of one id that has ended may come back into force within the window. With 0
-    it never does: that is the rule of stores from before there was this setting.
+    ``stretches_max`` is how often one content of an id may come back into force within the window. With 0 it never
+    does: that is the rule of stores from before there was this setting.
 
     ``extractor`` is how bodies are read: the extractor that finds the articles of web pages, or "html", with its
     revision; "" where bodies are text, or HTML that is read by revision 1.
@@ -216,7 +219,7 @@ class JudgeSettings:
         scheme = msgspec.convert(described["scheme"], Scheme)
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])
         known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
-        known = {"stretches_max": 0} | ({"facts_revision": 1} if scheme.facts else {}) | known
+        known = _left_out(has_facts=scheme.facts) | known
         plan = BlockPlan.named(described["plan"], scheme.bits)
         settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
         # A setting that this version does not know, even one inside a rule, would decide verdicts here and be ignored.
@@ -251,8 +254,13 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
 
 def _named(encoded: bytes) -> dict[str, object]:
     """Return the encoded settings by their place, with what older stores leave out."""
-    named = {"stretches_max": 0} | dict(_flat("", json.loads(encoded)))
-    return {"facts_revision": 1} | named if named.get("scheme.facts") else named
+    named = dict(_flat("", json.loads(encoded)))
+    return _left_out(has_facts=bool(named.get("scheme.facts"))) | named
+
+
+def _left_out(*, has_facts: bool) -> dict[str, int]:
+    """Return the settings that older stores leave out, as they are there."""
+    return {"stretches_max": 0} | ({"facts_revision": 1} if has_facts else {})
 
 
 def _without_off(described: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ and a number. So content that ended and returned is judged again, and a message 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -40,7 +41,7 @@ class Created(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """Creates the versions of a batch. ``stretches_max`` limits the later stretches of an id; 0 allows none."""
+    """Creates the versions of a batch. ``stretches_max`` limits the later stretches of a content; 0 allows none."""
 
     store: Store
     stretches_max: int
@@ -62,14 +63,14 @@ class Stretches:
             if not returning:
                 return Created(stored, frozenset(limited))
             returning = self._place(returning, stored, limited)
-        raise StoreError(f"{len(returning)} articles lost a compare-and-set for each stretch that an id may have")
+        raise StoreError(f"{len(returning)} articles lost a compare-and-set for each stretch that a content may have")
 
     def _place(self, returning: dict[int, Version], stored: list[Stored], limited: set[bytes]) -> dict[int, Version]:
         """Put what is stored of these into their places; return those for which another process was faster."""
-        histories = self.store.histories([version.record.id_hash for version in returning.values()])
+        placements = placements_in(self.store, list(returning.values()), self.stretches_max)
         beginning: dict[int, Version] = {}
-        for (place, version), history in zip(returning.items(), histories, strict=True):
-            placement = placement_of(version, history, self.stretches_max)
+        for place, version in returning.items():
+            placement = placements[version.reference]
             if isinstance(placement, Begins):
                 beginning[place] = version._replace(record=in_stretch(version.record, placement.stretch))
                 continue
@@ -101,36 +102,54 @@ def is_delivery_of(delivery: Record, stored: Record) -> bool:
 
 
 def may_return(delivery: Record, first: Stored) -> bool:
-    """Return whether the history of the id has to be read to place a delivery of content whose first stretch exists."""
+    """Return whether more has to be read to place a delivery of content whose first stretch exists."""
     return first.ends_at is not None and not is_delivery_of(delivery, first.record)
 
 
-def placement_of(version: Version, history: Sequence[Stored | Tombstone], stretches_max: int) -> Begins | Replays:
+def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, Begins | Replays]:
+    """Place deliveries of content whose first stretch has ended; by the first reference.
+
+    It takes the same reads however long the history of an id is: senders choose that. Raises the store's errors.
+    """
+    if not versions:
+        return {}
+    # A stretch that begins between the two reads is among those of the second.
+    latest = store.latest([version.record.id_hash for version in versions])
+    references = [
+        [stretch_reference(version.reference, stretch) for stretch in range(stretches_max + 1)] for version in versions
+    ]
+    found = iter(store.read([reference for each in references for reference in each]))
+    return {
+        version.reference: placement_of(
+            version, last, [stored for stored in islice(found, stretches_max + 1) if stored is not None], stretches_max
+        )
+        for version, last in zip(versions, latest, strict=True)
+    }
+
+
+def placement_of(
+    version: Version, latest: Stored | Tombstone | None, stretches: Sequence[Stored], stretches_max: int
+) -> Begins | Replays:
     """Decide whether a delivery, under the first reference of its content, replays a stretch or begins one.
 
-    It begins one if its content has ended, no stored stretch has its origin, and it arrived later than everything else
-    of its id. ``history`` is in order of arrival.
+    It begins one if its content has ended, no stored stretch has its origin, and it arrived later than the ``latest``
+    version or tombstone of its id. ``stretches`` are those of its content.
     """
-    delivery = version.record
-    versions = [entry for entry in history if isinstance(entry, Stored)]
-    stretches = [
-        entry
-        for entry in versions
-        if entry.record.reference == stretch_reference(delivery.reference, entry.record.stretch or 0)
-    ]
     if not stretches:
         # Swept since the version was created.
         return Begins(0)
+    delivery = version.record
+    stretches = sorted(stretches, key=lambda entry: entry.record.arrival)
     for entry in stretches:
         if is_delivery_of(delivery, entry.record):
             return Replays(entry)
-    is_in_force = history[-1] is stretches[-1]
-    if is_in_force or delivery.origin is None or not _is_later(version, history[-1]):
+    has_ended = latest is not None and stretches[-1].record.arrival < _about(latest).arrival
+    if latest is None or not has_ended or delivery.origin is None or not _is_later(version, latest):
         earlier = [entry for entry in stretches if delivery.origin is None or _is_later(version, entry)]
         return Replays(earlier[-1] if earlier else stretches[0])
-    if sum(entry.record.stretch is not None for entry in versions) >= stretches_max:
-        return Replays(stretches[-1], is_limited=True)
-    return Begins(1 + max(entry.record.stretch or 0 for entry in stretches))
+    used = {entry.record.stretch for entry in stretches}
+    free = next((stretch for stretch in range(1, stretches_max + 1) if stretch not in used), None)
+    return Replays(stretches[-1], is_limited=True) if free is None else Begins(free)
 
 
 def _is_later(version: Version, entry: Stored | Tombstone) -> bool:
@@ -139,8 +158,12 @@ def _is_later(version: Version, entry: Stored | Tombstone) -> bool:
     A record whose arrival is not its own would arrive later each time it is delivered again. In the feed that both
     are from, its place does not change. Requests, which have keys, have no place.
     """
-    delivery, other = version.record, entry.record if isinstance(entry, Stored) else entry
+    delivery, other = version.record, _about(entry)
     has_place = delivery.feed == other.feed and delivery.key is None and other.key is None
     if not version.arrival_is_its_own and has_place and delivery.sequence <= other.sequence:
         return False
     return delivery.arrival[:2] > other.arrival[:2]
+
+
+def _about(entry: Stored | Tombstone) -> Record | Tombstone:
+    return entry.record if isinstance(entry, Stored) else entry

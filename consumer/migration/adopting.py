@@ -17,7 +17,8 @@ from consumer.judge.attempt import Attempt
 from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
-from consumer.judge.stretches import Begins, Replays, in_stretch, is_delivery_of, may_return, placement_of
+from consumer.judge.settings import STRETCHES_LIMIT
+from consumer.judge.stretches import Begins, Replays, in_stretch, is_delivery_of, may_return, placements_in
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import VersionBuilder
 from consumer.migration.seen_copy import merge_seen, seen_as
@@ -127,13 +128,8 @@ class AdoptingJudge(Detector):
         """
         assert self.in_force is not None  # noqa: S101  # the caller has asked
         returning = [version for version in versions if may_return(version.record, first[version.reference])]
-        if not returning:
-            return {}
-        histories = self.in_force.histories([version.record.id_hash for version in returning])
-        placements = {
-            version.reference: placement_of(version, history, self.settings.stretches_max)
-            for version, history in zip(returning, histories, strict=True)
-        }
+        # Whatever limit that store has.
+        placements = placements_in(self.in_force, returning, STRETCHES_LIMIT)
         return {
             reference: placement.stored if isinstance(placement, Replays) else None
             for reference, placement in placements.items()
@@ -205,12 +201,8 @@ class _Adoption:
             for each, stored in zip(replays, first, strict=True)
             if stored is not None and may_return(each.delivered.record, stored)
         ]
-        histories = store.histories([version.record.id_hash for version in ended]) if ended else []
-        return frozenset(
-            version.reference
-            for version, history in zip(ended, histories, strict=True)
-            if isinstance(placement_of(version, history, stretches_max), Begins)
-        )
+        placements = placements_in(store, ended, stretches_max)
+        return frozenset(reference for reference, placement in placements.items() if isinstance(placement, Begins))
 
     def _adopt(
         self, adopting: list[Version], judged: Mapping[bytes, Stored], seen: Mapping[bytes, Seen]

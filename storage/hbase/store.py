@@ -101,8 +101,13 @@ class HbaseStore(Store):
         return self._sketches.known(references)
 
     @override
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
-        return self._articles.histories(self._gateways.calls("histories"), id_hashes)
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+        histories = self._articles.histories(self._gateways.calls("latest"), id_hashes)
+        return [history[-1] if history else None for history in histories]
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        return self._articles.histories(self._gateways.calls(), [id_hash])[0]
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

@@ -79,6 +79,15 @@ class Articles:
             layout.decode_sketch(reference, found[reference]) if reference in found else b"" for reference in references
         ]
 
+    def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[Stored | Tombstone | None]:
+        """Read what arrived last of each id; None where there is nothing."""
+        timeline = transaction.cursor(self._databases["timeline"])
+        found = []
+        for id_hash in id_hashes:
+            is_there = _seek_before(timeline, layout.timeline_end(id_hash)) and timeline.key().startswith(id_hash)
+            found.append((layout.decode_arrival(timeline.key()).reference, timeline.value()) if is_there else None)
+        return [None if each is None else self._whole(transaction, *each) for each in found]
+
     def history(self, transaction: Transaction, id_hash: bytes) -> list[Stored | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival."""
         timeline = transaction.cursor(self._databases["timeline"])
@@ -139,8 +148,7 @@ class Articles:
         """Return when the latest one came that came before that, as ``expiry`` has it."""
         cursor = transaction.cursor(self._databases["expiry"])
         bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
-        found = cursor.prev() if cursor.set_range(bound) else cursor.last()
-        return layout.decode_expiry(cursor.key())[0] if found else None
+        return layout.decode_expiry(cursor.key())[0] if _seek_before(cursor, bound) else None
 
     def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, Stored | Tombstone]]:
         """Read versions and tombstones behind this timeline key, each with its own key."""
@@ -198,6 +206,11 @@ class Articles:
             transaction.delete(reference, db=self._databases["bodies"])
         transaction.delete(layout.timeline_key(gone.arrival), db=self._databases["timeline"])
         return gone
+
+
+def _seek_before(cursor: Cursor, bound: bytes) -> bool:
+    """Move a cursor to the last key before this one; return whether there is any."""
+    return bool(cursor.prev() if cursor.set_range(bound) else cursor.last())
 
 
 def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:

@@ -145,6 +145,11 @@ def timeline_key(arrival: Arrival) -> bytes:
     return _TIMELINE.pack(reference, arrival.time_ms, arrival.sequence, reference[ID_HASH_BYTES:])
 
 
+def timeline_end(id_hash: bytes) -> bytes:
+    """Return a key behind the timeline of an id, and before that of any other."""
+    return id_hash + b"\xff" * (_TIMELINE.size - ID_HASH_BYTES + 1)
+
+
 def decode_arrival(key: bytes) -> Arrival:
     """Return the arrival in a timeline key."""
     id_hash, time_ms, sequence, digest = _unpack(_TIMELINE, key)

@@ -76,10 +76,12 @@ class LmdbStore(Store):
         return self._environment.read(lambda transaction: self._articles.sketches(transaction, references))
 
     @override
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
-        return self._environment.read(
-            lambda transaction: [self._articles.history(transaction, id_hash) for id_hash in id_hashes]
-        )
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+        return self._environment.read(lambda transaction: self._articles.latest(transaction, id_hashes))
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        return self._environment.read(lambda transaction: self._articles.history(transaction, id_hash))
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:

@@ -93,6 +93,8 @@ def test_empty_calls_do_nothing(store: Store) -> None:
     store.add([])
     store.remove([])
     assert store.history(id_hash("a")) == []
+    assert store.latest([]) == []
+    assert store.latest([id_hash("a")]) == [None]
     assert store.stats()[:5] == (0, 0, 0, 0, 0)
 
 
@@ -125,6 +127,24 @@ def test_a_version_ends_when_the_next_of_its_id_arrives_in_whatever_order_they_a
         Stored(THIRD, None, None),
     ]
     assert store.history(id_hash("b")) == [Stored(NEIGHBOUR, None, None)]
+
+
+@pytest.mark.parametrize("order", list(permutations([FIRST, SECOND, RETRACTION])))
+def test_the_latest_of_an_id_is_what_arrived_last(store: Store, order: tuple[Record | Tombstone, ...]) -> None:
+    """Not what was written last; ids that come before and after it in the store have no effect."""
+    others = [make_record(f"other {number}", b"one", time_ms=TIME_MS + 9) for number in range(20)]
+    store.create([Version(other, None) for other in others])
+    written: list[Record | Tombstone] = []
+    for what in order:
+        written.append(what)
+        if isinstance(what, Tombstone):
+            store.retract([what])
+        else:
+            store.create([Version(what, None)])
+        last = max(written, key=lambda each: each.arrival)
+        expected = last if isinstance(last, Tombstone) else Stored(last, None, None)
+        assert store.latest([id_hash("a"), id_hash("nobody")]) == [expected, None]
+    assert store.latest([other.id_hash for other in others]) == [Stored(other, None, None) for other in others]
 
 
 def test_create_returns_where_a_version_ends_already(store: Store) -> None:

@@ -10,19 +10,15 @@ from consumer.judge.detector import Detector
 from consumer.model.verdict import Verdict
 from storage.interface import Store
 from storage.records import Stored, Tombstone, Version, id_hash
-from storage.watched import WatchedStore
 from tests.builders import TIME_MS, make_tombstone
 from tests.examples import drawn
-from tests.protocol.articles import RETURNING, make_article
+from tests.protocol.articles import RETURNING_OFTEN, make_article
+from tests.protocol.crashing import Crashed, crashing
 from tests.protocol.returns import FEED
 from tests.protocol.texts import MODES
 
 CALLS_MAX = 60
 """More calls than any of these histories takes."""
-
-
-class Crashed(Exception):  # noqa: N818  # not an error of the judge
-    """The judge is stopped at this call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +58,10 @@ def messages_of(history: History, run: str) -> list[Version | Tombstone]:
 
 def judged(store: Store, messages: list[Version | Tombstone], crash_at: int) -> list[Verdict]:
     """Judge one by one; after a crash before this call, begin again from the first."""
-    calls = 0
-
-    def proceed() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == crash_at:
-            raise Crashed
+    crashed = crashing(store, crash_at)
 
     def attempt() -> list[Verdict]:
-        detector = Detector(WatchedStore.interruptible(store, proceed), MODES[RETURNING], lambda: TIME_MS)
+        detector = Detector(crashed, MODES[RETURNING_OFTEN], lambda: TIME_MS)
         return [detector.judge([arrived])[0].verdict for arrived in messages]
 
     try:

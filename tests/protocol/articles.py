@@ -21,7 +21,10 @@ PLAIN = "plain"
 """The name of these settings among those that cases are judged by."""
 
 RETURNING = "returning"
-"""The same, for stores in which content that ended comes back into force."""
+"""The same, for stores in which content that ended comes back into force a few times: each is a read to explore."""
+
+RETURNING_OFTEN = "returning often"
+"""The same, as often as by default."""
 
 SETTINGS = JudgeSettings(
     plan=BlockPlan.named("4x16"),

@@ -189,7 +189,7 @@ class _RemovesWhatWasReplaced(Attempt):
     def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         verdicts = super()._decide_and_settle(found, stale)
         for record in (version.record for version in found.pending):
-            (history,) = self.store.histories([record.id_hash])
+            history = self.store.history(record.id_hash)
             self.store.remove(
                 [
                     version.record

@@ -14,7 +14,7 @@ from consumer.model.verdict import EndedBefore, SeenBefore, Verdict, decode_verd
 from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
-from tests.protocol.articles import PLAIN, RETURNING
+from tests.protocol.articles import PLAIN
 from tests.protocol.contents import Content
 from tests.protocol.explorer import Failed, Process, Result
 from tests.protocol.texts import MODES
@@ -33,7 +33,7 @@ def broken_promises(
         return [*(f"a judge raised {why}" for why in failed), *(f"{name} is undecided" for name in undecided)]
     verdicts = {version.record.reference: _decoded(version.verdict) for version in content.versions if version.verdict}
     return [
-        *(() if mode == RETURNING else _answers(processes, content, results)),
+        *(() if MODES[mode].stretches_max else _answers(processes, content, results)),
         *_both_kept(content, verdicts, mode),
         *_none_kept(content, verdicts, mode),
         *_unlike(content, verdicts, mode),

@@ -190,7 +190,7 @@ def histories() -> Iterator[tuple[str, tuple[Arrived, ...], tuple[tuple[Arrived,
     k0, k1, k2, k3 = (message(place, "AB"[place % 2], (LEFT, FAR)[place % 2], key=f"k{place}") for place in range(4))
     again = message(9, "A", key="k2")
     yield "requests A, B, A, B, then A by the same key again", (k0, k1, k2, k3), ((again,), (make_article(10),)), 1
-    # The topic was deleted and made anew: its places begin again.
+    # A topic was deleted and made anew: its places begin again.
     anew = message(0, "A")
     anew = anew._replace(record=msgspec.structs.replace(anew.record, time_ms=TIME_MS + 5))
     yield (
@@ -200,6 +200,12 @@ def histories() -> Iterator[tuple[str, tuple[Arrived, ...], tuple[tuple[Arrived,
             message(1, "A"),
             message(2, "C", RIGHT << 20),
         ),
+        ((anew,), (make_article(9),)),
+        1,
+    )
+    yield (
+        "request A, B, topic made anew, A|copy",
+        (k0, message(0, "B", FAR, arrives=1)),
         ((anew,), (make_article(9),)),
         1,
     )

@@ -156,8 +156,22 @@ class ChangeSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Latest:
+    """Read what arrived last of one id."""
+
+    id_hash: bytes
+
+    def __str__(self) -> str:
+        return f"reads the latest of {_short(self.id_hash)}"
+
+    def apply(self, store: Store) -> Stored | Tombstone | None:
+        """Return it; None where there is nothing."""
+        return store.latest([self.id_hash])[0]
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """Read everything of one id."""
+    """Read everything of one id; only a mutant does this."""
 
     id_hash: bytes
 
@@ -246,9 +260,13 @@ class ScriptedStore:
         """Take a ``ChangeSeen`` step for each text."""
         return self._each(ChangeSeen(change) for change in changes)
 
-    def histories(self, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
-        """Take a ``History`` step for each id."""
-        return [list(history) for history in self._each(History(id_hash) for id_hash in id_hashes)]
+    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+        """Take a ``Latest`` step for each id."""
+        return self._each(Latest(id_hash) for id_hash in id_hashes)
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """Take a ``History`` step."""
+        return list(self._take(History(id_hash)))
 
     def together(self, work: Callable[[], Item]) -> Item:
         """Make each call by itself, as a store does that cannot write them at once."""

@@ -18,12 +18,12 @@ from consumer.model.verdict import decode_verdict
 from consumer.pipeline.loop import distinct_ids
 from storage.memory import MemoryStore
 from storage.records import Stored, Tombstone, Version, id_hash, stretch_reference
-from storage.watched import WatchedStore
 from tests.builders import TIME_MS, make_tombstone
 from tests.examples import drawn
-from tests.protocol.articles import RETURNING, make_article
+from tests.protocol.articles import RETURNING_OFTEN, make_article
 from tests.protocol.cases import Case
 from tests.protocol.contents import memory_store, stands_still
+from tests.protocol.crashing import Crashed, crashing
 from tests.protocol.explorer import Process
 from tests.protocol.returns import FEED, Arrived
 from tests.protocol.texts import MODES
@@ -33,11 +33,7 @@ CONTENTS = (0x0, 0xFFF, 0xFFF000, 0xFFF000000, 0xFFF000000000)
 """The fingerprints of five contents, of which no two are near."""
 LOTS = range(200)
 HISTORIES_A_LOT = 100
-SETTINGS = MODES[RETURNING]
-
-
-class Crashed(Exception):  # noqa: N818  # not an error of the judge
-    """The judge is stopped at this call."""
+SETTINGS = MODES[RETURNING_OFTEN]
 
 
 class Begun(NamedTuple):
@@ -121,15 +117,8 @@ def judge_with_crashes(messages: Sequence[Message], random: Random) -> MemorySto
             delivered_again(message, random) if place < judged else message.arrived
             for place, message in enumerate(messages[committed : committed + random.randint(1, 8)], committed)
         ]
-        calls_left = random.randint(1, 40) if crashes else 1_000_000
-
-        def proceed() -> None:
-            nonlocal calls_left
-            calls_left -= 1
-            if not calls_left:
-                raise Crashed
-
-        detector = Detector(WatchedStore.interruptible(store, proceed), SETTINGS, stands_still)
+        crash_at = random.randint(1, 40) if crashes else 0
+        detector = Detector(crashing(store, crash_at), SETTINGS, stands_still)
         try:
             for part in distinct_ids(batch):
                 detector.judge(part)
@@ -203,7 +192,7 @@ def test_judges_at_once_keep_the_promises(lot: int) -> None:
         messages = a_feed(random, steps_ms=[1])
         begun = random.randint(1, len(messages) - 1)
         before = tuple(message.arrived for message in messages[:begun])
-        case = Case("random", tuple(some_processes(messages, begun, random)), before=before, mode=RETURNING)
+        case = Case("random", tuple(some_processes(messages, begun, random)), before=before, mode=RETURNING_OFTEN)
         world = case.world()
         for _ in range(6):
             state = world.start(2)

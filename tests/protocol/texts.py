@@ -20,10 +20,14 @@ from consumer.model.article import Article
 from storage.postings import lane_of
 from storage.records import Version
 from tests.builders import TIME_MS
-from tests.protocol.articles import PLAIN, RETURNING, SETTINGS
+from tests.protocol.articles import PLAIN, RETURNING, RETURNING_OFTEN, SETTINGS
 
 MODES: Final[Mapping[str, JudgeSettings]] = MappingProxyType(
-    {PLAIN: SETTINGS, RETURNING: replace(SETTINGS, stretches_max=STRETCHES_MAX)}
+    {
+        PLAIN: SETTINGS,
+        RETURNING: replace(SETTINGS, stretches_max=2),
+        RETURNING_OFTEN: replace(SETTINGS, stretches_max=STRETCHES_MAX),
+    }
     | {
         f"{plan}, {'verified' if verify else 'plain'}, {'two lanes' if lane1 else 'one lane'}": JudgeSettings(
             plan=BlockPlan.named(plan), scheme_digest="protocol", verify=verify, lane1=lane1, stretches_max=0

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from consumer.config.profiles import FactsName, ProfileName
 from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
 from consumer.fingerprint import BlockPlan, Scheme
-from consumer.judge.settings import FACTS_REVISION, Conflicts, JudgeSettings, SourceRule
+from consumer.judge.settings import FACTS_REVISION, STRETCHES_LIMIT, Conflicts, JudgeSettings, SourceRule
 
 _SCHEME = Scheme()
 _JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
@@ -62,8 +62,8 @@ class JudgeSection(Section):
     lane1: bool = _JUDGE.lane1
     window_s: Count = _JUDGE.window_ms // 1000
     verifications_max: Count = _JUDGE.verifications_max
-    stretches_max: Annotated[int, Field(ge=0, le=10_000)] = _JUDGE.stretches_max
-    """How often content of an id that has ended may come back into force within the window; 0 for never."""
+    stretches_max: Annotated[int, Field(ge=0, le=STRETCHES_LIMIT)] = _JUDGE.stretches_max
+    """How often one text of an id may come back into force within the window; 0 for never."""
     parts: bool = False
     """Whether verdicts name earlier articles that share a long stretch with this one, though they are not near."""
     seen_days: Annotated[int, Field(ge=0, le=3_650)] = 0

@@ -8,18 +8,18 @@ import pytest
 
 from consumer.judge import stretches
 from consumer.judge.detector import Detector
-from consumer.judge.stretches import Begins, Replays, Stretches, in_stretch, placement_of
+from consumer.judge.stretches import Begins, Replays, Stretches, in_stretch, placement_of, placements_in
 from consumer.judge.tally import Tally
 from consumer.model.verdict import Verdict, VerdictEvent
 from storage.errors import StoreError
 from storage.memory import MemoryStore
 from storage.records import REFERENCE_BYTES, Stored, Tombstone, Version, encode_record, id_hash, stretch_reference
 from tests.builders import TIME_MS, make_record
-from tests.protocol.articles import FAR, RETURNING, make_article
+from tests.protocol.articles import FAR, RETURNING_OFTEN, make_article
 from tests.protocol.returns import message, retraction
 from tests.protocol.texts import MODES
 
-RETURNS = MODES[RETURNING]
+RETURNS = MODES[RETURNING_OFTEN]
 A0, B1, A2, B3, A4, B5, A6 = (message(place, "AB"[place % 2], (0, FAR)[place % 2]) for place in range(7))
 
 
@@ -33,11 +33,11 @@ def verdicts(detector: Detector, *arrived: Version | Tombstone) -> list[Verdict]
     return [detector.judge([each])[0].verdict for each in arrived]
 
 
-def history_of(*feed: Version | Tombstone) -> Sequence[Stored | Tombstone]:
-    """Return what a store has of the id after this feed."""
+def placed(delivered: Version, *feed: Version | Tombstone) -> Begins | Replays:
+    """Return where a delivery belongs after this feed."""
     detector = judging()
     verdicts(detector, *feed)
-    return detector.store.history(feed[0].reference[:16])
+    return placements_in(detector.store, [delivered], RETURNS.stretches_max)[delivered.reference]
 
 
 def test_the_first_stretch_has_the_reference_of_its_content() -> None:
@@ -87,7 +87,7 @@ def test_where_a_delivery_belongs(
     history: tuple[Version | Tombstone, ...], delivered: Version, placement: int | Version
 ) -> None:
     """A number is that of a new stretch; otherwise the stored one is named."""
-    found = placement_of(delivered, history_of(*history), RETURNS.stretches_max)
+    found = placed(delivered, *history)
     if isinstance(placement, int):
         assert found == Begins(placement)
     else:
@@ -98,12 +98,12 @@ def test_where_a_delivery_belongs(
 
 def test_content_that_was_swept_begins_again() -> None:
     """Nothing is left of it by the time that its history is read."""
-    assert placement_of(A0, history_of(B1), 64) == Begins(0)
+    assert placed(A0, B1) == Begins(0)
 
 
 def test_a_limit_of_stretches_is_counted_and_said() -> None:
     """Beyond it content gets its last verdict, marked as reached under a limit; other ids are not concerned."""
-    detector = judging(stretches_max=2)
+    detector = judging(stretches_max=1)
     said = verdicts(detector, A0, B1, A2, B3, A4, B5, A6)
     assert [verdict.truncated for verdict in said] == [False, False, False, False, True, False, True]
     assert {verdict.version for verdict in said[4::2]} == {said[2].version}
@@ -162,3 +162,42 @@ def test_a_stretch_that_can_never_be_written_ends_the_attempt(monkeypatch: pytes
     monkeypatch.setattr(stretches, "in_stretch", lambda first, _: first)
     with pytest.raises(StoreError, match="lost a compare-and-set for each stretch"):
         detector.judge([A2])
+
+
+class CountingStore(MemoryStore):
+    """A store that counts what it is asked to read, and refuses to read a whole history."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """Read, and count."""
+        self.reads += len(references)
+        return super().read(references)
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """Refuse: senders choose how long it is."""
+        raise AssertionError(id_hash)
+
+
+@pytest.mark.parametrize("versions", [3, 300])
+def test_placing_a_delivery_takes_as_long_whatever_its_id_has_said(versions: int) -> None:
+    """The reads do not grow with the number of versions of the id."""
+    store = CountingStore()
+    feed = [message(place, f"{place}", place << 20) for place in range(versions)]
+    verdicts(Detector(store, RETURNS, lambda: TIME_MS), *feed)
+    store.reads = 0
+    Stretches(store, RETURNS.stretches_max, Tally()).create([message(999, "0")])
+    assert store.reads == RETURNS.stretches_max + 1
+
+
+def test_a_number_whose_stretch_was_swept_is_free_again() -> None:
+    """So the numbers that are looked at are all that there can be."""
+    detector = judging(stretches_max=2)
+    verdicts(detector, A0, B1, A2, B3, A4, B5)
+    stored = detector.store.read([stretch_reference(A0.reference, stretch) for stretch in range(3)])
+    left = [each for each in stored if each is not None and each.record.stretch != 1]
+    (latest,) = detector.store.latest([A0.record.id_hash])
+    assert placement_of(A6, latest, left, 2) == Begins(1)
+    assert placement_of(A6, latest, [each for each in stored if each is not None], 2).is_limited  # type: ignore[union-attr]

@@ -10,11 +10,11 @@ from consumer.migration.adopting import AdoptingJudge
 from storage.memory import MemoryStore
 from storage.records import Stored, Version
 from tests.builders import TIME_MS
-from tests.protocol.articles import FAR, RETURNING, make_article
+from tests.protocol.articles import FAR, RETURNING_OFTEN, make_article
 from tests.protocol.returns import message, retraction
 from tests.protocol.texts import MODES
 
-RETURNS = MODES[RETURNING]
+RETURNS = MODES[RETURNING_OFTEN]
 BEFORE = replace(RETURNS, stretches_max=0)
 A0, B1, A2, B3, A4 = (message(place, "AB"[place % 2], (0, FAR)[place % 2]) for place in range(5))
 FEED = (A0, B1, A2, B3, A4)

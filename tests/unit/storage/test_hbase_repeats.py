@@ -34,7 +34,7 @@ CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
     "retract": lambda store: store.retract([make_tombstone("other")]),
     "create": lambda store: store.create([VERSION]),
     "read": lambda store: store.read([REFERENCE]),
-    "histories": lambda store: store.histories([VERSION.record.id_hash]),
+    "latest": lambda store: store.latest([VERSION.record.id_hash]),
     "bodies": lambda store: store.bodies([REFERENCE]),
     "add": lambda store: store.add([VERSION.record]),
     "look_up": lambda store: store.look_up(VERSION.record.keys),

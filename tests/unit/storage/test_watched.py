@@ -28,7 +28,7 @@ CALLS: dict[Operation, Callable[[Store], object]] = {
     "settle": lambda store: store.settle([(REFERENCE, b'{"outcome":"unique"}')]),
     "read": lambda store: store.read([REFERENCE]),
     "sketches": lambda store: store.sketches([REFERENCE]),
-    "histories": lambda store: store.histories([VERSION.record.id_hash]),
+    "latest": lambda store: store.latest([VERSION.record.id_hash]),
     "bodies": lambda store: store.bodies([REFERENCE]),
     "remove": lambda store: store.remove([VERSION.record]),
     "seen": lambda store: store.seen([DIGEST]),
@@ -45,7 +45,7 @@ EMPTY: list[Callable[[Store], object]] = [
     lambda store: store.settle([]),
     lambda store: store.read([]),
     lambda store: store.sketches([]),
-    lambda store: store.histories([]),
+    lambda store: store.latest([]),
     lambda store: store.bodies([]),
     lambda store: store.remove([]),
     lambda store: store.seen([]),
@@ -53,6 +53,7 @@ EMPTY: list[Callable[[Store], object]] = [
 ]
 UNTOLD: list[Callable[[Store], object]] = [
     lambda store: store.settings(),
+    lambda store: store.history(VERSION.record.id_hash),
     lambda store: list(store.scan()),
     lambda store: list(store.scan_seen()),
     lambda store: store.stats().versions,
@@ -196,7 +197,7 @@ def test_closing_closes_the_store() -> None:
 
 
 def test_it_has_all_that_a_store_has() -> None:
-    """A call that is added to the port is added here too, with the same words; ``history`` is one of ``histories``."""
+    """A call that is added to the port is added here too, with the same words."""
     for name in dir(Store):
-        if not name.startswith("_") and name != "history":
+        if not name.startswith("_"):
             assert get_type_hints(vars(WatchedStore)[name]) == get_type_hints(getattr(Store, name))
