@@ -22,6 +22,7 @@ from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
 from consumer.model.limits import KEY_CHARS_MAX
+from consumer.model.submission import RequestOrigin
 from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
@@ -145,9 +146,11 @@ class Window:
         with self._used():
             _check_key(key)
             valid = [self._valid(article) for article in given]
-            keys = [None if key is None else f"{key} {place}" for place in range(len(valid))]
-            parts = zip(_batches(valid), _batches(keys), strict=True)
-            return [verdict for part, part_keys in parts for verdict in self._judge(part, part_keys)]
+            # All callers of a store are one owner.
+            request = None if key is None else RequestOrigin("", key)
+            origins = [request and request.of_article(place) for place in range(len(valid))]
+            parts = zip(_batches(valid), _batches(origins), strict=True)
+            return [verdict for part, part_origins in parts for verdict in self._judge(part, part_origins)]
 
     def release(
         self, article_id: str, *, version: str | None = None, by: str | None = None, reason: str | None = None
@@ -190,22 +193,24 @@ class Window:
         found = self._detector.query(asked)
         return [_check_of(version.record, result) for version, result in zip(asked, found, strict=True)]
 
-    def _judge(self, articles: Sequence[model.Article], keys: Sequence[str | None]) -> list[Verdict]:
-        arrived = self._versions(articles, keys)
+    def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
+        arrived = self._versions(articles, origins)
         verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
         # What has left the window goes, as in a run.
         self._expiry.sweep(self._latest_ms, len(arrived))
         return verdicts
 
-    def _versions(self, articles: Sequence[model.Article], keys: Iterable[str | None] = repeat(None)) -> list[Version]:
+    def _versions(
+        self, articles: Sequence[model.Article], origins: Iterable[RequestOrigin | None] = repeat(None)
+    ) -> list[Version]:
         fingerprints = self._engine.fingerprint(
             [article.body or "" for article in articles], [article.lang for article in articles]
         )
         # Arrivals never go back, whatever the clock does.
         self._latest_ms = max(self._latest_ms, now_ms())
         arrivals = [
-            ArrivedAt(self._latest_ms, next(self._sequence), feed=None if key is None else "", key=key)
-            for _, key in zip(articles, keys, strict=False)
+            ArrivedAt(self._latest_ms, next(self._sequence), feed=origin and origin.owner, key=origin and origin.key)
+            for _, origin in zip(articles, origins, strict=False)
         ]
         return self._builder.versions(articles, arrivals, fingerprints)
 

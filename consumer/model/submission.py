@@ -25,6 +25,10 @@ class RequestOrigin(NamedTuple):
     owner: str
     key: str
 
+    def of_article(self, place: int) -> "RequestOrigin":
+        """Return the origin of one of its articles, by its place among them."""
+        return self._replace(key=f"{self.key} {place}")
+
 
 class Retraction(NamedTuple):
     """The id to retract, and a name for it: the same name again is the same retraction."""

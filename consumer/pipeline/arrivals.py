@@ -105,7 +105,7 @@ class SubmittedArrivals(StreamArrivals):
         """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""
         del article
         origin = submitted(record).origin
-        feed, key = (None, None) if origin is None else origin
+        feed, key = origin and origin.owner, origin and origin.key
         return ArrivedAt(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:

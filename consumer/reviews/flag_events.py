@@ -7,7 +7,7 @@ states are the same after a topic was read from its beginning again, whatever ca
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, bindparam, case, select, update
@@ -25,6 +25,8 @@ from consumer.text.timestamps import since_1970_ms
 
 _BITS_A_DIGIT: Final = 4
 _LEAST: Final = -1.0
+
+_Member = TypeVar("_Member")
 
 
 class Added(NamedTuple):
@@ -146,7 +148,7 @@ def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
 
     None where the event is about no flag, or names what no store can hold.
     """
-    released = None if isinstance(verdict.released, msgspec.UnsetType) else verdict.released
+    released = _unless_unset(verdict.released)
     if released is not None:
         original, original_version = released.duplicate_of, released.duplicate_of_version
     elif verdict.outcome == "duplicate" and verdict.duplicate_of and verdict.duplicate_of_version:
@@ -161,8 +163,8 @@ def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
         copy=(verdict.id, verdict.version),
         original=(original, original_version),
         cluster=cluster,
-        source=_named(verdict.source),
-        original_source=_named(verdict.original_source),
+        source=_unless_unset(verdict.source),
+        original_source=_unless_unset(verdict.original_source),
         similarity=verdict.similarity,
         distance=verdict.distance,
         certainty=_certainty(verdict),
@@ -174,9 +176,9 @@ def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
     return new, None if released is None else _time_ms(verdict.decided_at)
 
 
-def _named(source: str | msgspec.UnsetType) -> str | None:
-    """Return a source, None for one that the event does not name."""
-    return None if isinstance(source, msgspec.UnsetType) else source
+def _unless_unset(member: _Member | msgspec.UnsetType) -> _Member | None:
+    """Return a member of an event, None for one that the event does not have."""
+    return None if isinstance(member, msgspec.UnsetType) else member
 
 
 def _certainty(verdict: Verdict) -> float:

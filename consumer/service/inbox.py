@@ -71,8 +71,7 @@ class Inbox(Source):
 
         The key of each article is that of the request and its place in it.
         """
-        origins = [origin and RequestOrigin(origin.owner, f"{origin.key} {place}") for place in range(len(articles))]
-        contents = [_Content(data, each) for data, each in zip(articles, origins, strict=True)]
+        contents = [_Content(data, origin and origin.of_article(place)) for place, data in enumerate(articles)]
         return self._put(contents, sum(map(len, articles)))
 
     def put_retraction(self, retraction: Retraction, origin: RequestOrigin | None = None) -> Submission:
