@@ -140,7 +140,7 @@ class Window:
         ``key``, an article whose text ended, because its id got another text or was retracted, is in force again, and
         judged anew, unless a call with the same key already did that. All articles are checked before the first is
         stored. Raises ``InvalidArticle``, ``StoreError``, and ``Error`` for a key that is empty, over 128 characters or
-        no valid Unicode; after a ``StoreError`` call again with the same articles and key.
+        not valid Unicode; after a ``StoreError`` call again with the same articles and key.
         """
         given = [articles] if isinstance(articles, Article) else list(articles)
         with self._used():

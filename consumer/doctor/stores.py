@@ -112,7 +112,7 @@ def _stretch_findings(ours: JudgeSettings) -> Iterator[Finding]:
     if not ours.stretches_max:
         yield warning(
             "A text that is changed and changed back, or retracted and published again, stays out of force: "
-            "judge.stretches_max is 0, as in stores from before there was this setting.",
+            "judge.stretches_max is 0, as in stores made before this setting existed.",
             "Fill a new store with dupwatch migrate (docs/migration.md).",
         )
 

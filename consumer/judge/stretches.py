@@ -1,4 +1,4 @@
-"""Stores arriving versions: each as the stretch of its content that the delivery belongs to.
+"""Stores arriving versions, each as a stretch of its content.
 
 A version is an id with one content. Each time that content comes into force begins a *stretch* of it, which is stored
 as a version of its own: the first one under the reference of the content, a later one under a reference made of that
@@ -19,20 +19,24 @@ from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version, stretch_reference
 
 
-class Begins(NamedTuple):
-    """A delivery begins this stretch of its content; 0 is the first."""
+class NewStretch(NamedTuple):
+    """The number of the stretch that a delivery begins; 0 is the first of its content."""
 
     stretch: int
 
 
-class Replays(NamedTuple):
-    """A delivery replays a stored stretch; ``is_limited`` says that a new one would be one too many."""
+class Replay(NamedTuple):
+    """The stretch that a delivery replays; ``is_limited`` says that a new one would be one too many."""
 
     stored: Stored
     is_limited: bool = False
 
 
-class Created(NamedTuple):
+Placement = NewStretch | Replay
+"""Where a delivery belongs."""
+
+
+class StoredBatch(NamedTuple):
     """What is stored of each version, in order; ``limited`` are references of stretches that stand in for new ones."""
 
     stored: list[Stored]
@@ -47,11 +51,11 @@ class Stretches:
     stretches_max: int
     tally: Tally
 
-    def create(self, versions: Sequence[Version]) -> Created:
+    def create(self, versions: Sequence[Version]) -> StoredBatch:
         """Store each version, whose ids differ, and return what is stored. Raises the store's errors."""
         stored = self.store.create(versions)
         if not self.stretches_max:
-            return Created(stored)
+            return StoredBatch(stored)
         returning = {
             place: version
             for place, (version, found) in enumerate(zip(versions, stored, strict=True))
@@ -61,7 +65,7 @@ class Stretches:
         # Another process can be faster once for each stretch.
         for _ in range(self.stretches_max + 2):
             if not returning:
-                return Created(stored, frozenset(limited))
+                return StoredBatch(stored, frozenset(limited))
             returning = self._place(returning, stored, limited)
         raise StoreError(f"{len(returning)} articles lost a compare-and-set for each stretch that a content may have")
 
@@ -71,7 +75,7 @@ class Stretches:
         beginning: dict[int, Version] = {}
         for place, version in returning.items():
             placement = placements[version.reference]
-            if isinstance(placement, Begins):
+            if isinstance(placement, NewStretch):
                 beginning[place] = version._replace(record=in_stretch(version.record, placement.stretch))
                 continue
             stored[place] = placement.stored
@@ -106,7 +110,7 @@ def may_return(delivery: Record, first: Stored) -> bool:
     return first.ends_at is not None and not is_delivery_of(delivery, first.record)
 
 
-def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, Begins | Replays]:
+def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, Placement]:
     """Place deliveries of content whose first stretch has ended; by the first reference.
 
     It takes the same reads however long the history of an id is: senders choose that. Raises the store's errors.
@@ -129,7 +133,7 @@ def placements_in(store: Store, versions: Sequence[Version], stretches_max: int)
 
 def placement_of(
     version: Version, latest: Stored | Tombstone | None, stretches: Sequence[Stored], stretches_max: int
-) -> Begins | Replays:
+) -> Placement:
     """Decide whether a delivery, under the first reference of its content, replays a stretch or begins one.
 
     It begins one if its content has ended, no stored stretch has its origin, and it arrived later than the ``latest``
@@ -137,19 +141,19 @@ def placement_of(
     """
     if not stretches:
         # Swept since the version was created.
-        return Begins(0)
+        return NewStretch(0)
     delivery = version.record
     stretches = sorted(stretches, key=lambda entry: entry.record.arrival)
     for entry in stretches:
         if is_delivery_of(delivery, entry.record):
-            return Replays(entry)
+            return Replay(entry)
     has_ended = latest is not None and stretches[-1].record.arrival < _about(latest).arrival
     if latest is None or not has_ended or delivery.origin is None or not _is_later(version, latest):
         earlier = [entry for entry in stretches if delivery.origin is None or _is_later(version, entry)]
-        return Replays(earlier[-1] if earlier else stretches[0])
+        return Replay(earlier[-1] if earlier else stretches[0])
     used = {entry.record.stretch for entry in stretches}
     free = next((stretch for stretch in range(1, stretches_max + 1) if stretch not in used), None)
-    return Replays(stretches[-1], is_limited=True) if free is None else Begins(free)
+    return Replay(stretches[-1], is_limited=True) if free is None else NewStretch(free)
 
 
 def _is_later(version: Version, entry: Stored | Tombstone) -> bool:

@@ -18,7 +18,7 @@ from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
 from consumer.judge.settings import STRETCHES_LIMIT
-from consumer.judge.stretches import Begins, Replays, in_stretch, is_delivery_of, may_return, placements_in
+from consumer.judge.stretches import NewStretch, Replay, in_stretch, is_delivery_of, may_return, placements_in
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import VersionBuilder
 from consumer.migration.seen_copy import merge_seen, seen_as
@@ -110,7 +110,7 @@ class AdoptingJudge(Detector):
         stored: dict[bytes, Stored | None] = {**first}
         stored |= self._stretches_in_force([version for version in versions if version.reference in first], first)
         judged = [
-            _Judged(version, version._replace(record=in_stretch(version.record, each.record.stretch or 0)), each)
+            _Counterpart(version, version._replace(record=in_stretch(version.record, each.record.stretch or 0)), each)
             for version in versions
             if (each := stored.get(version.reference)) is not None and each.verdict is not None
         ]
@@ -131,7 +131,7 @@ class AdoptingJudge(Detector):
         # Whatever limit that store has.
         placements = placements_in(self.in_force, returning, STRETCHES_LIMIT)
         return {
-            reference: placement.stored if isinstance(placement, Replays) else None
+            reference: placement.stored if isinstance(placement, Replay) else None
             for reference, placement in placements.items()
         }
 
@@ -148,7 +148,7 @@ class AdoptingJudge(Detector):
         }
 
 
-class _Judged(NamedTuple):
+class _Counterpart(NamedTuple):
     """A version that was delivered, the stretch to adopt for it, and that stretch as the store in force has it."""
 
     delivered: Version
@@ -167,7 +167,7 @@ class _InForce(NamedTuple):
     ``seen`` has the texts whose digest is another one now, by that one.
     """
 
-    judged: Sequence[_Judged]
+    judged: Sequence[_Counterpart]
     seen: Mapping[bytes, Seen]
 
 
@@ -190,7 +190,7 @@ class _Adoption:
         events = self._adopt(adopting, {each.adopting.reference: each.stored for each in judged}, in_force.seen)
         return {each.delivered.reference: events[each.adopting.reference] for each in judged}
 
-    def _returning(self, replays: Sequence["_Judged"]) -> frozenset[bytes]:
+    def _returning(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
         """Return those that begin a stretch here, though the store in force, which may know none, replayed them."""
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:
@@ -202,7 +202,7 @@ class _Adoption:
             if stored is not None and may_return(each.delivered.record, stored)
         ]
         placements = placements_in(store, ended, stretches_max)
-        return frozenset(reference for reference, placement in placements.items() if isinstance(placement, Begins))
+        return frozenset(reference for reference, placement in placements.items() if isinstance(placement, NewStretch))
 
     def _adopt(
         self, adopting: list[Version], judged: Mapping[bytes, Stored], seen: Mapping[bytes, Seen]

@@ -257,7 +257,7 @@ def _key(keys: Sequence[str]) -> str:
     if not sent:
         raise ProblemError(
             INVALID_REQUEST,
-            f"Send one header {KEY_HEADER} with a key of your own for this request, and not an empty one.",
+            f"Send exactly one header {KEY_HEADER}, with a key of your own that is not empty.",
         )
     if len(sent) > KEY_CHARS_MAX:
         limit = Limit("key_chars_max", KEY_CHARS_MAX)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumer.judge import stretches
-from consumer.judge.stretches import Begins, Replays, placement_of
+from consumer.judge.stretches import NewStretch, Placement, Replay, placement_of
 from storage.records import Record, Stored, Tombstone, Version
 from tests.protocol import mutants
 from tests.protocol.cases import all_cases
@@ -21,23 +21,19 @@ def _forgets_origins(delivery: Record, stored: Record) -> bool:
     return False
 
 
-def _trusts_origins_alone(
-    version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int
-) -> Begins | Replays:
+def _trusts_origins_alone(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
     """Take what came last for this delivery if it came from the same place, whatever it said."""
     if isinstance(latest, Stored) and latest.record.origin == version.record.origin:
-        return Replays(latest)
+        return Replay(latest)
     return placement_of(version, latest, stored, stretches_max)
 
 
-def _begins_though_in_force(
-    version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int
-) -> Begins | Replays:
+def _begins_though_in_force(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
     """Begin a stretch though the content is in force."""
     placement = placement_of(version, latest, stored, stretches_max)
-    if isinstance(placement, Begins) or placement.stored.record.origin == version.record.origin:
+    if isinstance(placement, NewStretch) or placement.stored.record.origin == version.record.origin:
         return placement
-    return Begins((placement.stored.record.stretch or 0) + 1)
+    return NewStretch((placement.stored.record.stretch or 0) + 1)
 
 
 def _ignores_the_order(version: Version, entry: Stored | Tombstone) -> bool:
@@ -57,15 +53,13 @@ def _numbers_nothing(first: Record, stretch: int) -> Record:
     return stretches_in(first, min(stretch, 1))
 
 
-def _answers_by_the_first(
-    version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int
-) -> Begins | Replays:
+def _answers_by_the_first(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
     """Answer every replay with the first stretch."""
     placement = placement_of(version, latest, stored, stretches_max)
-    return placement if isinstance(placement, Begins) else Replays(stored[0])
+    return placement if isinstance(placement, NewStretch) else Replay(stored[0])
 
 
-def _never_returns(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Begins | Replays:
+def _never_returns(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
     """Replay whatever was seen before, as stores without returns do."""
     del stretches_max
     return placement_of(version, latest, stored, 0)

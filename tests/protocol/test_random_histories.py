@@ -36,7 +36,7 @@ HISTORIES_A_LOT = 100
 SETTINGS = MODES[RETURNING_OFTEN]
 
 
-class Begun(NamedTuple):
+class Beginning(NamedTuple):
     """A stretch of an id: its content, how often that had come before, where it came from, and what it repeats."""
 
     article_id: str
@@ -51,8 +51,8 @@ class Begun(NamedTuple):
 class Model:
     """What is in force, and all stretches that ever began."""
 
-    in_force: dict[str, Begun] = field(default_factory=dict)
-    begun: list[Begun] = field(default_factory=list)
+    in_force: dict[str, Beginning] = field(default_factory=dict)
+    begun: list[Beginning] = field(default_factory=list)
     times: defaultdict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
 
     def read(self, arrived: Arrived, content: int | None, place: int) -> None:
@@ -68,7 +68,7 @@ class Model:
                 if other.article_id != article_id and other.content == content and other.repeats is None
             ]
             repeats = min(((other.article_id, other.place) for other in kept), key=lambda named: named[1], default=None)
-            begun = Begun(article_id, content, self.times[article_id, content], place, repeats)
+            begun = Beginning(article_id, content, self.times[article_id, content], place, repeats)
             self.times[article_id, content] += 1
             self.in_force[article_id] = begun
             self.begun.append(begun)
@@ -133,7 +133,7 @@ def judge_with_crashes(messages: Sequence[Message], random: Random) -> MemorySto
     return store
 
 
-def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Begun]:
+def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Beginning]:
     """Return the stretches that a store has, with their verdicts."""
     found = set()
     places = {stored.record.reference: stored.record.sequence for stored in store.scan() if isinstance(stored, Stored)}
@@ -153,7 +153,7 @@ def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Begun]:
             assert verdict.duplicate_of_version is not None
             named = id_hash(verdict.duplicate_of) + bytes.fromhex(verdict.duplicate_of_version)
             repeats = (verdict.duplicate_of, places[named])
-        found.add(Begun(record.id, content, record.stretch or 0, record.sequence, repeats))
+        found.add(Beginning(record.id, content, record.stretch or 0, record.sequence, repeats))
     return found
 
 

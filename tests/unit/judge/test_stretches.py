@@ -8,7 +8,7 @@ import pytest
 
 from consumer.judge import stretches
 from consumer.judge.detector import Detector
-from consumer.judge.stretches import Begins, Replays, Stretches, in_stretch, placement_of, placements_in
+from consumer.judge.stretches import NewStretch, Placement, Replay, Stretches, in_stretch, placement_of, placements_in
 from consumer.judge.tally import Tally
 from consumer.model.verdict import Verdict, VerdictEvent
 from storage.errors import StoreError
@@ -33,7 +33,7 @@ def verdicts(detector: Detector, *arrived: Version | Tombstone) -> list[Verdict]
     return [detector.judge([each])[0].verdict for each in arrived]
 
 
-def placed(delivered: Version, *feed: Version | Tombstone) -> Begins | Replays:
+def placed(delivered: Version, *feed: Version | Tombstone) -> Placement:
     """Return where a delivery belongs after this feed."""
     detector = judging()
     verdicts(detector, *feed)
@@ -89,16 +89,16 @@ def test_where_a_delivery_belongs(
     """A number is that of a new stretch; otherwise the stored one is named."""
     found = placed(delivered, *history)
     if isinstance(placement, int):
-        assert found == Begins(placement)
+        assert found == NewStretch(placement)
     else:
-        assert isinstance(found, Replays)
+        assert isinstance(found, Replay)
         assert found.stored.record.reference == (getattr(placement, "reference", None))
         assert not found.is_limited
 
 
 def test_content_that_was_swept_begins_again() -> None:
     """Nothing is left of it by the time that its history is read."""
-    assert placed(A0, B1) == Begins(0)
+    assert placed(A0, B1) == NewStretch(0)
 
 
 def test_a_limit_of_stretches_is_counted_and_said() -> None:
@@ -199,5 +199,5 @@ def test_a_number_whose_stretch_was_swept_is_free_again() -> None:
     stored = detector.store.read([stretch_reference(A0.reference, stretch) for stretch in range(3)])
     left = [each for each in stored if each is not None and each.record.stretch != 1]
     (latest,) = detector.store.latest([A0.record.id_hash])
-    assert placement_of(A6, latest, left, 2) == Begins(1)
+    assert placement_of(A6, latest, left, 2) == NewStretch(1)
     assert placement_of(A6, latest, [each for each in stored if each is not None], 2).is_limited  # type: ignore[union-attr]
