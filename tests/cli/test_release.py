@@ -12,7 +12,18 @@ import jsonschema
 import pytest
 
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX
-from tests.cli.command import FAST, SCHEMAS, TIMEOUT_S, Command, articles, json_lines, run_process, start, write_lines
+from tests.cli.command import (
+    FAST,
+    SCHEMAS,
+    TIMEOUT_S,
+    Command,
+    articles,
+    json_lines,
+    run_process,
+    start,
+    wait_for,
+    write_lines,
+)
 
 FLAG, ORIGINAL = "a4", "a3"
 VERDICT = json.loads((SCHEMAS / "verdict.schema.json").read_text())
@@ -145,6 +156,12 @@ def test_a_person_is_asked(dupwatch: Command, store: tuple[str, str], answer: by
     assert len(shown(dupwatch, store)) == links
 
 
+def _is_asleep(process_id: int) -> bool:
+    """Return whether the process waits for something (proc_pid_stat(5))."""
+    state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+    return state == "S"
+
+
 @pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D"])
 def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[str, str], how: str) -> None:
     """This counts as a signal, and nothing is changed."""
@@ -157,6 +174,8 @@ def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[st
         assert part, asked
         asked += part
     if how == "Ctrl-C":
+        # A signal between Python's last check for signals and its read is noticed only after the read.
+        wait_for(lambda: _is_asleep(process.pid))
         process.send_signal(signal.SIGINT)
     else:
         os.write(ours, b"\x04")
