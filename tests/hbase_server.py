@@ -45,13 +45,17 @@ SHARED_VARIABLE: Final = "TEST_SERVERS_SHARED"
 _WORKER: Final = "PYTEST_XDIST_WORKER"
 _WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
 COMMON: Final = "common"
-SCANNED: Final = "scanned"
-"""Namespaces of a worker. Deleted rows slow every scan: tests that scan all the time have tables of their own."""
+"""The namespace of a worker."""
 MOVED: Final = "moved"
 """A second one for tests that need two. Its tables are made when it is asked for first, which takes seconds."""
-# A test's rows are deleted one by one, and every scan passes over what is left of them until a compaction.
+# A test's rows are deleted one by one, and every scan passes over what is left of them until a compaction. With 1 MiB
+# in memory a test that scans all the time took three times as long in a used namespace.
 _SOON_ON_DISK: Final = MappingProxyType(
-    {"hbase.hregion.memstore.flush.size": str(1 << 20), "hbase.hstore.compaction.min": "2"}
+    {
+        "hbase.hregion.memstore.flush.size": str(1 << 17),
+        "hbase.hregion.memstore.flush.size.limit": str(1 << 17),
+        "hbase.hstore.compaction.min": "2",
+    }
 )
 _KAFKA: Final = MappingProxyType(
     {
@@ -112,7 +116,7 @@ def hbase_servers() -> tuple[Hbase, ThriftGateway]:
             ports = [hbase.zookeeper_port, hbase.master_port, hbase.region_port, gateway.port]
             write_server_state("hbase", ports, [hbase, gateway])
             workers = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))] or ["main"]
-            names = [_namespace(worker, purpose) for worker in workers for purpose in (COMMON, SCANNED)]
+            names = [_namespace(worker, COMMON) for worker in workers]
             shell.make_tables(hbase.conf, "".join(render_script(_schema(name)) for name in names))
     return hbase, gateway
 

@@ -84,8 +84,7 @@ def opened_hbase(address: str, namespace: str, clock: Clock, row_postings_max: i
 
 def _hbase(request: pytest.FixtureRequest) -> Kind:
     """Start a server for the first test that needs it."""
-    namespace = getattr(request.module, "HBASE_NAMESPACE", COMMON)
-    opened = partial(opened_hbase, request.getfixturevalue("hbase_address"), namespace)
+    opened = partial(opened_hbase, request.getfixturevalue("hbase_address"), COMMON)
     return Kind(opened, sweeps=False, remote=True)
 
 

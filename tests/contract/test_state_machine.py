@@ -13,10 +13,9 @@ from storage.records import Record, Release, Stored, Tombstone, Version, id_hash
 from tests.builders import make_key, make_record, make_tombstone
 from tests.contract.conftest import Kind, SetClock
 from tests.contract.model import Model
-from tests.hbase_server import SCANNED
+from tests.examples import share_of
 
 ROW_POSTINGS_MAX = 4
-HBASE_NAMESPACE = SCANNED
 TIMES_MS = st.integers(0, 9)
 KEYS = [make_key(value, lane=lane) for lane in (0, 1) for value in (0, 1)]
 IDS = st.sampled_from("abc")
@@ -184,7 +183,7 @@ def test_random_calls_give_what_the_model_gives(kind: Kind, code_bytes: int) -> 
     run_state_machine_as_test(
         partial(StoreMachine, kind, code_bytes),  # type: ignore[arg-type]  # any callable that makes a machine will do
         settings=settings(
-            max_examples=kind.rounds,
+            max_examples=share_of(kind.rounds),
             stateful_step_count=25,
             database=None,
             suppress_health_check=list(HealthCheck),
