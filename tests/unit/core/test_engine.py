@@ -5,6 +5,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -33,6 +34,18 @@ SCHEMES = (
     Scheme("jieba-tfidf/3", keywords_max=4, decorations=False, sketch=SketchLayout(bands=9, band_minima=5)),
 )
 
+HOSTILE = MappingProxyType({
+    "U+FDFA": "ﷺ" * 60_000,
+    "one character": "好" * 300_000,
+    "one word": "a" * 1_000_000,
+    "marks": "e\u0301" * 200_000,
+    "only marks": "\u0301" * 300_000,
+    "words": "a b " * 200_000,
+    "traditional": "軟體" * 100_000,
+    "figures": "1, " * 100_000,
+    "slots": "会议9月在北京" * 40_000,
+})  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def lexicon() -> Lexicon:
@@ -40,7 +53,7 @@ def lexicon() -> Lexicon:
     return load_lexicon()
 
 
-@pytest.mark.parametrize("scheme", drawn(SCHEMES, 2), ids=str)
+@pytest.mark.parametrize("scheme", drawn(SCHEMES, 5), ids=str)
 def test_equal_on_written_texts(scheme: Scheme) -> None:
     """Every scheme, with facts, with few keywords, and with other layouts of the sketch."""
     folder = Path(__file__).parents[2] / "fixtures" / "fingerprint"
@@ -53,7 +66,7 @@ def test_equal_on_everything_that_fills_a_slot(lexicon: Lexicon) -> None:
     """Both engines list times of day, languages and units themselves, and read names from jieba's tags."""
     listed = [*_TIMES_OF_DAY.split(), *(f"{name}{kind}" for name in _LANGUAGES.split() for kind in "文语")]
     numerals = [f"{numeral}{unit}" for numeral in NUMERALS for unit in f"{_COUNTED}个"]
-    words = drawn(sorted(lexicon.idf.keys() | lexicon.names())[::40], 4)
+    words = drawn(sorted(lexicon.idf.keys() | lexicon.names())[::40], 10)
     texts = [f"昨天在{value}举行" for value in (*listed, *numerals, *words)]
     assert_same(Scheme("jieba-tfidf/3", slots=True), texts)
     reference, _ = engines(Scheme("jieba-tfidf/3", slots=True))
@@ -61,7 +74,7 @@ def test_equal_on_everything_that_fills_a_slot(lexicon: Lexicon) -> None:
 
 
 @pytest.mark.parametrize("part", EVERY_PART)
-@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("multiply-xor-utf16-128/1", facts=True)], 4), ids=str)
+@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("multiply-xor-utf16-128/1", facts=True)], 5), ids=str)
 def test_equal_on_the_development_feed(scheme: Scheme, part: int) -> None:
     """Real articles, with the languages that they declare."""
     articles = dev_part(part)
@@ -76,7 +89,7 @@ def test_equal_on_generated_texts(texts: list[tuple[str, str]], scheme: Scheme) 
     assert_same(scheme, [text for text, _ in texts], [language for _, language in texts])
 
 
-@pytest.mark.parametrize("scheme", DEFAULTS, ids=str)
+@pytest.mark.parametrize("scheme", drawn(DEFAULTS, 2), ids=str)
 def test_equal_on_many_random_texts(scheme: Scheme) -> None:
     """Thousands of texts, put together from the pieces at random and from all of Unicode."""
     rng = random.Random(19)
@@ -89,25 +102,11 @@ def test_equal_on_many_random_texts(scheme: Scheme) -> None:
     assert_same(scheme, texts, rng.choices(LANGUAGES, k=len(texts)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ﷺ" * 60_000,
-        "好" * 300_000,
-        "a" * 1_000_000,
-        "e\u0301" * 200_000,
-        "\u0301" * 300_000,
-        "a b " * 200_000,
-        "軟體" * 100_000,
-        "1, " * 100_000,
-        "会议9月在北京" * 40_000,
-    ],
-    ids=["U+FDFA", "one character", "one word", "marks", "only marks", "words", "traditional", "figures", "slots"],
-)
-def test_equal_on_hostile_texts(text: str) -> None:
+@pytest.mark.parametrize("name", drawn([*HOSTILE], 3))
+def test_equal_on_hostile_texts(name: str) -> None:
     """Texts of the greatest length, of one kind."""
     for scheme in drawn(DEFAULTS, 4):
-        assert_same(scheme, [text, "后面还有一篇。"])
+        assert_same(scheme, [HOSTILE[name], "后面还有一篇。"])
 
 
 def test_equal_with_all_keywords_and_without_sketches_and_parts(lexicon: Lexicon) -> None:
@@ -121,7 +120,7 @@ def test_equal_with_all_keywords_and_without_sketches_and_parts(lexicon: Lexicon
         assert_equal(ours.fingerprint(texts), theirs.fingerprint(texts))
 
 
-@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("jenkins-64/1", facts=True)], 3), ids=str)
+@pytest.mark.parametrize("scheme", drawn([*DEFAULTS, Scheme("jenkins-64/1", facts=True)], 5), ids=str)
 def test_equal_with_own_words(tmp_path: Path, scheme: Scheme) -> None:
     """The user's dictionary, stop words and table of frequencies."""
     own = {

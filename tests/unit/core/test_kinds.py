@@ -59,7 +59,7 @@ def test_the_heaviest_keywords_are_pythons(keywords: dict[str, float], keywords_
 
 
 @pytest.mark.parametrize(
-    ("weights", "keywords_max"), drawn([*product(WEIGHTS_OF_MANY, [None, 1, 32, 79_999, 80_000, 80_001])], 3)
+    ("weights", "keywords_max"), drawn([*product(WEIGHTS_OF_MANY, [None, 1, 32, 79_999, 80_000, 80_001])], 9)
 )
 def test_many_keywords(weights: tuple[float, ...], keywords_max: int | None) -> None:
     """As many as a text of the greatest length has: all of one weight, of two, and of many."""

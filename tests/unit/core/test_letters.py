@@ -50,7 +50,7 @@ def test_every_character_beside_others() -> None:
     around = "\n;a{0}b;5{0}²;中 {0} 中;कि{0}ि;а{0}α"
     alone = [around.format(character) for character in characters()]
     assert len(alone) > 35_000
-    assert_alike(["".join(alone[start : start + 1000]) for start in drawn(range(0, len(alone), 1000), 3)])
+    assert_alike(["".join(alone[start : start + 1000]) for start in drawn(range(0, len(alone), 1000), 6)])
 
 
 def test_every_word_beside_others() -> None:

@@ -3,6 +3,8 @@
 import random
 import time
 from collections.abc import Sequence
+from itertools import product
+from types import MappingProxyType
 
 import dupwatch_core as core
 import pytest
@@ -72,23 +74,22 @@ def test_articles_have_pythons_parts(part: int) -> None:
     assert_same([normalise(article["body"]) for article in articles], [article["lang"] for article in articles])
 
 
-@pytest.mark.parametrize("language", ["", "zh"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "字" * 1_000_000,
-        "a b " * 250_000,
-        "，" * 1_000_000,
-        "!" * 500_000 + "word" + "。" * 500_000,
-        "𠮷 a" * 300_000,
-        "one sentence that comes again and again, " * 25_000,
-        "".join(f"{number:x} " for number in range(160_000)),
-        "".join(chr(0x4E00 + number * number % 20_000) for number in range(20_000)) * 50,
-    ],
-    ids=["one character", "words", "nothing", "a word amid nothing", "mixed", "a sentence", "numbers", "ideographs"],
-)
-def test_the_longest_texts(text: str, language: str) -> None:
+LONGEST = MappingProxyType({
+    "one character": "字" * 1_000_000,
+    "words": "a b " * 250_000,
+    "nothing": "，" * 1_000_000,
+    "a word amid nothing": "!" * 500_000 + "word" + "。" * 500_000,
+    "mixed": "𠮷 a" * 300_000,
+    "a sentence": "one sentence that comes again and again, " * 25_000,
+    "numbers": "".join(f"{number:x} " for number in range(160_000)),
+    "ideographs": "".join(chr(0x4E00 + number * number % 20_000) for number in range(20_000)) * 50,
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "language"), drawn([*product(LONGEST, ["", "zh"])], 4))
+def test_the_longest_texts(name: str, language: str) -> None:
     """Texts of a million characters, in less than 0.2 µs a character, with no more than is kept."""
+    text = LONGEST[name]
     assert_same([text], [language])
     began_s = time.thread_time()
     anchors, sample = core.parts(text, language)

@@ -5,6 +5,8 @@ import sys
 import time
 import unicodedata
 from collections.abc import Sequence
+from itertools import product
+from types import MappingProxyType
 
 import dupwatch_core as core
 import pytest
@@ -102,7 +104,7 @@ def test_every_character_that_python_knows() -> None:
 def test_characters_alone_and_at_either_end() -> None:
     """All up to the first ideographs, and a sample of the others."""
     known = [chr(code) for code in [*range(0x3100), *range(0x3100, sys.maxunicode, 997)]]
-    known = drawn([character for character in known if unicodedata.category(character) not in {"Cn", "Cs"}], 4)
+    known = drawn([character for character in known if unicodedata.category(character) not in {"Cn", "Cs"}], 8)
     assert_same(known, [""] * len(known))
     for around in ("{}abc", "abc{}"):
         texts = [around.format(character) for character in known[::7]]
@@ -118,22 +120,21 @@ def test_articles_have_pythons_sketches(part: int) -> None:
     assert_same(texts[::5], [""] * len(texts[::5]))
 
 
-@pytest.mark.parametrize("language", ["", "zh", "en"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "字" * 1_000_000,
-        "a" * 1_000_000,
-        "a b " * 250_000,
-        "，" * 1_000_000,
-        "!" * 500_000 + "word" + "。" * 500_000,
-        "𠮷 a" * 300_000,
-        "صلى الله عليه وسلم " * 50_000,
-    ],
-    ids=["one character", "one word", "words", "nothing", "a word amid nothing", "mixed", "U+FDFA"],
-)
-def test_the_longest_texts(text: str, language: str) -> None:
+LONGEST = MappingProxyType({
+    "one character": "字" * 1_000_000,
+    "one word": "a" * 1_000_000,
+    "words": "a b " * 250_000,
+    "nothing": "，" * 1_000_000,
+    "a word amid nothing": "!" * 500_000 + "word" + "。" * 500_000,
+    "mixed": "𠮷 a" * 300_000,
+    "U+FDFA": "صلى الله عليه وسلم " * 50_000,
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "language"), drawn([*product(LONGEST, ["", "zh", "en"])], 4))
+def test_the_longest_texts(name: str, language: str) -> None:
     """Texts of a million characters, in less than 0.1 µs a character."""
+    text = LONGEST[name]
     assert_same([text], [language])
     began_s = time.thread_time()
     core.sketch(text, language, 4, 3)

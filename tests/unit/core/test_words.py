@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from consumer.fingerprint import CUT_WHOLE, JiebaTokenizer, Lexicon, OwnWord, RustTokenizer, Tokenizer, normalise
 from consumer.fingerprint.tokenizers import with_frequencies
 from consumer.workers.word_files import _jieba_folder, _jieba_hasher, load_lexicon
-from tests.dev_feed import EVERY_PART, dev_articles, dev_part
+from tests.dev_feed import EVERY_PART, dev_part, dev_sample
 from tests.examples import drawn, examples, share_of
 
 TEXTS: dict[str, str] = json.loads(
@@ -153,7 +153,7 @@ def test_every_small_run_is_cut_alike(alphabet: str, length: int, jieba_tokenize
 
 def test_every_code_point_is_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer) -> None:
     """Every character between letters and ideographs: the reference cuts a sixteenth, its equal all."""
-    for start in drawn(range(0, sys.maxunicode, 0x8000), 3):
+    for start in drawn(range(0, sys.maxunicode, 0x8000), 6):
         codes = [code for code in range(start, start + 0x8000) if not 0xD800 <= code < 0xE000]
         assert_cut_alike("".join(f"a{chr(code)}中{chr(code)}" for code in codes), rust_tokenizer)
         assert_cut_alike("".join(f"a{chr(code)}1中{chr(code)}国" for code in codes[::16]), jieba_tokenizer)
@@ -162,9 +162,9 @@ def test_every_code_point_is_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tok
 def test_every_known_word_is_cut_alike(
     known: list[str], jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer
 ) -> None:
-    """All words of the dictionary and of the IDF table, each alone: the reference cuts an eighth, its equal all."""
+    """All words of the dictionary and of the IDF table, each alone: the reference cuts some, its equal all."""
     assert_cut_alike(SEPARATOR.join(known), rust_tokenizer)
-    assert_cut_alike(SEPARATOR.join(known[::8]), jieba_tokenizer)
+    assert_cut_alike(SEPARATOR.join(drawn(known[::8], 4)), jieba_tokenizer)
 
 
 def test_words_that_overlap_are_cut_alike(
@@ -185,7 +185,7 @@ def test_words_that_overlap_are_cut_alike(
 def test_random_ideographs_are_cut_alike(jieba_tokenizer: JiebaTokenizer, rust_tokenizer: RustTokenizer) -> None:
     """Random ideographs, known to the model or not, in short and long runs: ties on its way fall alike."""
     rng = random.Random(5)
-    for size, runs in drawn([(2, 20_000), (3, 20_000), (5, 20_000), (14, 10_000), (500, 200)], 2):
+    for size, runs in drawn([(2, 20_000), (3, 20_000), (5, 20_000), (14, 10_000), (500, 200)], 3):
         text = SEPARATOR.join("".join(map(chr, rng.choices(HAN, k=size))) for _ in range(runs))
         assert_cut_alike(text, rust_tokenizer)
         assert_cut_alike(text[:40_000], jieba_tokenizer)
@@ -203,17 +203,20 @@ def test_development_feed_is_cut_alike(
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "好" * 1_000_000,
-        "鿕" * 1_000_000,
-        "中华人民" * 250_000,
-        "a" * 1_000_000,
-        "1." * 500_000,
-        "c+" * 500_000,
-        "，" * 1_000_000,
-        "\r\n" * 500_000,
-        "a 中" * 333_333,
-    ],
+    drawn(
+        [
+            "好" * 1_000_000,
+            "鿕" * 1_000_000,
+            "中华人民" * 250_000,
+            "a" * 1_000_000,
+            "1." * 500_000,
+            "c+" * 500_000,
+            "，" * 1_000_000,
+            "\r\n" * 500_000,
+            "a 中" * 333_333,
+        ],
+        3,
+    ),
     ids=lambda text: ascii(text[:4]),
 )
 def test_longest_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer) -> None:
@@ -221,11 +224,11 @@ def test_longest_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer) -
     assert_cut_alike(text, rust_tokenizer)
 
 
-@pytest.mark.parametrize("seed", drawn(range(12), 3))
+@pytest.mark.parametrize("seed", drawn(range(12), 6))
 def test_own_words_are_cut_alike(seed: int, jieba_tokenizer: JiebaTokenizer) -> None:
     """Words from real texts and odd ones, of random and often equal frequencies, and without."""
     rng = random.Random(seed)
-    texts = [normalise(article["body"])[:1_000] for article in dev_articles()[seed::600]]
+    texts = [normalise(article["body"])[:1_000] for article in dev_sample(600, seed)]
     words = set(rng.sample(ODD, 12))
     for text in rng.sample(texts, 10):
         start = rng.randrange(max(1, len(text) - 8))
@@ -264,7 +267,7 @@ def test_numbers_are_those_of_known_words(known: list[str]) -> None:
     assert len(set(numbers.values()) - {None}) == len(numbers)
     assert dupwatch_core.number("γ射线") is None
     rng = random.Random(7)
-    articles = [normalise(article["body"]) for article in dev_articles()[::60]]
+    articles = [normalise(article["body"]) for article in dev_sample(60)]
     texts = [*articles, *NASTY, "".join(rng.choices(known, k=20_000)), "".join(map(chr, rng.choices(HAN, k=20_000)))]
     own = [("劳动防护", 5), ("石墨烯电池", 5), ("中华人民共", 5), ("c++", 7)]
     for text, own_words in itertools.product([*texts, "劳动防护石墨烯电池中华人民共c++"], ([], own)):

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
 from consumer.fingerprint.characters.normalise import normalise
 
-CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1)]
-
 
 def alone(character: str) -> int:
     """How many characters one becomes by itself."""
@@ -19,10 +17,11 @@ def alone(character: str) -> int:
 
 def test_every_character_is_counted_as_what_it_becomes() -> None:
     """Those outside of the ranges that are looked at do not grow, in this version of Unicode as in the next."""
-    grown = {character: length for character in CHARACTERS if (length := alone(character)) > 1}
+    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    grown = {character: length for character in characters if (length := alone(character)) > 1}
     assert max(grown.values()) == GROWTH_MAX
     assert {character: folded_length(character) for character in grown} == grown
-    others = "".join(character for character in CHARACTERS if character not in grown)
+    others = "".join(character for character in characters if character not in grown)
     assert folded_length(others) == len(others)
 
 

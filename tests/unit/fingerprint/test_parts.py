@@ -34,8 +34,8 @@ from consumer.fingerprint.shingles import (
     of_letters,
 )
 from consumer.workers.word_files import load_lexicon
-from tests.dev_feed import dev_articles
-from tests.examples import examples
+from tests.dev_feed import dev_sample
+from tests.examples import drawn, examples
 from tests.fixtures.fingerprint import keyed
 
 MASK = (1 << 64) - 1
@@ -166,7 +166,7 @@ def test_every_place_of_a_cut_gives_the_whole(alphabet: str, monkeypatch: pytest
     rng = random.Random(22)
     texts = [_random_text(rng, length, alphabet) for length in (150, 400, 700) for _ in range(6)]
     whole = parts_batch(texts)
-    for piece in range(65, 149, 3):
+    for piece in drawn(range(65, 149, 3), 2):
         monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", piece)
         assert parts_batch(texts) == whole
 
@@ -425,7 +425,7 @@ def test_batches_are_joined(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -
 
 def test_halves_in_the_development_feed_share_an_anchor() -> None:
     """Real text repeats itself: of articles of 800 characters and more, both halves in turn."""
-    bodies = [article["body"].casefold() for article in dev_articles()[::11] if len(article["body"]) >= 900]
+    bodies = [article["body"].casefold() for article in dev_sample(11) if len(article["body"]) >= 900]
     halves = [body[len(body) // 2 :] if number % 2 else body[: len(body) // 2] for number, body in enumerate(bodies)]
     whole, alone = _anchors_of(*bodies), _anchors_of(*halves)
     missed = sum(not set(posted) & set(half[:ANCHORS_LOOKED_UP]) for posted, half in zip(whole, alone, strict=True))
