@@ -211,6 +211,17 @@ def _rendering() -> Rendering:
     return Rendering()
 
 
+@cache
+def metrics() -> tuple[CollectorRegistry, RequestMetrics, ReactingMetrics]:
+    """Return the metrics of all consoles: to begin more than a thousand series takes longer than many a test.
+
+    A test that needs them to begin at zero clears this cache.
+    """
+    registry = CollectorRegistry()
+    instruments = Instruments(registry)
+    return registry, RequestMetrics(instruments, CONSOLE_REQUESTS), ReactingMetrics(instruments, *REACTIONS)
+
+
 @contextmanager
 def served(
     database: Database | Path,
@@ -226,10 +237,10 @@ def served(
     """Serve it until the context is left."""
     section = ConsoleSection(**({"listen": "127.0.0.1:0"} | settings))
     opened = database if isinstance(database, Database) else database_in(database)
-    heard, clock, registry = hooks or Hooks(), Clock(), CollectorRegistry()
-    instruments = Instruments(registry)
-    RequestMetrics(instruments, CONSOLE_REQUESTS).listen(heard)
-    ReactingMetrics(instruments, *REACTIONS).listen(heard)
+    heard, clock = hooks or Hooks(), Clock()
+    registry, requests, reactions = metrics()
+    requests.listen(heard)
+    reactions.listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
     desk = Desk(opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation)
     workers = Workers(section.threads, section.requests_max, section.answer_s)

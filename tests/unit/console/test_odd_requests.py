@@ -20,7 +20,7 @@ from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from storage.errors import StoreUnavailable
-from tests.unit.console.serving import Answer, Served, served
+from tests.unit.console.serving import Answer, Served, metrics, served
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -46,6 +46,12 @@ def is_page(answer: Answer) -> bool:
 def limits_met(console: Served, name: str) -> float:
     """Return how often a limit was met."""
     return console.registry.get_sample_value("dupwatch_limits_met_total", {"limit": name}) or 0.0
+
+
+@pytest.fixture(autouse=True)
+def _metrics_begin_at_zero() -> None:
+    """Count for each test alone."""
+    metrics.cache_clear()
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ from tests.chaos.near_articles import SETTINGS, near_group, new_text, version_of
 Batch = Sequence[Version | Tombstone]
 OPTIONS = LmdbOptions(durability="process", clock=lambda: TIME_MS)
 SMALL = LmdbOptions(durability="process", map_bytes=1 << 16, clock=lambda: TIME_MS)
-FLOOD = near_group(random.Random("attempts flood"), "flooded", FLOOD_COPIES_MIN + 6, 0, share=0.0)
+FLOODED = new_text(random.Random("attempts flood"))
+FLOOD = [version_of(f"flooded.{number}", FLOODED, number) for number in range(FLOOD_COPIES_MIN + 6)]
 GROUP = near_group(random.Random("attempts"), "article", 4, 1_000)
 ALONE = version_of("alone", new_text(random.Random("attempts alone")), 2_000)
 BEFORE: list[Batch] = [FLOOD[:1], FLOOD[1 : FLOOD_COPIES_MIN - 1]]
