@@ -6,7 +6,7 @@ from tests.examples import drawn
 from tests.protocol.cases import FAMILIES, Case, all_cases
 
 CASES = all_cases()
-NAMES = [name for family in FAMILIES.values() for name in drawn([case.full_name for case in family()], 6)]
+NAMES = [name for family in FAMILIES.values() for name in drawn([case.full_name for case in family()], 12)]
 """Some of each family, others in each run; the cases of test_mutants.py are explored there, always."""
 
 

@@ -157,7 +157,7 @@ def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Beginning]:
     return found
 
 
-@pytest.mark.parametrize("lot", drawn(LOTS, 50))
+@pytest.mark.parametrize("lot", drawn(LOTS, 100))
 def test_a_store_ends_as_the_model_says(lot: int) -> None:
     """It has the model's stretches, each from the message that began it, with the model's verdicts."""
     returned = 0
@@ -184,7 +184,7 @@ def some_processes(messages: Sequence[Message], begun: int, random: Random) -> l
     return processes
 
 
-@pytest.mark.parametrize("lot", drawn(LOTS, 50))
+@pytest.mark.parametrize("lot", drawn(LOTS, 100))
 def test_judges_at_once_keep_the_promises(lot: int) -> None:
     """Where the messages of an id came in order, its stretches are the model's."""
     for number in range(10):
