@@ -27,7 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 CARGO := $(shell command -v cargo >/dev/null && $(or $(wildcard $(BIN)/python),$(PYTHON)) -m deploy.core.rust 2>/dev/null && echo yes)
 WITH_CORE := $(if $(CARGO)$(CI),yes)
 # The tests that draw some of their examples and cases in make test.
-DRAWING := tests/unit tests/retrieval tests/protocol tests/chaos/test_kept_set.py tests/cli/test_every_command.py \
+DRAWING := tests/unit tests/retrieval tests/protocol tests/contract tests/chaos/test_kept_set.py \
+    tests/chaos/kafka/test_hostile_feed.py tests/cli/test_every_command.py tests/cli/test_secrets.py \
     tests/browser/test_console_in_browser.py tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py \
     tests/hbase/test_memory.py \
     $(patsubst %,tests/kafka/test_%.py,aborted_transactions poison run slow_store unpacking)

@@ -82,7 +82,7 @@ def test_the_feed_has_everything(feed: list[Arrived], expected: set[bytes]) -> N
     assert 400 < len(expected) < len(references) - 400
 
 
-@pytest.mark.parametrize("batch_size", drawn(BATCH_SIZES, 2))
+@pytest.mark.parametrize("batch_size", drawn(BATCH_SIZES, 4))
 def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
     kind: Kind, store: Store, feed: list[Arrived], batch_size: int
 ) -> None:
@@ -96,7 +96,7 @@ def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
     assert findings.kept == len(expected)
 
 
-@pytest.mark.parametrize("batch_size", drawn([1, 256, 5_000], 2))
+@pytest.mark.parametrize("batch_size", drawn([1, 256, 5_000], 3))
 def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
     kind: Kind, store: Store, batch_size: int
 ) -> None:
@@ -143,7 +143,7 @@ def test_judged_again_every_verdict_is_the_same_word_for_word(
     assert store.stats() == before
 
 
-@pytest.mark.parametrize(("originals_max", "batch_size"), drawn([*product([0, 1, 20, 10_000], [7, 256])], 2))
+@pytest.mark.parametrize(("originals_max", "batch_size"), drawn([*product([0, 1, 20, 10_000], [7, 256])], 4))
 def test_the_kept_set_does_not_depend_on_how_much_is_remembered(
     feed: list[Arrived], expected: set[bytes], originals_max: int, batch_size: int
 ) -> None:

@@ -12,6 +12,7 @@ from consumer.config.printing import flatten
 from consumer.text.redaction import is_secret
 from tests.cli.command import Command, Outcome, wait_for
 from tests.cli.test_service import brokers, send, serving
+from tests.examples import drawn
 from tests.unit.kafka.library import settings_of_library
 
 __all__ = ["brokers"]
@@ -93,7 +94,7 @@ def unseen(ended: Outcome) -> bool:
     return CANARY not in ended.out.decode() + ended.err
 
 
-@pytest.mark.parametrize("setting", [*(f"{name}={URL}" for name in SETTINGS), *CLIENT_SECRETS, *OTHERS])
+@pytest.mark.parametrize("setting", drawn([*(f"{name}={URL}" for name in SETTINGS), *CLIENT_SECRETS, *OTHERS], 3))
 def test_a_secret_in_a_setting_is_not_shown(dupwatch: Command, setting: str) -> None:
     """Neither by config show nor in the message that rejects the setting."""
     for command in (("config", "show"), ("config", "check")):

@@ -23,6 +23,7 @@ from storage.records import Stored, Version
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
 from tests.contract.conftest import MEMORY, Kind, SetClock
+from tests.examples import drawn
 
 CROWD = 300
 LIMITED = replace(SETTINGS, verifications_max=100)
@@ -113,7 +114,7 @@ def last_of(text: Text) -> Version:
     return next(version for n in count() if (version := version_of(f"last {n}", text, 600)).record.reference > b"\xff")
 
 
-@pytest.mark.parametrize("kind_of_text", [TextKind.LONG, TextKind.SHORT])
+@pytest.mark.parametrize("kind_of_text", drawn([TextKind.LONG, TextKind.SHORT], 2))
 @pytest.mark.parametrize(("others", "outcome"), [(255, "duplicate"), (256, "unique")])
 def test_a_copy_hides_only_behind_256_others_with_its_code(
     kind: Kind, clock: SetClock, kind_of_text: TextKind, others: int, outcome: str

@@ -1,7 +1,8 @@
 """Every version within ``max_distance`` bits is found, and no other; compared with brute force on every store."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from consumer.judge.detector import Detector
 from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import LMDB, MEMORY, ROW_POSTINGS_MAX, Kind, SetClock
-from tests.examples import examples, share_of
+from tests.examples import drawn, examples, share_of
 from tests.retrieval.populations import (
     BEYOND,
     DISTANCES,
@@ -24,9 +25,6 @@ from tests.retrieval.populations import (
     looked_up,
     plain,
 )
-
-Population = Callable[[random.Random], list[int]]
-
 
 PAIRS = share_of(60)
 
@@ -43,12 +41,11 @@ def pairs(kind: Kind, codes: Sequence[int], chance: random.Random) -> Sequence[i
     return [code for at in sorted(chance.sample(range(0, len(codes) - 1, 2), PAIRS)) for code in codes[at : at + 2]]
 
 
-@pytest.mark.parametrize("plan", DISTANCES)
-@pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
-def test_the_look_up_finds_what_brute_force_finds(kind: Kind, store: Store, population: Population, plan: str) -> None:
+@pytest.mark.parametrize(("name", "plan"), drawn([*product(POPULATIONS, DISTANCES)], 2))
+def test_the_look_up_finds_what_brute_force_finds(kind: Kind, store: Store, name: str, plan: str) -> None:
     """The look-up finds all versions within each distance that the plan is exact for, and no others."""
     chance = random.Random("exact")
-    codes = pairs(kind, population(chance), chance)
+    codes = pairs(kind, POPULATIONS[name](chance), chance)
     versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     fill(store, versions)
     for max_distance in distances(kind, plan):

@@ -18,10 +18,11 @@ from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import BURST, CODECS, HostileFeed
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX, ValueFormat, json_format
 from tests.chaos.kafka.known_feed import KnownFeed
+from tests.examples import share_of
 
 Answer = Callable[[FeedMessage], str]
 DRAWS = 8
-MESSAGES = 500
+MESSAGES = share_of(1_000)
 
 
 class Given:

@@ -12,6 +12,7 @@ from consumer.decode.html import page_survey
 from consumer.decode.html.page import read_page
 from consumer.model.article import Extracted, PageForm
 from consumer.model.limits import DecodeLimits
+from tests.examples import drawn
 from tests.ordinary_sites import SITES
 from tests.written_pages import MENU, ODD, comments, long_notice, notice, paragraphs, related
 from tests.written_prose import LANGUAGES, SUBJECTS, prose
@@ -54,10 +55,11 @@ def odd_page(kind: str, language: str, chars: int, around: int, subject: str) ->
 def test_two_articles_of_one_site_are_not_alike(extractor: PageForm) -> None:
     """Whatever wrapper they stand in, what they are made of, and what is the same on both pages."""
     assert len(PAGES) >= 100
-    texts = [[read_page(odd_page(*page, subject), extractor, LIMITS).text for page in PAGES] for subject in SUBJECTS]
+    pages = drawn(PAGES, 2)
+    texts = [[read_page(odd_page(*page, subject), extractor, LIMITS).text for page in pages] for subject in SUBJECTS]
     found = alike(*texts)
     assert [
-        page for page, similarity in zip(PAGES, found, strict=True) if similarity >= KEYED.definition.similarity_min
+        page for page, similarity in zip(pages, found, strict=True) if similarity >= KEYED.definition.similarity_min
     ] == []
 
 

@@ -20,6 +20,7 @@ from storage.memory import MemoryStore
 from storage.records import Record, Version
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS, edited, new_text, shuffled, version_of
+from tests.examples import drawn
 
 SKETCH: Final = bytes(range(256))
 LEAST: Final = SETTINGS.similarity_min
@@ -138,7 +139,7 @@ def test_what_has_no_sketch_to_compare_stays() -> None:
     assert left.references == (*references[1:], missing)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", drawn(range(12), 3))
 @pytest.mark.parametrize("share", [0.0, 1.0], ids=["verdicts alone", "with near misses"])
 def test_verdicts_are_those_of_a_judge_that_reads_everything(seed: int, share: float) -> None:
     """Event by event with the near misses, in batches and of queries, where sources have rules; and less is read."""

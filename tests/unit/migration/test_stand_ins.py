@@ -28,6 +28,7 @@ from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 from storage.records import ID_HASH_BYTES, Stored, Version, id_hash
 from tests.builders import TIME_MS, make_tombstone
+from tests.examples import drawn
 from tests.unit.migration.test_adopting import Cut, state
 
 POST = "😀😀😀 🎉"
@@ -138,7 +139,7 @@ def many_kept(count: int, span_ms: int = WINDOW_MS, now: JudgeSettings = NOW) ->
 
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.load)])
-@EITHER
+@pytest.mark.parametrize("now", drawn([NOW, LETTERS], 2), ids=lambda now: now.scheme.name)
 def test_more_equal_posts_than_a_row_may_have(store: Store, count: int, now: JudgeSettings) -> None:
     """They keep their verdicts, fill no row, and each new copy is flagged, by a few comparisons, for as long again."""
     before, posts = many_kept(count, now=now)

@@ -132,7 +132,7 @@ def test_pages_have_each_row_that_matches_once_and_in_order(filled: Database, or
     """Whatever is asked for, and whether an index has it, or rows are looked at."""
     rows = list(rows_of(filled).values())
     story_id = rows[0].story_id
-    for filters in drawn(some_filters(story_id), 4):
+    for filters in drawn(some_filters(story_id), 8):
         pages = walked(filled, filters, order, 17)
         assert articles(pages) == expected(rows, filters, order), filters
         assert all(len(page.rows) == 17 or page.is_partial for page in pages[:-1]), filters
