@@ -27,7 +27,7 @@ from tests.prefork import forkserver
 
 pytestmark = pytest.mark.servers
 
-KILLS = 20
+KILLS = 10
 SKETCH_BYTES = 256
 DELAY_MAX_S = 0.4
 BUCKET_MS = 100

@@ -54,7 +54,7 @@ class Form(NamedTuple):
     hostile: float
 
 
-SHORT: Final = Form(short_plan, faults=3, messages=1_000, rate=25, hostile=0.15)
+SHORT: Final = Form(short_plan, faults=3, messages=600, rate=25, hostile=0.15)
 # Some of the messages are no articles.
 LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80, hostile=0.03)
 HOSTILE: Final = Form(short_plan, faults=10, messages=26_500, rate=100, hostile=0.5)
