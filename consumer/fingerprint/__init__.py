@@ -4,6 +4,7 @@ How a text becomes a fingerprint and keys::
 
     text ──▶ normalise ──▶ words ──▶ weights ──▶ sums ──▶ fingerprint ──▶ block keys  (lane 0)
                       ├──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
+                      │             ├──▶ known shingles, if a set of them is given
                       │             └──▶ sample ─┐
                       ├──▶ stretches ──▶ anchors ┴──▶ parts, if they are asked for
                       └──▶ numbers, names ──▶ facts, if the scheme has them
@@ -18,14 +19,18 @@ from consumer.fingerprint.engine import (
     Breakdown,
     Engine,
     Fingerprinter,
-    Fingerprints,
     WeighedWord,
-    chunks,
-    joined,
 )
 from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
+from consumer.fingerprint.fingerprints import Fingerprints, chunks, joined
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import fingerprint_vectors
+from consumer.fingerprint.known_shingles import (
+    KNOWN_SHINGLES_MAX,
+    SHINGLES_KEPT,
+    KnownShingles,
+    unpacked_shingles,
+)
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.parts import (
     ANCHORS_LOOKED_UP,
@@ -43,6 +48,7 @@ from consumer.fingerprint.secret import PUBLISHED_SECRET, SECRET_BYTES, Secret
 from consumer.fingerprint.sketch import (
     SketchLayout,
     SketchSimilarity,
+    densified_sketches,
     marked_sketch_similarity,
     sketch_batch,
     sketch_similarity,
@@ -65,6 +71,7 @@ __all__ = [
     "ANCHORS_POSTED",
     "CUT_WHOLE",
     "KEYWORDS_KEPT",
+    "KNOWN_SHINGLES_MAX",
     "LANE_MINHASH",
     "LANE_SIMHASH",
     "NAME_TAGS",
@@ -72,6 +79,7 @@ __all__ = [
     "SAMPLED_ONE_IN",
     "SCHEME_NAMES",
     "SECRET_BYTES",
+    "SHINGLES_KEPT",
     "SLOTS_KEPT",
     "BlockPlan",
     "Breakdown",
@@ -83,6 +91,7 @@ __all__ = [
     "Fingerprints",
     "IdfTable",
     "JiebaTokenizer",
+    "KnownShingles",
     "LetterTables",
     "Lexicon",
     "OwnWord",
@@ -101,6 +110,7 @@ __all__ = [
     "chunks",
     "cosine",
     "default_tokenizer",
+    "densified_sketches",
     "fact_overlap",
     "facts_count",
     "fingerprint_batch",
@@ -120,5 +130,6 @@ __all__ = [
     "split_blocks",
     "unpacked_anchors",
     "unpacked_sample",
+    "unpacked_shingles",
     "values_by_slot",
 ]

@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine, Fingerprints
+from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine
+from consumer.fingerprint.fingerprints import Fingerprints
+from consumer.fingerprint.known_shingles import KnownShingles
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.tokenizers import with_frequencies
 
-REVISION: Final = 5
+REVISION: Final = 6
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"
@@ -72,6 +74,7 @@ class CompiledFingerprinter(Engine):
         reason = why_not(scheme, lexicon)
         if core is None or reason is not None:
             raise ValueError(reason)
+        self._core = core
         self._scheme = scheme
         self._sketched = sketched
         known = words_known(lexicon, scheme.definition)
@@ -96,10 +99,14 @@ class CompiledFingerprinter(Engine):
         return self._scheme
 
     @override
-    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+    ) -> Fingerprints:
         declared = [""] * len(texts) if languages is None else list(languages)
-        found = self._engine.fingerprint(list(texts), declared)
-        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written, anchors, samples = found
+        compiled = None if known is None else known.compiled(self._core.KnownShingles)
+        found = self._engine.fingerprint(list(texts), declared, compiled)
+        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written, *by_shingles = found
+        anchors, samples, known_shingles = by_shingles
         count = len(texts)
         return Fingerprints(
             codes=_numbers(codes).reshape(count, self._scheme.bits // _WORD_BITS),
@@ -114,8 +121,15 @@ class CompiledFingerprinter(Engine):
             written_digests=None if written is None else _rows(written, count, TEXT_DIGEST_BYTES),
             anchors=anchors,
             samples=samples,
+            known_shingles=known_shingles,
             marked=self._scheme.definition.compares_letters,
         )
+
+    @override
+    def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
+        declared = [""] * len(texts) if languages is None else list(languages)
+        found: tuple[bytes, ...] = self._engine.smallest_shingles(list(texts), declared)
+        return found
 
 
 def core_version() -> str | None:

@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +11,9 @@ from typing_extensions import override
 
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
+from consumer.fingerprint.fingerprints import Fingerprints, chunks, joined
 from consumer.fingerprint.forms import Forms, forms_of
+from consumer.fingerprint.known_shingles import KNOWN_SHINGLES_MAX, KnownShingles, SmallestShingles, smallest_shingles
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import words_known
 from consumer.fingerprint.parts import Parts, PartsFinder
@@ -38,73 +39,6 @@ text.
 """
 KEYWORDS_KEPT: Final = 32
 """Keywords that go with an article as evidence; the fingerprint is computed from all that the scheme counts."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fingerprints:
-    """The engine's results for n texts, as arrays whose first axis is the text.
-
-    ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
-    ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
-    ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
-    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the text that is
-    compared. ``facts``: facts or slots, see the modules of these names; empty if the scheme has neither.
-    ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
-    ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare that. ``anchors`` and
-    ``samples``: see ``consumer.fingerprint.parts``; empty unless they are asked for. ``marked``: whether the bytes of
-    empty bins are 0, as where letters are compared.
-    """
-
-    codes: npt.NDArray[np.uint64]
-    sketches: npt.NDArray[np.uint8]
-    one_bits: npt.NDArray[np.uint64]
-    bands: npt.NDArray[np.uint64]
-    keywords: tuple[tuple[tuple[str, float], ...], ...]
-    kinds: npt.NDArray[np.uint8]
-    text_digests: npt.NDArray[np.uint8]
-    keyword_counts: npt.NDArray[np.int64]
-    facts: tuple[bytes, ...] = ()
-    written_digests: npt.NDArray[np.uint8] | None = None
-    anchors: tuple[bytes, ...] = ()
-    samples: tuple[bytes, ...] = ()
-    marked: bool = False
-
-    def __len__(self) -> int:
-        """Return the number of texts."""
-        return len(self.codes)
-
-
-def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
-    """Cut a batch into chunks of one text, or of several with at most ``characters_max`` together; at least one."""
-    cuts, characters = [0], 0
-    for place, text in enumerate(texts):
-        if place > cuts[-1] and characters + len(text) > characters_max:
-            cuts.append(place)
-            characters = 0
-        characters += len(text)
-    return [slice(start, end) for start, end in pairwise([*cuts, len(texts)])]
-
-
-def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
-    """Join one or more batches into one; results do not depend on the batch that a text is in."""
-    if len(parts) == 1:
-        return parts[0]
-    written = [part.written_digests for part in parts if part.written_digests is not None]
-    return Fingerprints(
-        codes=np.concatenate([part.codes for part in parts]),
-        sketches=np.concatenate([part.sketches for part in parts]),
-        one_bits=np.concatenate([part.one_bits for part in parts]),
-        bands=np.concatenate([part.bands for part in parts]),
-        keywords=tuple(chain.from_iterable(part.keywords for part in parts)),
-        kinds=np.concatenate([part.kinds for part in parts]),
-        text_digests=np.concatenate([part.text_digests for part in parts]),
-        keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
-        facts=tuple(chain.from_iterable(part.facts for part in parts)),
-        written_digests=np.concatenate(written) if written else None,
-        anchors=tuple(chain.from_iterable(part.anchors for part in parts)),
-        samples=tuple(chain.from_iterable(part.samples for part in parts)),
-        marked=parts[0].marked,
-    )
 
 
 class WeighedWord(NamedTuple):
@@ -136,11 +70,21 @@ class Engine(Protocol):
         """The scheme of all fingerprints computed here."""
         ...
 
-    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+    ) -> Fingerprints:
         """Fingerprint raw texts; the result of each is independent of the rest of the batch.
 
-        ``languages`` are those that the texts declare, "" for none; only the sketch depends on them. Raises
-        ``ValueError`` if the weights of a text add up to 2**32 or more.
+        ``languages`` are those that the texts declare, "" for none; only what is computed from shingles depends on
+        them. With ``known``, the result lists the shingles of each text that are in this set. Raises ``ValueError`` if
+        the weights of a text add up to 2**32 or more.
+        """
+        ...
+
+    def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
+        """Return for each raw text the smallest hashes of its shingles, 8 bytes each, big-endian and ascending.
+
+        There are at most ``SHINGLES_KEPT``, all distinct; a text without a shingle has none.
         """
         ...
 
@@ -180,18 +124,30 @@ class Fingerprinter(Engine):
         return self._scheme
 
     @override
-    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+    ) -> Fingerprints:
         declared = [""] * len(texts) if languages is None else languages
-        return joined([self._fingerprint(texts[chunk], declared[chunk]) for chunk in chunks(texts, CHUNK_CHARACTERS)])
+        cuts = chunks(texts, CHUNK_CHARACTERS)
+        return joined([self._fingerprint(texts[chunk], declared[chunk], known) for chunk in cuts])
 
-    def _fingerprint(self, texts: Sequence[str], languages: Sequence[str]) -> Fingerprints:
+    @override
+    def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
+        declared = [""] * len(texts) if languages is None else languages
+        found = (
+            smallest_shingles(self._forms(texts[chunk]).shingled, declared[chunk], self._shingling)
+            for chunk in chunks(texts, CHUNK_CHARACTERS)
+        )
+        return tuple(chain.from_iterable(found))
+
+    def _fingerprint(self, texts: Sequence[str], languages: Sequence[str], known: KnownShingles | None) -> Fingerprints:
         forms = self._forms(texts)
         features = self._features(forms.words)
         distinct = np.diff(features.offsets)
         facts = self._packed_facts(texts, forms, features)
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
-        sketched, parts = self._by_shingles(forms.shingled, languages)
+        sketched, parts, known_shingles = self._by_shingles(forms.shingled, languages, known)
         digests = _digests(forms.compared)
         kinds = self._kinds(distinct, sketched.filled_bins, forms)
         return Fingerprints(
@@ -207,22 +163,28 @@ class Fingerprinter(Engine):
             written_digests=_written_digests(forms, digests) if self._scheme.definition.every_script else None,
             anchors=parts.anchors,
             samples=parts.samples,
+            known_shingles=known_shingles,
             marked=self._scheme.definition.compares_letters,
         )
 
-    def _by_shingles(self, texts: Sequence[str], languages: Sequence[str]) -> tuple[Sketches, Parts]:
+    def _by_shingles(
+        self, texts: Sequence[str], languages: Sequence[str], known: KnownShingles | None
+    ) -> tuple[Sketches, Parts, tuple[bytes, ...]]:
         """Compute what is asked for of all that shingles are for; they are hashed once."""
         layout, marked = self._scheme.sketch, self._scheme.definition.compares_letters
         minima = Minima(len(texts), layout, marked=marked) if self._sketched else None
         finder = PartsFinder() if self._parts else None
-        if minima or finder:
+        hits = SmallestShingles(KNOWN_SHINGLES_MAX, known) if known is not None else None
+        if minima or finder or hits:
             for chunk in hashed_chunks(texts, languages, self._shingling):
                 if minima:
                     minima.lower(chunk)
                 if finder:
                     finder.add(chunk)
+                if hits:
+                    hits.add(chunk)
         sketches = minima.sketches() if minima else no_sketches(len(texts), layout)
-        return sketches, finder.parts() if finder else Parts((), ())
+        return sketches, finder.parts() if finder else Parts((), ()), hits.packed() if hits else ()
 
     def breakdown(self, text: str) -> "Breakdown":
         """Fingerprint one raw text, with the intermediate results for a person."""

@@ -39,6 +39,7 @@ _ACCIDENTAL: Final = 2.0**-8
 _BANDS_MAX: Final = 16
 _MARKED_SHIFT: Final = 9
 _MARKED_VALUES: Final = 255
+_Bins = npt.NDArray[np.uint64] | npt.NDArray[np.uint8]
 _EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 # In a text of some hundred shingles an empty bin finds a filled one within a few probes.
 _PROBES_FIRST: Final = 8
@@ -185,18 +186,37 @@ def _donors() -> npt.NDArray[np.uint8]:
     return donors
 
 
+def densified_sketches(sketches: npt.NDArray[np.uint8], bins: int) -> npt.NDArray[np.uint8]:
+    """Return the first bytes of sketches, uint8[n, bins], with the value of another one in place of each 0.
+
+    In a marked sketch these are the empty bins, so that short texts can be found by bands of bytes, too. In others they
+    are few.
+    """
+    densified = sketches[:, :bins].copy()
+    _fill(densified, sketches, sketches != 0)
+    return densified
+
+
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
-    """Fill every empty bin from the first filled one in its order; rows without any become 0."""
+    """Fill every empty bin; rows without a filled one become 0."""
     filled = minima != _EMPTY
     minima[~filled.any(axis=1)] = 0
-    rows, bins = np.nonzero(minima == _EMPTY)
+    _fill(minima, minima, filled)
+
+
+def _fill(bins: _Bins, values: _Bins, filled: npt.NDArray[np.bool_]) -> None:
+    """Give the first ``bins`` that are not filled the value of the first filled one in their order.
+
+    ``values`` and ``filled`` have all 256 bins of each row. Rows without a filled one stay.
+    """
+    rows, places = np.nonzero(~filled[:, : bins.shape[1]] & filled.any(axis=1, keepdims=True))
     for probes in (_PROBES_FIRST, 255):
-        order = _donors()[bins, :probes]
+        order = _donors()[places, :probes]
         met = filled[rows[:, np.newaxis], order]
         donors = order[np.arange(len(rows)), np.argmax(met, axis=1)]
         found = met.any(axis=1)
-        minima[rows[found], bins[found]] = minima[rows[found], donors[found]]
-        rows, bins = rows[~found], bins[~found]
+        bins[rows[found], places[found]] = values[rows[found], donors[found]]
+        rows, places = rows[~found], places[~found]
 
 
 def _bands(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> npt.NDArray[np.uint64]:

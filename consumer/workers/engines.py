@@ -1,12 +1,21 @@
 """Chooses what computes fingerprints: the compiled engine where it is installed and fits, else the one in Python."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final, Literal, NamedTuple
 
 from typing_extensions import override
 
-from consumer.fingerprint import PUBLISHED_SECRET, Engine, Fingerprinter, Fingerprints, Lexicon, Scheme, Secret
+from consumer.fingerprint import (
+    PUBLISHED_SECRET,
+    Engine,
+    Fingerprinter,
+    Fingerprints,
+    KnownShingles,
+    Lexicon,
+    Scheme,
+    Secret,
+)
 from consumer.fingerprint.compiled import CompiledFingerprinter, core_version, why_not
 from consumer.model.errors import ConfigError
 
@@ -68,6 +77,36 @@ class InTurns(Engine):
         return self._engine.scheme
 
     @override
-    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+    ) -> Fingerprints:
         with self._lock:
-            return self._engine.fingerprint(texts, languages)
+            return self._engine.fingerprint(texts, languages, known)
+
+    @override
+    def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
+        with self._lock:
+            return self._engine.smallest_shingles(texts, languages)
+
+
+class KnowingEngine(Engine):
+    """An engine that looks for the shingles of known texts in every text; ``known`` returns those that count now."""
+
+    def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:
+        self._engine = engine
+        self._known = known
+
+    @property
+    @override
+    def scheme(self) -> Scheme:
+        return self._engine.scheme
+
+    @override
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+    ) -> Fingerprints:
+        return self._engine.fingerprint(texts, languages, self._known() if known is None else known)
+
+    @override
+    def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
+        return self._engine.smallest_shingles(texts, languages)

@@ -10,10 +10,11 @@ use crate::evidence::{self, Kind, LETTERS_BINS_MIN, SHINGLED_BINS_MIN, Weighed};
 use crate::facts;
 use crate::forms::Forms;
 use crate::hashes::encode;
+use crate::known::{self, KnownShingles};
 use crate::lexicon::Lexicon;
 use crate::parts::{Finder, Parts};
 use crate::scheme::{Definition, Parameters};
-use crate::sketch::{self, OfLetters, Shingled, Sketch, TextOfLetters, TextOfWords};
+use crate::sketch::{self, OfLetters, Reader, Shingled, Sketch, TextOfLetters, TextOfWords};
 use crate::summing::{self, WeightsTooLarge};
 
 /// The bytes of a text digest, which is of `BLAKE2b`.
@@ -42,6 +43,8 @@ pub struct Fingerprint {
     pub facts: Vec<u8>,
     /// The anchors and the sample, empty if they are not wanted.
     pub parts: Parts,
+    /// The packed hashes of known shingles, empty if no set of them is given.
+    pub known_shingles: Vec<u8>,
 }
 
 /// Computes fingerprints with one scheme; any number of threads share it.
@@ -106,7 +109,7 @@ impl Engine {
         &self.parameters
     }
 
-    /// Fingerprint a text without surrogates that declares this language, "" for none.
+    /// Fingerprint a text without surrogates that declares this language, "" for none; find which shingles are known.
     ///
     /// # Errors
     ///
@@ -115,6 +118,7 @@ impl Engine {
         &self,
         written: &str,
         language: &str,
+        known: Option<&KnownShingles>,
         scratch: &mut Scratch,
     ) -> Result<Fingerprint, WeightsTooLarge> {
         scratch.give_back();
@@ -151,7 +155,7 @@ impl Engine {
         if let Some(most) = self.parameters.keywords_max {
             keep_heaviest(keywords, most, read, counted);
         }
-        let (sketch, parts) = self.by_shingles(forms.shingled(), language);
+        let (sketch, parts, known_shingles) = self.by_shingles(forms.shingled(), language, known);
         let kind = self.kind(keyword_count, sketch.filled_bins, &forms);
         Ok(Fingerprint {
             code: self.code(keywords, kind, &text_digest)?,
@@ -163,25 +167,41 @@ impl Engine {
             written_digest,
             facts,
             parts,
+            known_shingles,
         })
+    }
+
+    /// The packed smallest hashes of a text's shingles; the text is as above.
+    #[must_use]
+    pub fn smallest_shingles(&self, written: &str, language: &str) -> Vec<u8> {
+        let forms = Forms::of(written, &self.definition, &self.parameters);
+        if self.definition.compares_letters() {
+            return known::smallest_shingles(&self.letters(forms.shingled()));
+        }
+        known::smallest_shingles(&words(forms.shingled(), language))
     }
 
     /// Compute what is wanted of all that shingles are for.
-    fn by_shingles(&self, text: &[char], language: &str) -> (Sketch, Parts) {
+    fn by_shingles(&self, text: &[char], language: &str, known: Option<&KnownShingles>) -> (Sketch, Parts, Vec<u8>) {
         if self.definition.compares_letters() {
-            return self.of_shingles(&TextOfLetters {
-                letters: text,
-                shingling: self.shingling,
-            });
+            return self.of_shingles(&self.letters(text), known);
         }
-        self.of_shingles(&TextOfWords {
-            text,
-            declared: sketch::declared_shingle(language),
-        })
+        self.of_shingles(&words(text, language), known)
     }
 
     /// The same; the text is read once.
-    fn of_shingles(&self, text: &impl Shingled) -> (Sketch, Parts) {
+    fn of_shingles(&self, text: &impl Shingled, known: Option<&KnownShingles>) -> (Sketch, Parts, Vec<u8>) {
+        let Some(known) = known else {
+            let (sketch, parts) = self.sketch_and_parts(text, &mut ());
+            return (sketch, parts, Vec::new());
+        };
+        let mut hits = known.hits();
+        let (sketch, parts) = self.sketch_and_parts(text, &mut hits);
+        (sketch, parts, hits.packed())
+    }
+
+    /// Compute the sketch and the parts as far as they are wanted; `along` reads the same text.
+    fn sketch_and_parts<R: Reader>(&self, text: &impl Shingled, along: &mut R) -> (Sketch, Parts) {
         let Parameters {
             layout,
             sketched,
@@ -190,16 +210,28 @@ impl Engine {
         } = &self.parameters;
         let mut finder = Finder::new(text.shingling());
         match (sketched, parts) {
-            (false, false) => (Sketch::none(layout), Parts::default()),
-            (true, false) => (sketch::sketch(text, layout, &mut ()), Parts::default()),
+            (false, false) => {
+                if R::LISTENS {
+                    text.read(along);
+                }
+                (Sketch::none(layout), Parts::default())
+            }
+            (true, false) => (sketch::sketch(text, layout, along), Parts::default()),
             (true, true) => {
-                let sketch = sketch::sketch(text, layout, &mut finder);
+                let sketch = sketch::sketch(text, layout, &mut (&mut finder, along));
                 (sketch, finder.parts())
             }
             (false, true) => {
-                text.read(&mut finder);
+                text.read(&mut (&mut finder, along));
                 (Sketch::none(layout), finder.parts())
             }
+        }
+    }
+
+    const fn letters<'a>(&self, letters: &'a [char]) -> TextOfLetters<'a> {
+        TextOfLetters {
+            letters,
+            shingling: self.shingling,
         }
     }
 
@@ -276,6 +308,13 @@ impl Engine {
             .into_iter()
             .map(|place| (weighed[place].word.iter().collect(), weighed[place].weight))
             .collect()
+    }
+}
+
+fn words<'a>(text: &'a [char], language: &str) -> TextOfWords<'a> {
+    TextOfWords {
+        text,
+        declared: sketch::declared_shingle(language),
     }
 }
 

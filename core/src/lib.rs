@@ -3,6 +3,7 @@
 //! ```text
 //! text ──▶ normalise ──▶ forms ──▶ words ──▶ features ──▶ summing ──▶ fingerprint
 //!                             ├──▶ sketch ──▶ sketch, one-bit minima, band keys
+//!                             ├──▶ known ──▶ known shingles, the smallest ones
 //!                             ├──▶ parts ──▶ anchors, sample
 //!                             └──▶ facts
 //! ```
@@ -16,6 +17,7 @@ pub mod evidence;
 pub mod facts;
 pub mod forms;
 pub mod hashes;
+pub mod known;
 pub mod letters;
 pub mod lexicon;
 pub mod normalise;

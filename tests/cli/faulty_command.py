@@ -10,12 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from consumer.cli import main
-from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, KnownShingles
 from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.wiring import components
 from storage.lmdb import LmdbStore
@@ -69,10 +69,17 @@ def _hangs_in_fingerprinting() -> None:
     for engine in (Fingerprinter, CompiledFingerprinter):
         fingerprint: Callable[..., Fingerprints] = vars(engine)["fingerprint"]
 
-        def hang(self: Engine, texts: Any, languages: Any = None, *, compute: Any = fingerprint) -> Any:  # noqa: ANN401  # as there
+        def hang(
+            self: Engine,
+            texts: Sequence[str],
+            languages: Sequence[str] | None = None,
+            known: KnownShingles | None = None,
+            *,
+            compute: Callable[..., Fingerprints] = fingerprint,
+        ) -> Fingerprints:
             if any(HANGS in text for text in texts):
                 hang_here()
-            return compute(self, texts, languages)
+            return compute(self, texts, languages, known)
 
         engine.fingerprint = hang  # type: ignore[method-assign]
 

@@ -7,8 +7,10 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyString, PyTuple};
 
+use super::known::PyKnownShingles;
 use super::strings::text_of;
 use crate::engine::{Engine, Fingerprint, Scratch};
+use crate::known::KnownShingles;
 use crate::lexicon::{Lexicon, OwnIdf};
 use crate::scheme::{self, Parameters};
 use crate::sketch::{Layout, OfLetters};
@@ -79,7 +81,7 @@ impl PyEngine {
         })
     }
 
-    /// Fingerprint texts that declare these languages, "" for none.
+    /// Fingerprint texts that declare these languages, "" for none; find which of their shingles are `known`.
     ///
     /// Returns one entry for each field of `consumer.fingerprint.Fingerprints`, in its order; arrays are bytes of
     /// little-endian numbers. Raises `ValueError` if the weights of a text add up to 2**32 or more.
@@ -88,18 +90,39 @@ impl PyEngine {
         py: Python<'py>,
         texts: Vec<Bound<'py, PyString>>,
         languages: Vec<String>,
+        known: Option<Bound<'py, PyKnownShingles>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        if texts.len() != languages.len() {
-            return Err(PyValueError::new_err("there must be as many languages as texts"));
-        }
-        let written = texts.iter().map(text_of).collect::<PyResult<Vec<_>>>()?;
-        let found = py.detach(|| self.all(&written, &languages))?;
-        self.arrays(py, &found)
+        let written = declaring(&texts, &languages)?;
+        let known = known.map(|known| known.get().shared());
+        let found = py.detach(|| self.all(&written, &languages, known.as_deref()))?;
+        self.arrays(py, &found, known.is_some())
+    }
+
+    /// Return for each text the packed smallest hashes of its shingles; texts and languages are as above.
+    fn smallest_shingles<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<Bound<'py, PyString>>,
+        languages: Vec<String>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let written = declaring(&texts, &languages)?;
+        let found: Vec<_> = py.detach(|| {
+            let texts = written.iter().zip(&languages);
+            texts
+                .map(|(text, language)| self.engine.smallest_shingles(text, language))
+                .collect()
+        });
+        PyTuple::new(py, found.iter().map(|hashes| PyBytes::new(py, hashes)))
     }
 }
 
 impl PyEngine {
-    fn all(&self, texts: &[Cow<'_, str>], languages: &[String]) -> PyResult<Vec<Fingerprint>> {
+    fn all(
+        &self,
+        texts: &[Cow<'_, str>],
+        languages: &[String],
+        known: Option<&KnownShingles>,
+    ) -> PyResult<Vec<Fingerprint>> {
         let mut scratch = self
             .spare
             .lock()
@@ -109,7 +132,7 @@ impl PyEngine {
         let found = texts
             .iter()
             .zip(languages)
-            .map(|(text, language)| self.engine.fingerprint(text, language, &mut scratch))
+            .map(|(text, language)| self.engine.fingerprint(text, language, known, &mut scratch))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| PyValueError::new_err(error.to_string()));
         if let Ok(mut spare) = self.spare.lock() {
@@ -118,7 +141,7 @@ impl PyEngine {
         found
     }
 
-    fn arrays<'py>(&self, py: Python<'py>, found: &[Fingerprint]) -> PyResult<Bound<'py, PyTuple>> {
+    fn arrays<'py>(&self, py: Python<'py>, found: &[Fingerprint], with_known: bool) -> PyResult<Bound<'py, PyTuple>> {
         let words = self.engine.definition().hashing.bits() / 64;
         let folds = self.engine.definition().every_script();
         let numbers =
@@ -131,6 +154,7 @@ impl PyEngine {
         let facts = packed(py, found, parameters.facts || parameters.slots, |each| &each.facts)?;
         let anchors = packed(py, found, parameters.parts, |each| &each.parts.anchors)?;
         let samples = packed(py, found, parameters.parts, |each| &each.parts.sample)?;
+        let known_shingles = packed(py, found, with_known, |each| &each.known_shingles)?;
         let mut counts = Vec::with_capacity(found.len());
         for each in found {
             counts.push(u64::try_from(each.keyword_count).map_err(|_| PyOverflowError::new_err("too many keywords"))?);
@@ -159,6 +183,7 @@ impl PyEngine {
                 },
                 anchors.into_any(),
                 samples.into_any(),
+                known_shingles.into_any(),
             ],
         )
     }
@@ -182,6 +207,14 @@ impl Vocabulary {
         });
         Lexicon::new(&own_words, stop_words, own_idf)
     }
+}
+
+/// The texts, if there are as many languages.
+fn declaring<'a>(texts: &'a [Bound<'_, PyString>], languages: &[String]) -> PyResult<Vec<Cow<'a, str>>> {
+    if texts.len() != languages.len() {
+        return Err(PyValueError::new_err("there must be as many languages as texts"));
+    }
+    texts.iter().map(text_of).collect()
 }
 
 /// One field of all texts, nothing at all where it is not wanted.

@@ -3,18 +3,20 @@
 use pyo3::prelude::*;
 
 mod engine;
+mod known;
 mod parts_sketch;
 mod parts_text;
 mod parts_words;
 mod strings;
 
 /// What this module and `consumer.fingerprint.compiled` have agreed on.
-const REVISION: u32 = 5;
+const REVISION: u32 = 6;
 
 #[pymodule]
 fn dupwatch_core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REVISION", REVISION)?;
     module.add_class::<engine::PyEngine>()?;
+    module.add_class::<known::PyKnownShingles>()?;
     parts_text::add_to(module)?;
     parts_words::add_to(module)?;
     parts_sketch::add_to(module)?;

@@ -110,6 +110,9 @@ const fn folded(letter: char) -> char {
 
 /// Takes what is read of a text, in its order.
 pub trait Reader {
+    /// Whether a text has to be read for this reader alone.
+    const LISTENS: bool = true;
+
     /// The next character of the words and the spaces between them. `is_cjk` says whether what begins here counts as
     /// Chinese, Japanese or Korean: a space counts as what follows it.
     #[inline]
@@ -121,6 +124,8 @@ pub trait Reader {
 
 /// Nobody.
 impl Reader for () {
+    const LISTENS: bool = false;
+
     #[inline]
     fn shingle(&mut self, _hash: u64) {}
 }

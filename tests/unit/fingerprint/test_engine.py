@@ -17,6 +17,7 @@ import consumer.fingerprint.summing as summing_module
 from consumer.fingerprint import (
     Fingerprinter,
     Fingerprints,
+    KnownShingles,
     Lexicon,
     RustTokenizer,
     Scheme,
@@ -218,9 +219,9 @@ def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.Mo
     seen: list[list[str]] = []
     original = engine._fingerprint
 
-    def fingerprint(some: list[str], declared: list[str]) -> Fingerprints:
+    def fingerprint(some: list[str], declared: list[str], known: KnownShingles | None) -> Fingerprints:
         seen.append(list(some))
-        return original(some, declared)
+        return original(some, declared, known)
 
     monkeypatch.setattr(engine, "_fingerprint", fingerprint)
     for characters in (1, 100, 1_000):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
+from consumer.fingerprint import Fingerprinter, Fingerprints, KnownShingles, Scheme
 from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
@@ -87,7 +87,9 @@ def test_an_error_in_a_thread_is_that_of_the_batch() -> None:
     """As if it had been computed here."""
 
     class Failing(Fingerprinter):
-        def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+        def fingerprint(
+            self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
+        ) -> Fingerprints:
             raise ValueError("too heavy")
 
     threads = OnThreads(Failing(Scheme(), load_lexicon()), 2)

@@ -1,0 +1,78 @@
+"""The results of an engine for a batch of texts, and how batches are cut and joined."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """The engine's results for n texts, as arrays whose first axis is the text.
+
+    ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
+    ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
+    ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
+    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the text that is
+    compared. ``facts``: facts or slots, see the modules of these names; empty if the scheme has neither.
+    ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
+    ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare that. ``anchors`` and
+    ``samples``: see ``consumer.fingerprint.parts``; empty unless they are asked for. ``known_shingles``: the hashes of
+    known shingles, 8 bytes each, see ``consumer.fingerprint.known_shingles``; empty unless a set of them is given.
+    ``marked``: whether the bytes of empty bins are 0, as where letters are compared.
+    """
+
+    codes: npt.NDArray[np.uint64]
+    sketches: npt.NDArray[np.uint8]
+    one_bits: npt.NDArray[np.uint64]
+    bands: npt.NDArray[np.uint64]
+    keywords: tuple[tuple[tuple[str, float], ...], ...]
+    kinds: npt.NDArray[np.uint8]
+    text_digests: npt.NDArray[np.uint8]
+    keyword_counts: npt.NDArray[np.int64]
+    facts: tuple[bytes, ...] = ()
+    written_digests: npt.NDArray[np.uint8] | None = None
+    anchors: tuple[bytes, ...] = ()
+    samples: tuple[bytes, ...] = ()
+    known_shingles: tuple[bytes, ...] = ()
+    marked: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.codes)
+
+
+def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
+    """Cut a batch into chunks of one text, or of several with at most ``characters_max`` together; at least one."""
+    cuts, characters = [0], 0
+    for place, text in enumerate(texts):
+        if place > cuts[-1] and characters + len(text) > characters_max:
+            cuts.append(place)
+            characters = 0
+        characters += len(text)
+    return [slice(start, end) for start, end in pairwise([*cuts, len(texts)])]
+
+
+def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
+    """Join one or more batches into one; results do not depend on the batch that a text is in."""
+    if len(parts) == 1:
+        return parts[0]
+    written = [part.written_digests for part in parts if part.written_digests is not None]
+    return Fingerprints(
+        codes=np.concatenate([part.codes for part in parts]),
+        sketches=np.concatenate([part.sketches for part in parts]),
+        one_bits=np.concatenate([part.one_bits for part in parts]),
+        bands=np.concatenate([part.bands for part in parts]),
+        keywords=tuple(chain.from_iterable(part.keywords for part in parts)),
+        kinds=np.concatenate([part.kinds for part in parts]),
+        text_digests=np.concatenate([part.text_digests for part in parts]),
+        keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
+        facts=tuple(chain.from_iterable(part.facts for part in parts)),
+        written_digests=np.concatenate(written) if written else None,
+        anchors=tuple(chain.from_iterable(part.anchors for part in parts)),
+        samples=tuple(chain.from_iterable(part.samples for part in parts)),
+        known_shingles=tuple(chain.from_iterable(part.known_shingles for part in parts)),
+        marked=parts[0].marked,
+    )
