@@ -15,18 +15,11 @@ from numpy.typing import NDArray
 from consumer.fingerprint import (
     LANE_MINHASH,
     LANE_SIMHASH,
-    FactOverlap,
     TextKind,
-    fact_overlap,
     hamming_distance,
-    slot_conflicts,
 )
-from consumer.judge.settings import (
-    FACTS_DIFFERING_MIN,
-    FACTS_MISSING_MIN,
-    JudgeSettings,
-    Thresholds,
-)
+from consumer.judge.guards import facts_agree, facts_compared, guard_skips, slots_agree
+from consumer.judge.settings import JudgeSettings, Thresholds
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
@@ -246,9 +239,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
     equal = _equal(x, y, settings)
     similarity = _similarity(x, y, estimate, equal=equal)
     thresholds = settings.thresholds_for(x.source, y.source)
-    overlap = fact_overlap(x.facts, y.facts) if thresholds.facts_shared_min else None
-    conflicts_max = thresholds.slot_conflicts_max
-    conflicts = None if conflicts_max is None else slot_conflicts(x.facts, y.facts)
+    overlap, conflicts = facts_compared(x.facts, y.facts, thresholds)
     return Comparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
@@ -262,8 +253,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= settings.one_bits_distance_max,
         verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
-        facts_agree=(overlap is None or guard_skips(x, y, settings) or _facts_agree(overlap, thresholds))
-        and (conflicts is None or conflicts_max is None or conflicts <= conflicts_max),
+        facts_agree=(overlap is None or guard_skips(x, y, settings) or facts_agree(overlap, thresholds))
+        and (conflicts is None or slots_agree(conflicts, thresholds)),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
@@ -275,7 +266,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         facts_shared_min=thresholds.facts_shared_min,
         facts_shared_of_more_min=thresholds.facts_shared_of_more_min,
         slot_conflicts=conflicts,
-        slot_conflicts_max=conflicts_max,
+        slot_conflicts_max=thresholds.slot_conflicts_max,
     )
 
 
@@ -299,16 +290,6 @@ def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
     return settings.scheme.definition.compares_letters or (x.kind == y.kind == TextKind.SHORT)
 
 
-def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
-    """Return whether the texts are so much alike that the fact guard need not ask for what they share.
-
-    Where letters are compared, equality folds the text that facts are taken from, so these are compared as well.
-    """
-    if settings.scheme.definition.compares_letters:
-        return x.text_digest == y.text_digest and x.facts == y.facts
-    return x.text_digest == y.text_digest
-
-
 def _similarity(x: Record, y: Record, estimate: float | None, *, equal: bool) -> float | None:
     if TextKind.EMPTY in (x.kind, y.kind):
         return None
@@ -328,19 +309,6 @@ def _verified(
     if TextKind.SHINGLED in (x.kind, y.kind):
         return x.kind == y.kind and x.text_digest == y.text_digest
     return distance <= thresholds.max_distance
-
-
-def _facts_agree(overlap: FactOverlap, thresholds: Thresholds) -> bool:
-    """Return False for two stories in the same words: a correction changes a fact or two, another story most.
-
-    From revision 2 on also for a story and its bare frame, which has too few facts to differ in any.
-    """
-    share, share_of_more = overlap.share_of_fewer, overlap.share_of_more
-    if share is not None and overlap.differing >= FACTS_DIFFERING_MIN and share < thresholds.facts_shared_min:
-        return False
-    if share_of_more is None or overlap.missing < FACTS_MISSING_MIN:
-        return True
-    return share_of_more >= thresholds.facts_shared_of_more_min
 
 
 def _in_force_together(a: Stored, b: Stored) -> bool:

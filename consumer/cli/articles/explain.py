@@ -18,8 +18,9 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.binding import Binding
-from consumer.judge.comparison import Comparison, guard_skips
+from consumer.judge.comparison import Comparison
 from consumer.judge.events import shared_keywords, version_name
+from consumer.judge.guards import guard_skips
 from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, JudgeSettings, differences
 from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
