@@ -46,7 +46,8 @@ def read_only(store: object) -> StoreRefused:
 
 def other_layout(store: object, found: bytes, known: Sequence[bytes]) -> StoreRefused:
     """Return the error for a store whose bytes mean something else than this program knows."""
+    *others, last = [layout.decode() for layout in known]
     return StoreRefused(
-        f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layout "
-        f"{' and '.join(layout.decode() for layout in known)}."
+        f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layouts "
+        f"{', '.join(others)} and {last}."
     )

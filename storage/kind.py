@@ -72,7 +72,8 @@ class Opening:
     """How a store of any kind is opened. A kind uses what applies to it.
 
     ``lifetime_s`` is how long the store has to keep a version, ``seen_s`` how long it remembers a text after it was
-    seen (0: not beyond the window), ``parts`` whether records have anchors, ``plan`` the name of the block plan.
+    seen (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have matches of
+    banks, ``plan`` the name of the block plan.
     ``answer_s``, where given, takes the place of the kind's own deadlines. ``report`` takes connections, retries and
     commits, and ``tell_wait`` when an answer takes more than two seconds (with None when it is there). ``own`` has the
     options that only one kind understands.
@@ -82,6 +83,7 @@ class Opening:
     plan: str
     seen_s: int = 0
     parts: bool = False
+    banks: bool = False
     row_postings_max: int | None = None
     keep_bodies: bool = True
     durability: Literal["power", "process"] = "power"

@@ -17,6 +17,8 @@ ID_HASH_BYTES = 16
 DIGEST_BYTES = 16
 REFERENCE_BYTES = ID_HASH_BYTES + DIGEST_BYTES
 ANCHOR_BYTES = 8
+DENY: Final = "deny"
+ALLOW: Final = "allow"
 
 
 class Arrival(NamedTuple):
@@ -53,6 +55,21 @@ def _origin(feed: str | None, key: str | None, sequence: int) -> Origin | None:
     return None if feed is None else Origin(feed, None if key is not None else sequence, key)
 
 
+class BankMatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An item of a bank that an article repeats.
+
+    ``action`` is "deny" or "allow". ``form`` is how the item was found: "equal" text, "similar" text, or as a "part" of
+    the article. ``similarity``, from 0 to 1, is that of the two texts; of a part it is the share of the item that
+    stands in the article.
+    """
+
+    bank: str
+    item: str
+    action: str
+    form: str
+    similarity: float
+
+
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is stored of one version. Written once, by the compare-and-set that creates it.
 
@@ -67,6 +84,9 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``feed`` and ``key`` are those of the origin, None for a request without a key and in records of earlier versions of
     dupwatch. ``stretch`` counts how often the content had ended before it came into force this time, None for never.
+
+    ``bank_matches`` are the known texts that the article repeats, as the process found them that created the record:
+    every judge reads them here. None for none.
     """
 
     reference: bytes
@@ -94,6 +114,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     feed: str | None = None
     key: str | None = None
     stretch: int | None = None
+    bank_matches: tuple[BankMatch, ...] | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the article repeats a text that everybody may repeat."""
+        return any(match.action == ALLOW for match in self.bank_matches or ())
 
     @property
     def origin(self) -> Origin | None:
@@ -114,12 +140,14 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Version(NamedTuple):
     """A version to be stored; ``body`` is None where bodies are not kept.
 
-    ``arrival_is_its_own`` says that the record arrives at the same time whenever it is delivered. It is not stored.
+    ``arrival_is_its_own`` says that the record arrives at the same time whenever it is delivered. ``known_shingles``
+    are the hashes of the text's shingles that occur in banks, 8 bytes each. Neither is stored.
     """
 
     record: Record
     body: str | None
     arrival_is_its_own: bool = True
+    known_shingles: bytes = b""
 
     @property
     def reference(self) -> bytes:

@@ -2,8 +2,8 @@
 
 The order of the steps makes it safe among any number of processes, crashes and replays:
 
-    records        store each version and its arrival; what is stored never changes. Content that has ended and is
-                   delivered again is stored as another version (``stretches.py``)
+    records        store each version and its arrival, and which known texts it repeats; what is stored never changes.
+                   Content that has ended and is delivered again is stored as another version (``stretches.py``)
     known copies   find copies of an original that this process remembers: they get no postings
     postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
     look up, read  find what is near, and what has been decided about it
@@ -26,7 +26,7 @@ import msgspec
 
 from consumer.fingerprint import TextKind
 from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, State, decide
-from consumer.judge.events import ended_before
+from consumer.judge.events import bank_mentions, ended_before
 from consumer.judge.judge import QueryResult
 from consumer.judge.known_originals import KnownCopies
 from consumer.judge.near_misses import NearMisses, near_miss_events
@@ -43,6 +43,8 @@ from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 
+BankMatcher = Callable[[Sequence[Version]], Sequence[Version]]
+"""Returns the versions with the known texts that they repeat in their records; from any thread, without the store."""
 SETTLE_ROUNDS_MAX: Final = 1_000
 """How often a batch is decided again after a lost compare-and-set before it fails."""
 
@@ -76,6 +78,7 @@ class Attempt:
     seen_texts: SeenTexts
     part_search: PartSearch
     stretches: Stretches
+    with_bank_matches: BankMatcher = list
 
     @property
     def tally(self) -> Tally:
@@ -86,7 +89,7 @@ class Attempt:
         """Return the verdict of each in the batch, as it is stored. Called within ``together`` of the store."""
         tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
         versions = [arrived for arrived in batch if isinstance(arrived, Version)]
-        created = self.stretches.create(self.part_search.posted(versions))
+        created = self.stretches.create(self.part_search.posted(self.with_bank_matches(versions)))
         verdicts = self._judge_versions(created.stored)
         answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
         for version, stored in zip(versions, created.stored, strict=True):
@@ -97,7 +100,7 @@ class Attempt:
 
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
         """Return what each of these versions would be flagged for. Writes nothing."""
-        records = [version.record for version in versions]
+        records = [version.record for version in self.with_bank_matches(versions)]
         with self.tally.looking_up():
             found = self.search.look_up_unstored(records)
         said = self.seen_texts.said_of_unstored(records)
@@ -111,6 +114,7 @@ class Attempt:
                 said.get(record.reference),
                 parts.get(record.reference, ()),
                 ended_before(found.ended.get(record.reference, ())),
+                bank_mentions(record),
             )
             for record in records
         ]

@@ -9,7 +9,7 @@ from threading import Lock
 
 from typing_extensions import override
 
-from consumer.judge.attempt import Attempt, Learned
+from consumer.judge.attempt import Attempt, BankMatcher, Learned
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownCopies, KnownOriginals
@@ -39,6 +39,7 @@ class Detector(Judge):
     ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
     in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. With
     ``common`` parts of articles are looked for, with ``near_misses`` pairs just under the threshold.
+    ``with_bank_matches`` finds known texts; by default there are none.
     """
 
     store: Store
@@ -50,6 +51,7 @@ class Detector(Judge):
     seen_ms: int = 0
     common: CommonHashes | None = None
     near_misses: NearMisses | None = None
+    with_bank_matches: BankMatcher = list
     look_up_size: LookUpSize = field(init=False, repr=False, default_factory=LookUpSize)
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
 
@@ -70,6 +72,7 @@ class Detector(Judge):
             SeenTexts(store, self.seen_ms, settings.window_ms, tally),
             PartSearch(store, cells, settings.window_ms, self.common, tally),
             Stretches(store, settings.stretches_max, tally),
+            self.with_bank_matches,
         )
 
     def keep(self, learned: Learned) -> None:

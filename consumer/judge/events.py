@@ -9,6 +9,7 @@ from consumer.judge.decision import Duplicate, EndedNeighbour, Neighbour
 from consumer.model.verdict import (
     MATCHES_MAX,
     SHARED_KEYWORDS_MAX,
+    BankMention,
     EndedBefore,
     Match,
     Part,
@@ -166,7 +167,13 @@ def _unique(record: Record, *, truncated: bool, decided_ms: int, remarks: Remark
         seen_before=_unless_none(remarks.seen_before),
         parts=remarks.parts or msgspec.UNSET,
         ended_before=_unless_none(remarks.ended_before),
+        banks=bank_mentions(record) or msgspec.UNSET,
     )
+
+
+def bank_mentions(record: Record) -> tuple[BankMention, ...]:
+    """Return what a verdict says of the known texts that an article repeats."""
+    return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in record.bank_matches or ())
 
 
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:

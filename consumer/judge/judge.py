@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from consumer.judge.decision import Neighbour
 from consumer.judge.tally import Cost
 from consumer.judge.versions import ArrivedAt
-from consumer.model.verdict import EndedBefore, Part, SeenBefore, VerdictEvent
+from consumer.model.verdict import BankMention, EndedBefore, Part, SeenBefore, VerdictEvent
 from storage.records import Tombstone, Version
 
 
@@ -15,7 +15,8 @@ class QueryResult(NamedTuple):
 
     ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
     ``seen_before`` that its text came earlier than the window. ``parts`` are what it shares with others,
-    ``ended_before`` is what it repeats that has ended; verdicts say that only of articles without matches.
+    ``ended_before`` is what it repeats that has ended; verdicts say that only of articles without matches. ``banks``
+    are the known texts that it repeats.
     """
 
     matches: list[Neighbour]
@@ -24,6 +25,7 @@ class QueryResult(NamedTuple):
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
     ended_before: EndedBefore | None = None
+    banks: tuple[BankMention, ...] = ()
 
 
 class Judge(Protocol):

@@ -164,8 +164,8 @@ class JudgeSettings:
         return self.sources.get(source, _DEFAULT_RULE)
 
     def never_flags(self, record: Record) -> bool:
-        """Return whether an article is kept whatever it repeats."""
-        return self.rule(record.source).flag == "never"
+        """Return whether an article is kept whatever it repeats: by the rule of its source, or by a bank."""
+        return record.is_allowed or self.rule(record.source).flag == "never"
 
     def compares(self, a: str, b: str) -> bool:
         """Return whether articles of these two sources, or of this one, can be near each other by the rules."""

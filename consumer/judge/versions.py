@@ -85,7 +85,8 @@ class VersionBuilder:
                 feed=arrived_at.feed,
                 key=arrived_at.key,
             )
-            versions.append(Version(record, article.body, arrived_at.is_its_own))
+            known = fingerprints.known_shingles[index] if fingerprints.known_shingles else b""
+            versions.append(Version(record, article.body, arrived_at.is_its_own, known))
         return versions
 
 

@@ -265,8 +265,10 @@ class _Adoption:
 
 
 def _arrived_as(record: Record, known: Record) -> Record:
-    """Return the record with the arrival and the origin that it has in the store in force, as far as that has one."""
-    arrived = msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
+    """Return the record with its arrival and bank matches in the store in force, and its origin if that has one."""
+    arrived = msgspec.structs.replace(
+        record, time_ms=known.time_ms, sequence=known.sequence, bank_matches=known.bank_matches
+    )
     return arrived if known.feed is None else msgspec.structs.replace(arrived, feed=known.feed, key=known.key)
 
 

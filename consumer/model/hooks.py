@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 _Occurrence = TypeVar("_Occurrence")
 
-Part = Literal["source", "sink", "store", "database"]
+Part = Literal["source", "sink", "store", "database", "banks"]
 """The database is the console's."""
 
 

@@ -16,6 +16,7 @@ SCHEMA: Final = "dupwatch.verdict/1"
 MATCHES_MAX = 5
 SHARED_KEYWORDS_MAX = 10
 PARTS_MAX = 5
+BANK_MATCHES_MAX = 10
 RELEASED_BY_CHARS_MAX = 200
 REASON_CHARS_MAX = 2_000
 
@@ -75,6 +76,16 @@ class EndedBefore(msgspec.Struct, frozen=True, kw_only=True):
     similarity: Similarity | None
 
 
+class BankMention(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of a bank that this article repeats, and what the bank does: see ``storage.records.BankMatch``."""
+
+    bank: str
+    item: str
+    action: Literal["deny", "allow"]
+    form: Literal["equal", "similar", "part"]
+    similarity: Similarity
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
@@ -84,6 +95,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     was taken from a web page, where the body was none; ``seen_before``, where the text did not come back from beyond
     the window; ``parts``, where nothing is shared with articles that are not near; and ``ended_before``, where nothing
     near ended before the version arrived, or the version is not unique.
+
+    ``banks`` is left out where the article repeats no known text.
 
     ``source`` and ``original_source`` are set only in flags, and in releases of flags that have them. An article
     without a source has "".
@@ -113,6 +126,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     ended_before: EndedBefore | msgspec.UnsetType = msgspec.UNSET
     source: str | msgspec.UnsetType = msgspec.UNSET
     original_source: str | msgspec.UnsetType = msgspec.UNSET
+    banks: Annotated[tuple[BankMention, ...], msgspec.Meta(max_length=BANK_MATCHES_MAX)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
 
 
 class _Outcome(msgspec.Struct, frozen=True):

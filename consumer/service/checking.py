@@ -117,6 +117,7 @@ def _result(article_id: str | None, record: Record, found: QueryResult) -> Check
             seen_before=found.seen_before,
             parts=found.parts,
             ended_before=found.ended_before,
+            banks=found.banks,
         )
     return DuplicateCheck(
         id=article_id,
@@ -124,6 +125,7 @@ def _result(article_id: str | None, record: Record, found: QueryResult) -> Check
         pending=found.pending,
         seen_before=found.seen_before,
         parts=found.parts,
+        banks=found.banks,
         matches=tuple(_match(record, match) for match in found.matches[:MATCHES_MAX]),
         matches_found=len(found.matches),
     )

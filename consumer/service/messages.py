@@ -8,6 +8,7 @@ from consumer.model.verdict import (
     MATCHES_MAX,
     REASON_CHARS_MAX,
     RELEASED_BY_CHARS_MAX,
+    BankMention,
     EndedBefore,
     Part,
     SeenBefore,
@@ -78,7 +79,8 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """The article would repeat nothing.
 
     ``seen_before`` is there where the same text came earlier than the window, ``parts`` where it shares a long stretch
-    with articles that are not near, ``ended_before`` where a near article was retracted or replaced.
+    with articles that are not near, ``ended_before`` where a near article was retracted or replaced, ``banks`` where it
+    repeats known texts.
     """
 
     id: str | None
@@ -87,6 +89,7 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
     ended_before: EndedBefore | None = None
+    banks: tuple[BankMention, ...] = ()
 
 
 class DuplicateCheck(
@@ -101,6 +104,7 @@ class DuplicateCheck(
     pending: _Pending
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
+    banks: tuple[BankMention, ...] = ()
 
 
 class FailedCheck(msgspec.Struct, frozen=True, tag_field="outcome", tag="error"):

@@ -40,6 +40,7 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
         seen_ttl_s=min(1, opening.seen_s) if opening.readonly else opening.seen_s,
         readonly=opening.readonly,
         parts=opening.parts,
+        banks=opening.banks,
     )
     return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
 

@@ -16,11 +16,6 @@ from storage.hbase.swapping import Decision, read_cells, swap_all
 
 CODE_BYTES_ROW: Final = b"code_bytes"
 LAYOUT_ROW: Final = b"layout"
-LAYOUT: Final = b"1"
-LAYOUT_WITH_PARTS: Final = b"2"
-"""Of a store in which parts were ever looked for: programs that do not know lane 2 would leave its postings behind."""
-LAYOUTS: Final = (LAYOUT, LAYOUT_WITH_PARTS)
-"""Those that this program knows; stores with another one are refused."""
 
 _COLUMN: Final = b"m:v"
 _BUCKET_ROW: Final = b"pack_bucket_ms"

@@ -60,8 +60,8 @@ class HbaseOptions:
     few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells kept in memory so that
     they can be settled without being read, ``sketches_max`` the sketches of versions that were read (some 450 bytes
     each). The store is opened only if cells live at least ``ttl_min_s`` in its tables,
-    and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0. With ``parts`` it is marked as one
-    that has anchors. Up to ``judges_max`` threads judge into it at a time, and a run warms it up for ``warm_up_s``.
+    and at least ``seen_ttl_s`` in that of texts, which need not exist if that is 0. With ``parts`` or ``banks`` its
+    layout is raised. Up to ``judges_max`` threads judge into it at a time, and a run warms it up for ``warm_up_s``.
     """
 
     keep_bodies: bool = True
@@ -78,6 +78,7 @@ class HbaseOptions:
     ttl_min_s: int = 1
     seen_ttl_s: int = 0
     parts: bool = False
+    banks: bool = False
     readonly: bool = False
     judges_max: int = 1
     warm_up_s: float = 20.0

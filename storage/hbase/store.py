@@ -12,7 +12,7 @@ from storage.hbase.calls import Calls, Gateways
 from storage.hbase.cells import CellCache
 from storage.hbase.connection import GatewayConnection
 from storage.hbase.failures import damaged
-from storage.hbase.meta import CODE_BYTES_ROW, LAYOUT, LAYOUT_ROW, LAYOUT_WITH_PARTS, LAYOUTS, Meta
+from storage.hbase.meta import CODE_BYTES_ROW, LAYOUT_ROW, Meta
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
@@ -21,6 +21,7 @@ from storage.hbase.seen_texts import SeenTexts
 from storage.hbase.tables import table_states
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
+from storage.layouts import LAYOUTS, layout_needed, raised
 from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Planned, Record, Release, Stored, Tombstone, Version, decode_planned
 from storage.seen import Seen, SeenChange
@@ -283,12 +284,17 @@ def check_layout(calls: Calls, meta: Meta) -> None:
     """Raise ``StoreRefused`` for a store with another layout; a store without one gets the layout of this program."""
     options = calls.gateways.options
     layout = meta.read(calls, LAYOUT_ROW)
+    needed = layout_needed(parts=options.parts, banks=options.banks)
     if layout is None and not options.readonly:
-        layout = meta.agree(calls, LAYOUT_ROW, LAYOUT_WITH_PARTS if options.parts else LAYOUT)
-    if layout == LAYOUT and options.parts and not options.readonly:
-        meta.replace(calls, LAYOUT_ROW, LAYOUT, LAYOUT_WITH_PARTS)
-    if layout is not None and layout not in LAYOUTS:
-        raise other_layout(calls.gateways.place, layout, LAYOUTS)
+        layout = meta.agree(calls, LAYOUT_ROW, needed)
+    # Another process may raise it in the meantime, and never lowers it.
+    while layout is not None:
+        if layout not in LAYOUTS:
+            raise other_layout(calls.gateways.place, layout, LAYOUTS)
+        if options.readonly or raised(layout, needed) == layout:
+            return
+        meta.replace(calls, LAYOUT_ROW, layout, needed)
+        layout = meta.read(calls, LAYOUT_ROW)
 
 
 def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:

@@ -18,16 +18,14 @@ from typing import Any, Final, Self, TypeVar
 import lmdb
 
 from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable, other_layout, read_only
+from storage.layouts import LAYOUTS, layout_needed, raised
 from storage.lmdb.batch import Batch, WorkFailed
 from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
 from storage.lmdb.failures import code_of, store_error
 from storage.lmdb.layout import (
     ADDED,
     DATABASES,
-    LAYOUT,
     LAYOUT_KEY,
-    LAYOUT_WITH_PARTS,
-    LAYOUTS,
     DatabaseName,
     UnreadableError,
 )
@@ -243,31 +241,33 @@ class Environment:
             self._env.reader_check()
 
     def _make_databases(self, transaction: Transaction) -> _Databases:
+        needed = layout_needed(parts=self._options.parts, banks=self._options.banks)
         if transaction.id() == _FIRST_TRANSACTION:
             databases: _Databases = {
                 name: self._env.open_db(name.encode(), transaction, **flags) for name, flags in DATABASES.items()
             }
-            layout = LAYOUT_WITH_PARTS if self._options.parts else LAYOUT
-            transaction.put(LAYOUT_KEY, layout, db=databases["meta"])
+            transaction.put(LAYOUT_KEY, needed, db=databases["meta"])
             return databases
         meta = self._env.open_db(b"meta", transaction, create=False)
-        self._refuse_other_layout(meta, transaction)
-        if self._options.parts:
-            transaction.put(LAYOUT_KEY, LAYOUT_WITH_PARTS, db=meta)
+        layout = self._known_layout(meta, transaction)
+        if raised(layout, needed) != layout:
+            transaction.put(LAYOUT_KEY, needed, db=meta)
         return self._open_databases(transaction)
 
     def _find_databases(self) -> _Databases:
         # Opened outside any transaction: a handle opened in a read transaction does not outlive it.
         meta = self._env.open_db(b"meta", create=False)
-        self._run(partial(self._refuse_other_layout, meta), write=False)
+        self._run(partial(self._known_layout, meta), write=False)
         return self._open_databases(None)
 
-    def _refuse_other_layout(self, meta: Any, transaction: Transaction) -> None:  # noqa: ANN401  # LMDB hides its type
-        layout = transaction.get(LAYOUT_KEY, db=meta)
+    def _known_layout(self, meta: Any, transaction: Transaction) -> bytes:  # noqa: ANN401  # LMDB hides its type
+        """Return the store's layout. Raises ``StoreRefused`` for one that this program does not know."""
+        layout: bytes | None = transaction.get(LAYOUT_KEY, db=meta)
         if layout is None:
             raise StoreRefused(_NOT_OURS.format(path=self.path))
         if layout not in LAYOUTS:
             raise other_layout(self.path, layout, LAYOUTS)
+        return layout
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:
         databases: _Databases = {}

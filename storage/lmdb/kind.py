@@ -100,6 +100,7 @@ def _open(url: str, opening: Opening) -> LmdbStore:
         readonly=opening.readonly,
         file_mode=opening.file_mode,
         parts=opening.parts,
+        banks=opening.banks,
     )
     return LmdbStore.open(_directory(url), options, opening.report)
 

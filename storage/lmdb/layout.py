@@ -45,11 +45,6 @@ ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases", "seen"})
 """Databases that a store created by an earlier version lacks until it is opened for writing."""
 
 LAYOUT_KEY: Final = b"layout"
-LAYOUT: Final = b"1"
-LAYOUT_WITH_PARTS: Final = b"2"
-"""Of a store in which parts were ever looked for: programs that do not know lane 2 would leave its postings behind."""
-LAYOUTS: Final = (LAYOUT, LAYOUT_WITH_PARTS)
-"""Those that this program knows; stores with another one are refused."""
 SETTINGS_KEY: Final = b"settings"
 PLAN_KEY: Final = b"plan"
 """What the store is made for; absent unless ``dupwatch store init --articles`` was used."""

@@ -16,8 +16,8 @@ class LmdbOptions:
     lose the last calls, and may damage the file unless the file system keeps writes in order.
     ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
     is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
-    of the files of a new store; users who may read them may also enter its folder. With ``parts`` the store is marked
-    as one that has anchors.
+    of the files of a new store; users who may read them may also enter its folder. With ``parts`` or ``banks``
+    its layout is raised.
     """
 
     durability: Literal["power", "process"] = "power"
@@ -30,3 +30,4 @@ class LmdbOptions:
     file_mode: int = FILE_MODE
     clock: Clock = now_ms
     parts: bool = False
+    banks: bool = False

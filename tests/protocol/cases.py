@@ -26,6 +26,7 @@ from tests.protocol.articles import (
 )
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, stands_still
 from tests.protocol.explorer import Explored, Failed, Process, Result, World, explore
+from tests.protocol.known import Bank, bank, differing
 from tests.protocol.promises import broken_promises
 from tests.protocol.returns import histories, wrong_returns
 from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MODES, SHORT, SPACED, TWIN, Text, make_text
@@ -358,6 +359,25 @@ def returns() -> Iterator[Case]:
         yield Case(name, tuple(map(Process, batches_)), crashes + 1, before, RETURNING)
 
 
+def known_texts() -> Iterator[Case]:
+    """Processes whose banks differ: what the creator of a record found is what all of them go by."""
+
+    def knowing(shape: Shape, *batches_: tuple[Sequence[int], Bank]) -> tuple[Process, ...]:
+        articles = {number: make_article(number, bits) for number, bits in shape.items()}
+        return tuple(Process(tuple(articles[n] for n in batch), bank=known) for batch, known in batches_)
+
+    for name, mine, theirs in differing():
+        yield Case(f"{name}, 0|1", knowing(TRIANGLE, ([0], mine), ([1], theirs)), 2)
+        yield Case(f"{name}, 01|01", knowing(TRIANGLE, ([0, 1], mine), ([0, 1], theirs)), 1)
+        yield Case(f"{name}, 0|1|1", knowing(TRIANGLE, ([0], mine), ([1], mine), ([1], theirs)))
+        for path in ("path 0-1-2", "path 1-0-2"):
+            yield Case(f"{path}, {name}, 01|12", knowing(SHAPES[path], ([0, 1], mine), ([1, 2], theirs)))
+    original, copy = make_article(0), make_article(1)
+    remembering = Process((copy,), knows=(original.record,))
+    allowing = Process((copy,), knows=(original.record,), bank=bank([1]))
+    yield Case("one allows a copy of what both remember, 1|1", (remembering, allowing), 2, (original,))
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "of the model": of_the_model,
     "backwards": backwards,
@@ -374,6 +394,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "remembered texts": remembered_texts,
     "shared parts": shared_parts,
     "returns": returns,
+    "known texts": known_texts,
 }
 
 

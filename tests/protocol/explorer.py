@@ -8,6 +8,7 @@ too, taken from the real ``MemoryStore`` and restored into one. Both are numbere
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from consumer.judge.common_hashes import CommonHashes
@@ -18,6 +19,7 @@ from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Tombstone, Version
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, restore, stands_still
+from tests.protocol.known import Bank, with_matches_of
 from tests.protocol.steps import NextStep, ScriptedStore, Step
 
 KNOWN_ORIGINALS_MAX = 8
@@ -29,7 +31,7 @@ class Process:
 
     ``knows`` are the originals that it remembers until it crashes; ``backwards`` takes the items of every call in
     reverse; ``kind`` is the class of the judge; ``seen_ms`` is how long it remembers texts; with ``parts`` it looks for
-    parts of articles.
+    parts of articles. ``bank`` says which articles repeat known texts, as far as this process knows.
     """
 
     batch: tuple[Version | Tombstone, ...]
@@ -38,6 +40,7 @@ class Process:
     kind: type[Detector] = Detector
     seen_ms: int = 0
     parts: bool = False
+    bank: Bank = frozenset()
 
 
 class Failed(NamedTuple):
@@ -104,6 +107,8 @@ class Runs:
         # As small as possible: there is a judge for every state.
         common = CommonHashes(column_bits=8) if process.parts else None
         detector = process.kind(store, self._settings, stands_still, known, seen_ms=process.seen_ms, common=common)
+        if process.bank:
+            detector.with_bank_matches = partial(with_matches_of, process.bank)
         step: int | None = None
         result: Result | None = None
         try:

@@ -4,10 +4,14 @@ from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
+from typing import Any, cast
 
-from consumer.judge.attempt import Attempt
+import msgspec
+
+from consumer.judge.attempt import Attempt, BankMatcher
 from consumer.judge.decision import Duplicate, Neighbourhood, State, decide
 from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
 from consumer.judge.situation import Decided, Situation
 from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent
@@ -269,3 +273,28 @@ def overwriting_store() -> Store:
 def putting_store() -> Store:
     """Return a store without compare-and-set."""
     return PutsVerdicts(clock=stands_still)
+
+
+class _OwnBank:
+    """Settings that go by what this process's bank says of a version, and not by what the record says."""
+
+    def __init__(self, settings: JudgeSettings, matcher: BankMatcher) -> None:
+        self._settings = settings
+        self._matcher = matcher
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the settings have
+        return getattr(self._settings, name)
+
+    def never_flags(self, record: Record) -> bool:
+        """Ask the bank."""
+        (version,) = self._matcher([Version(msgspec.structs.replace(record, bank_matches=None), None)])
+        return self._settings.never_flags(version.record)
+
+
+class AsksItsOwnBank(Detector):
+    """Judges by its own bank instead of the record."""
+
+    def attempt(self) -> Attempt:
+        """Return one that asks the bank."""
+        attempt = super().attempt()
+        return replace(attempt, settings=cast("JudgeSettings", _OwnBank(attempt.settings, self.with_bank_matches)))

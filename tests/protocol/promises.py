@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from consumer.judge.comparison import compare
-from consumer.judge.events import reference_in
+from consumer.judge.events import bank_mentions, reference_in
 from consumer.model.verdict import EndedBefore, SeenBefore, Verdict, decode_verdict
 from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
@@ -39,6 +39,7 @@ def broken_promises(
         *_unlike(content, verdicts, mode),
         *_chains(content, verdicts),
         *_never_flagged(content, verdicts, mode),
+        *_banks(content, verdicts),
         *_postings(content, verdicts),
         *(_remembered(processes, content, verdicts, mode) if processes[0].seen_ms else ()),
         *_parts(content, verdicts),
@@ -218,9 +219,18 @@ def _chains(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
 def _never_flagged(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
     """An article of a source that is never flagged is kept."""
     return [
-        f"{version.record.id} is flagged, though its source never is"
+        f"{version.record.id} is flagged, though its source never is, or a bank allows it"
         for version in content.versions
         if _never(version, mode) and not _kept(verdicts[version.record.reference])
+    ]
+
+
+def _banks(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """A verdict says what its record says of known texts."""
+    return [
+        f"the verdict on {version.record.id} says something else of known texts than its record"
+        for version in content.versions
+        if (verdicts[version.record.reference].banks or ()) != bank_mentions(version.record)
     ]
 
 

@@ -30,6 +30,8 @@ BROKEN_JUDGES = [
     (mutants.RemovesWhatWasReplaced, "then far, v2|between|after, 0 crashes", "both kept"),
     (mutants.FlagsEverySource, "triangle, 01|2, 1 never flagged, 1 crashes", "its source never is"),
     (mutants.RemovesTooMuch, "pair 0|1, 2 crashes", "has lost a posting"),
+    (mutants.AsksItsOwnBank, "one allows 1, 01|01, 1 crashes", "its source never is"),
+    (mutants.AsksItsOwnBank, "one allows 0, one 1, 01|01, 1 crashes", "its source never is"),
 ]
 BROKEN_STORES = [
     (mutants.overwriting_store, "0 delivered twice, 0|1|0 late, 1 crashes", "circle"),

@@ -8,7 +8,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.migration.adopting import AdoptingJudge
 from storage.memory import MemoryStore
-from storage.records import Stored, Version
+from storage.records import ALLOW, BankMatch, Stored, Version
 from tests.builders import TIME_MS
 from tests.protocol.articles import FAR, RETURNING_OFTEN, make_article
 from tests.protocol.returns import message, retraction
@@ -110,3 +110,14 @@ def test_a_retraction_is_followed_by_the_stretch_that_was_judged() -> None:
 def sorted_by_arrival(stored: dict[bytes, Stored]) -> list[Stored]:
     """Return versions in order of arrival."""
     return sorted(stored.values(), key=lambda each: each.record.arrival)
+
+
+def test_what_was_found_in_banks_is_adopted() -> None:
+    """A copy that a bank allowed stays kept, whatever the banks of the fill say."""
+    original, copy = make_article(0), make_article(1)
+    match = BankMatch("notices", "closure", ALLOW, "equal", 1.0)
+    allowed = copy._replace(record=msgspec.structs.replace(copy.record, bank_matches=(match,)))
+    before = in_force(RETURNS, original, allowed)
+    now = filled(before, original, copy)
+    assert stored_in(now) == stored_in(before)
+    assert stored_in(now)[copy.reference].record.bank_matches == (match,)

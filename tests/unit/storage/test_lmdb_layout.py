@@ -11,7 +11,7 @@ import snappy
 from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
-from storage.records import Arrival, Record, Release, Tombstone, encode_record, encode_tombstone
+from storage.records import Arrival, BankMatch, Record, Release, Tombstone, encode_record, encode_tombstone
 from storage.seen import Seen, SeenChange
 from tests.builders import make_key, make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
@@ -114,7 +114,11 @@ def test_a_record_is_an_array_in_the_order_of_its_fields() -> None:
     returned = make_record(published_at=1.5, feed="owner", key="a key", stretch=2)
     assert msgspec.msgpack.decode(encode_record(returned))[22:] == ["owner", "a key", 2]
     assert layout.decode_record(returned.reference, encode_record(returned)) == returned
-    assert len(msgspec.structs.fields(Record)) == 25
+    known = make_record(published_at=1.5, bank_matches=(BankMatch("spam", "offer", "deny", "part", 0.5),))
+    matches = [["spam", "offer", "deny", "part", 0.5]]
+    assert msgspec.msgpack.decode(encode_record(known)) == [*fields, *7 * [None], matches]
+    assert layout.decode_record(known.reference, encode_record(known)) == known
+    assert len(msgspec.structs.fields(Record)) == 26
 
 
 def test_a_tombstone_keeps_its_bytes_and_may_have_an_origin() -> None:
@@ -151,7 +155,7 @@ def test_fields_that_are_added_later_are_encoded(stamped_ms: int | None, region:
 def test_fields_that_may_be_omitted_have_no_other_default() -> None:
     """What is omitted is read as None."""
     optional = msgspec.structs.fields(Record)[18:]
-    names = ["stamped_ms", "extracted", "anchors", "sample", "feed", "key", "stretch"]
+    names = ["stamped_ms", "extracted", "anchors", "sample", "feed", "key", "stretch", "bank_matches"]
     assert [(field.name, field.default) for field in optional] == [(name, None) for name in names]
     optional = msgspec.structs.fields(Tombstone)[5:]
     assert [(field.name, field.default) for field in optional] == [("feed", None), ("key", None)]

@@ -1,4 +1,4 @@
-"""Stores with parts, on a real HBase."""
+"""Stores with parts or banks, on a real HBase."""
 
 import pytest
 
@@ -12,8 +12,8 @@ from storage.hbase.store import HbaseStore
 pytestmark = pytest.mark.servers
 
 
-def test_a_store_with_parts_says_so(hbase_address: str, hbase_namespace: str) -> None:
-    """From the first opening for writing with parts on; it does not go back, and another layout is refused."""
+def test_a_store_with_parts_or_banks_says_so(hbase_address: str, hbase_namespace: str) -> None:
+    """From the first opening for writing with them; it does not go back, and another layout is refused."""
     place = parse_place(f"hbase://{hbase_address}/{hbase_namespace}")
     gateways = Gateways(place, HbaseOptions())
     meta = f"{hbase_namespace}:meta".encode()
@@ -27,10 +27,13 @@ def test_a_store_with_parts_says_so(hbase_address: str, hbase_namespace: str) ->
         (HbaseOptions(parts=True, readonly=True), b"1"),
         (HbaseOptions(parts=True), b"2"),
         (HbaseOptions(), b"2"),
+        (HbaseOptions(banks=True, readonly=True), b"2"),
+        (HbaseOptions(banks=True), b"3"),
+        (HbaseOptions(parts=True), b"3"),
     ):
         HbaseStore.open(place, options).close()
         assert layout() == expected
-    gateways.calls().change(meta, [Change(LAYOUT_ROW, b"m:v", b"3")])
-    with pytest.raises(StoreRefused, match="has layout 3; this program supports only layout 1 and 2"):
+    gateways.calls().change(meta, [Change(LAYOUT_ROW, b"m:v", b"4")])
+    with pytest.raises(StoreRefused, match="has layout 4; this program supports only layouts 1, 2 and 3"):
         HbaseStore.open(place, HbaseOptions(parts=True))
     gateways.close()
