@@ -1,0 +1,226 @@
+"""Banks and their items, and the entries that change them.
+
+A bank is a named list of known texts. An entry states a bank or an item as it is from now on, or removes it. So the
+entries are a log: the last one about a bank or an item counts, and the others may be dropped.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, Self
+
+import msgspec
+
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
+from consumer.text.timestamps import parse_moment
+
+Action = Literal["deny", "allow"]
+
+ITEM_CHARS_MAX: Final = 100_000
+ITEM_LETTERS_MIN: Final = 6
+"""Letters and digits that a text needs: a shorter one would be equal to too much."""
+TITLE_CHARS_MAX: Final = 4_096
+LABELS_MAX: Final = 20
+BANKS_MAX: Final = 1_000
+ENTRY_BYTES_MAX: Final = 1_048_576
+"""More than the longest entry needs, if its text is ordinary: every character may take six bytes in JSON."""
+SIMILARITY: Final = 0.7
+"""How similar an article must be to an item of a ``deny`` bank, by default."""
+ALLOW_SIMILARITY: Final = 0.9
+"""The same for an ``allow`` bank, and the least that one may ask for."""
+SIMILARITY_MIN: Final = 0.5
+
+BankName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
+ItemId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}\Z")]
+_Similarity = Annotated[float, msgspec.Meta(ge=SIMILARITY_MIN, le=1.0)]
+_Label = Annotated[str, msgspec.Meta(pattern=r"^\S{1,64}\Z")]
+_Note = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
+_Person = Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)]
+
+ItemKey = tuple[str, str]
+"""The names of a bank and of an item in it."""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What all entries have: who made the change and when, and whether it removes what it names."""
+
+    bank: BankName
+    by: _Person = ""
+    at: Timestamp | None = None
+    removed: bool = False
+
+
+class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A named list of known texts.
+
+    ``deny`` informs: an article that repeats an item is reported. ``allow`` means that such an article is never
+    flagged. ``similarity`` is that of its items, unless they have their own; None for the default of the action.
+    """
+
+    action: Action | None = None
+    labels: Annotated[tuple[_Label, ...], msgspec.Meta(max_length=LABELS_MAX)] = ()
+    note: _Note = ""
+    similarity: _Similarity | None = None
+    enabled: bool = True
+
+
+class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A known text.
+
+    It counts until ``until``, if that is set, and while it is enabled. ``article`` is the id of the article from which
+    the text was copied.
+    """
+
+    item: ItemId
+    text: Annotated[str, msgspec.Meta(max_length=ITEM_CHARS_MAX)] = ""
+    title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS_MAX)] = ""
+    lang: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    labels: Annotated[tuple[_Label, ...], msgspec.Meta(max_length=LABELS_MAX)] = ()
+    note: _Note = ""
+    article: str | None = None
+    until: Timestamp | None = None
+    similarity: _Similarity | None = None
+    enabled: bool = True
+
+    @property
+    def key(self) -> ItemKey:
+        """The names of the bank and of the item."""
+        return self.bank, self.item
+
+
+Entry = Bank | BankItem
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What tells an entry about an item from one about a bank."""
+
+    item: object = None
+
+
+class BankError(ConfigError):
+    """An entry is not valid. The message is a sentence for a person."""
+
+
+class BanksUnreachable(BankError):  # noqa: N818  # what is the case, and not what was done
+    """What holds the banks does not answer for now; the same call may be repeated later."""
+
+
+class ChangeUnknown(BanksUnreachable):
+    """A change may have had its effect, as a whole or in part; the same change may be repeated."""
+
+
+def decode_entry(data: bytes) -> Entry:
+    """Decode an entry. Raises ``BankError``."""
+    if len(data) > ENTRY_BYTES_MAX:
+        raise BankError(f"it has {len(data):,} bytes, and an entry has at most {ENTRY_BYTES_MAX:,}")
+    try:
+        is_item = msgspec.json.decode(data, type=_Named).item is not None
+        entry: Entry = msgspec.json.decode(data, type=BankItem) if is_item else msgspec.json.decode(data, type=Bank)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BankError(str(error)) from None
+    check_entry(entry)
+    return entry
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return an entry as JSON, without a line end."""
+    return msgspec.json.encode(entry)
+
+
+def check_entry(entry: Entry) -> None:
+    """Raise ``BankError`` for an entry that says too little, or asks for what is never done."""
+    try:
+        encode_entry(entry)
+    except UnicodeEncodeError as error:
+        raise BankError(f"it has a character that is not valid Unicode: {error.object[error.start]!a}") from None
+    if entry.removed:
+        return
+    if isinstance(entry, Bank):
+        if entry.action is None:
+            raise BankError(
+                f'bank {entry.bank!r} has no action: "deny" reports what repeats it, "allow" never flags it'
+            )
+        if entry.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
+            raise BankError(f"bank {entry.bank!r} allows, so its similarity is at least {ALLOW_SIMILARITY}")
+        return
+    _check_until(entry)
+    letters = letters_in(entry.text)
+    if letters < ITEM_LETTERS_MIN:
+        raise BankError(
+            f"item {entry.item!r} has {letters} letters and digits, and needs at least {ITEM_LETTERS_MIN}: a shorter "
+            "text would be equal to too many articles"
+        )
+
+
+def letters_in(text: str) -> int:
+    """Return the number of letters and digits."""
+    return sum(map(str.isalnum, text))
+
+
+def _check_until(entry: BankItem) -> None:
+    try:
+        _ = entry.until is None or parse_moment(entry.until)
+    except ValueError as error:
+        raise BankError(f"item {entry.item!r}: until: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Banks:
+    """All banks and items at one time, by their names. Banks that are not there have no items."""
+
+    banks: Mapping[str, Bank]
+    items: Mapping[ItemKey, BankItem]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Self:
+        """Return what the entries of a log leave."""
+        return cls(MappingProxyType({}), MappingProxyType({})).after(entries)
+
+    def after(self, entries: Iterable[Entry]) -> Self:
+        """Return the banks after these changes. Raises ``BankError`` where an item is added to no bank.
+
+        A bank that is removed takes its items along.
+        """
+        banks, items = dict(self.banks), dict(self.items)
+        for entry in entries:
+            if isinstance(entry, BankItem):
+                _change_item(entry, banks, items)
+            elif entry.removed:
+                banks.pop(entry.bank, None)
+                for key in [key for key in items if key[0] == entry.bank]:
+                    del items[key]
+            else:
+                _check_bank(entry, banks)
+                banks[entry.bank] = entry
+        return type(self)(MappingProxyType(banks), MappingProxyType(items))
+
+    def entries(self) -> Iterable[Entry]:
+        """Return the shortest log that leaves these banks."""
+        return (*self.banks.values(), *self.items.values())
+
+
+def _check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
+    before = banks.get(entry.bank)
+    if before is None and len(banks) >= BANKS_MAX:
+        raise BankError(f"there are {BANKS_MAX:,} banks already; use labels of items to tell texts apart")
+    if before is not None and before.action != entry.action:
+        raise BankError(
+            f"bank {entry.bank!r} has the action {before.action!r}, which stays; create another bank, or first remove "
+            "this one with its items"
+        )
+
+
+def _change_item(entry: BankItem, banks: Mapping[str, Bank], items: dict[ItemKey, BankItem]) -> None:
+    if entry.removed:
+        items.pop(entry.key, None)
+        return
+    bank = banks.get(entry.bank)
+    if bank is None:
+        raise BankError(f"there is no bank {entry.bank!r}; create it first: dupwatch bank create {entry.bank}")
+    if bank.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
+        raise BankError(
+            f"item {entry.item!r} is in the bank {bank.bank!r}, which allows, so its similarity is at least "
+            f"{ALLOW_SIMILARITY}"
+        )
+    items[entry.key] = entry

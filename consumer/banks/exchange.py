@@ -1,0 +1,115 @@
+"""Items as CSV, for spreadsheets, and as JSON lines, for other programs and other files of banks."""
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from consumer.banks.bank import BankError, BankItem, Entry, check_entry, decode_entry, encode_entry
+from consumer.fingerprint import normalise
+
+COLUMNS: Final = ("item", "text", "title", "lang", "labels", "note", "article", "until", "similarity", "enabled")
+"""The columns of a CSV file; ``text`` is required. Labels are separated by spaces."""
+_ITEM_BYTES: Final = 6
+_YES: Final = frozenset({"", "1", "true", "yes"})
+_NO: Final = frozenset({"0", "false", "no"})
+
+
+def item_id(text: str) -> str:
+    """Return the id of an item that is given none: a digest of its text, so that the same text is one item."""
+    return hashlib.blake2b(normalise(text).encode(), digest_size=_ITEM_BYTES).hexdigest()
+
+
+def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
+    """Yield the items of a CSV file with a head. Raises ``BankError`` with the number of the line at fault."""
+    reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
+    unknown = set(reader.fieldnames or ()) - set(COLUMNS)
+    if unknown or "text" not in (reader.fieldnames or ()):
+        found = ", ".join(sorted(unknown)) or "none called text"
+        raise BankError(
+            f"its first line names the columns {', '.join(COLUMNS)}, of which text is required; found {found}"
+        )
+    try:
+        for row in reader:
+            try:
+                yield _item_of_row(bank, row)
+            except (BankError, msgspec.ValidationError) as error:
+                raise BankError(f"line {reader.line_num}: {error}") from None
+    except csv.Error as error:
+        raise BankError(f"line {reader.line_num}: {error}") from None
+
+
+def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
+    """Yield the items of JSON lines, as ``lines_of`` writes them, into this bank; lines about banks are skipped.
+
+    Raises ``BankError`` with the number of the line at fault.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = decode_entry(_with_item_id(line))
+        except BankError as error:
+            raise BankError(f"line {number}: {error}") from None
+        if isinstance(entry, BankItem):
+            yield msgspec.structs.replace(entry, bank=bank)
+
+
+def csv_of(items: Iterable[BankItem]) -> str:
+    """Return items as CSV, with a head."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for item in items:
+        writer.writerow(
+            {name: getattr(item, name) for name in COLUMNS}
+            | {"labels": " ".join(item.labels), "enabled": "yes" if item.enabled else "no"}
+        )
+    return written.getvalue()
+
+
+def lines_of(entries: Iterable[Entry]) -> bytes:
+    """Return entries as JSON lines."""
+    return b"".join(encode_entry(entry) + b"\n" for entry in entries)
+
+
+def _with_item_id(line: bytes) -> bytes:
+    """Give an item without an id that of its text, so that a list of texts can be imported."""
+    try:
+        values = msgspec.json.decode(line, type=dict)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return line
+    if "item" in values or not isinstance(values.get("text"), str):
+        return line
+    return msgspec.json.encode({"bank": "x", **values, "item": item_id(values["text"])})
+
+
+def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
+    values = {name: value for name, value in row.items() if name is not None and value}
+    if None in row:
+        raise BankError("it has more values than there are columns")
+    text = values.pop("text", "")
+    enabled = values.pop("enabled", "").lower()
+    if enabled not in _YES | _NO:
+        raise BankError(f"enabled is {enabled!r}, and must be yes or no")
+    try:
+        similarity = float(values.pop("similarity")) if "similarity" in values else None
+    except ValueError as error:
+        raise BankError(f"similarity: {error}") from None
+    item = msgspec.convert(
+        values
+        | {
+            "bank": bank,
+            "item": values.get("item") or item_id(text),
+            "text": text,
+            "labels": values.get("labels", "").split(),
+            "similarity": similarity,
+            "enabled": enabled in _YES,
+        },
+        BankItem,
+    )
+    check_entry(item)
+    return item

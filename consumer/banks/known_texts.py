@@ -1,0 +1,325 @@
+"""The known texts of all banks, as a process that judges holds them: found quickly, and changed while it runs.
+
+Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 400 more of those that are
+found as parts. Items lie in two indexes. A change builds the small one again; when that has grown to a share of the
+large one, both become one.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from math import isnan
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from consumer.banks.bank import (
+    ALLOW_SIMILARITY,
+    SIMILARITY,
+    Bank,
+    BankError,
+    BankItem,
+    Banks,
+    Entry,
+    letters_in,
+)
+from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Pairs, Texts, shingle_rows
+from consumer.banks.segment import NEVER_MS, NO_ITEMS, Items, Segment, joined_name
+from consumer.fingerprint import Engine, KnownShingles
+from consumer.judge.guards import guards_let_pass
+from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import BANK_MATCHES_MAX
+from consumer.text.timestamps import parse_moment, since_1970_ms
+from storage.records import ALLOW, DENY, BankMatch, Record, Version
+
+log = logging.getLogger("dupwatch")
+
+PART_LETTERS_MIN: Final = 60
+"""Letters and digits of an item that is found as a part of a longer article, too."""
+ITEMS_AT_ONCE: Final = 1_024
+"""Items whose fingerprints are computed together."""
+PART_MARGIN: Final = 0.1
+"""So much more of an item must stand in an article than similar texts have to share: the estimate errs by 0.1."""
+_SMALL_ITEMS_MIN: Final = 1_024
+_SMALL_SHARE: Final = 8
+"""The small index may have this many items, or one for so many of the large one."""
+_SIMILARITY_DIGITS: Final = 4
+_LARGE: Final = 0
+_SMALL: Final = 1
+"""Places of the two segments."""
+
+
+def _ignored(_occurrence: object) -> None:
+    """Ignore an occurrence."""
+
+
+class BanksRead(NamedTuple):
+    """The banks were read: so many items count now, and so many new entries were left out because they are invalid."""
+
+    items: int
+    invalid: int = 0
+
+
+class BankMatchesLimited(NamedTuple):
+    """So many articles repeat more items than are kept, or are alike more than are compared."""
+
+    articles: int
+
+
+class BanksUnreadable(NamedTuple):
+    """The banks could not be read, so they stay as they are; reported at every attempt."""
+
+    why: str
+
+
+class BankMatches(NamedTuple):
+    """What each of m articles repeats, the most important match first.
+
+    ``limited`` counts those that have more matches than are kept, or too many candidates to look at all of them.
+    """
+
+    matches: list[tuple[BankMatch, ...]]
+    limited: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Snapshot:
+    """All banks and items at one time.
+
+    ``known`` are the shingles of the items that are found as parts. What is less similar than ``similarity_min`` is too
+    little for any item.
+    """
+
+    banks: Mapping[str, Bank]
+    segments: tuple[Segment, ...]
+    known: KnownShingles | None = None
+    similarity_min: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class KnownTexts:
+    """The banks of a process. One thread changes them; any number of others ask what articles repeat.
+
+    ``engine`` computes what the store's records are compared by. ``clock`` gives the time in milliseconds, ``report``
+    takes the occurrences of this module, from any thread.
+    """
+
+    engine: Engine
+    settings: JudgeSettings
+    clock: Callable[[], int]
+    report: Callable[[object], None] = _ignored
+    _snapshot: _Snapshot = field(init=False, repr=False)
+    _places: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+    """Where items are, by name: their row, and in the lowest bit the segment."""
+
+    def __post_init__(self) -> None:
+        """Begin without banks. Raises ``BankError`` for settings without sketches, with which nothing can be found."""
+        if not self.settings.sketched:
+            raise BankError("banks need sketches: set judge.verify or judge.lane1")
+        self._snapshot = _Snapshot(MappingProxyType({}), (self._segment(NO_ITEMS), self._segment(NO_ITEMS)))
+
+    def __len__(self) -> int:
+        """Return the number of items that count."""
+        return len(self._places)
+
+    @property
+    def known_shingles(self) -> KnownShingles | None:
+        """The shingles that articles have to be searched for; None for none."""
+        return self._snapshot.known
+
+    def change(self, entries: Iterable[Entry]) -> None:
+        """Make these changes, in their order. What is asked in the meantime is answered as before."""
+        banks = dict(self._snapshot.banks)
+        items: dict[str, BankItem | None] = {}
+        for entry in entries:
+            if isinstance(entry, BankItem):
+                items[joined_name(entry.key)] = entry if entry.enabled and not entry.removed else None
+            elif entry.removed:
+                banks.pop(entry.bank, None)
+                mine = f"{entry.bank}/"
+                items |= dict.fromkeys(name for name in (*items, *self._places) if name.startswith(mine))
+            else:
+                banks[entry.bank] = entry
+        self._publish(banks, items)
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Hold what these entries leave, and nothing else. Items that did not change are not computed again."""
+        banks, before = Banks.of(entries), self._snapshot.banks
+        other = {name for name, bank in banks.banks.items() if name in before and before[name].action != bank.action}
+        named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
+        gone: dict[str, BankItem | None] = dict.fromkeys(self._places.keys() - named.keys())
+        changed = {
+            name: item
+            for name, item in named.items()
+            if item is None or item.bank in other or self._entry_hash(name) != hash(item)
+        }
+        self._publish(banks.banks, gone | changed)
+
+    def with_matches(self, versions: Sequence[Version]) -> list[Version]:
+        """Return the versions with what they repeat in their records, which are about to be created."""
+        found = self.matches(versions)
+        if found.limited:
+            self.report(BankMatchesLimited(found.limited))
+        return [
+            version._replace(record=msgspec.structs.replace(version.record, bank_matches=matches or None))
+            if matches or version.record.bank_matches
+            else version
+            for version, matches in zip(versions, found.matches, strict=True)
+        ]
+
+    def matches(self, versions: Sequence[Version]) -> BankMatches:
+        """Return what each version repeats now."""
+        snapshot, now_ms = self._snapshot, self.clock()
+        records = [version.record for version in versions]
+        # A batch of retractions has no versions.
+        if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
+            return BankMatches([()] * len(records), 0)
+        articles, shingles = _texts_of(records), [version.known_shingles for version in versions]
+        limited = 0
+        best: list[dict[str, BankMatch]] = [{} for _ in records]
+        for segment in snapshot.segments:
+            for form, pairs, similarities in _pairs_in(segment.index, articles, shingles, snapshot.similarity_min):
+                limited += pairs.limited
+                for likeness in _living(segment, form, pairs, similarities, snapshot.similarity_min):
+                    match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
+                    if match is not None:
+                        # The first form that is enough counts: equal, similar, part.
+                        best[likeness.article].setdefault(segment.items.names[likeness.item], match)
+        limited += sum(len(found) > BANK_MATCHES_MAX for found in best)
+        return BankMatches([_ranked(found.values()) for found in best], limited)
+
+    def _match(
+        self, banks: Mapping[str, Bank], items: Items, record: Record, likeness: Likeness, now_ms: int
+    ) -> BankMatch | None:
+        name = items.names[likeness.item]
+        bank = banks.get(name.partition("/")[0])
+        if bank is None or bank.action is None or not bank.enabled or items.ends_ms[likeness.item] <= now_ms:
+            return None
+        allows = bank.action == ALLOW
+        own = float(items.similarities[likeness.item])
+        wanted = _similarity_of(bank) if isnan(own) else own
+        if likeness.similarity < (min(wanted + PART_MARGIN, 1.0) if likeness.form == PART else wanted):
+            return None
+        if allows and not self._may_be_allowed(items.facts.get(name, b""), record, likeness):
+            return None
+        similarity = round(likeness.similarity, _SIMILARITY_DIGITS)
+        return BankMatch(bank.bank, name.partition("/")[2], bank.action, likeness.form, similarity)
+
+    def _may_be_allowed(self, facts: bytes, record: Record, likeness: Likeness) -> bool:
+        """Return whether an article is the item and nothing else: no part, and without figures of its own."""
+        if likeness.form == PART:
+            return False
+        if likeness.form == EQUAL and facts == record.facts:
+            return True
+        return guards_let_pass(facts, record.facts, self.settings.thresholds_for(record.source))
+
+    def _publish(self, banks: Mapping[str, Bank], items: Mapping[str, BankItem | None]) -> None:
+        large, small = self._without(items)
+        added = [item for item in items.values() if item is not None]
+        parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
+        living = Items.joined([small.living(), *(self._fingerprinted(part, banks) for part in parts)])
+        if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
+            large, small = self._segment(Items.joined([large.living(), living])), self._segment(NO_ITEMS)
+            self._places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
+        else:
+            small = self._segment(living)
+            self._places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
+        hashes = np.concatenate((large.items.shingles.keys, small.items.shingles.keys)).astype(np.uint64)
+        known = KnownShingles(hashes) if len(hashes) else None
+        # The engine makes its own form of them at the first use, which would delay a batch.
+        self.engine.fingerprint([""], None, known)
+        wanted = [_similarity_of(bank) for bank in banks.values()]
+        wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
+        self._snapshot = _Snapshot(MappingProxyType(dict(banks)), (large, small), known, min(wanted))
+
+    def _entry_hash(self, name: str) -> int | None:
+        """Return the hash of the entry that an item was computed from, None for an item that is not held."""
+        place = self._places.get(name)
+        if place is None:
+            return None
+        return int(self._snapshot.segments[place & 1].items.entry_hashes[place >> 1])
+
+    def _without(self, names: Collection[str]) -> list[Segment]:
+        """Return the segments without these items."""
+        dead: tuple[list[int], list[int]] = [], []
+        for name in names:
+            place = self._places.pop(name, None)
+            if place is not None:
+                dead[place & 1].append(place >> 1)
+        return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
+
+    def _fingerprinted(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> Items:
+        """Compute what items are compared by."""
+        texts, languages = [item.text for item in items], [item.lang for item in items]
+        found = self.engine.fingerprint(texts, languages)
+        denied = [(bank := banks.get(item.bank)) is not None and bank.action == DENY for item in items]
+        # An item that is not found as a part costs no more than its place.
+        searched = [
+            text if denies and letters_in(text) >= PART_LETTERS_MIN else ""
+            for text, denies in zip(texts, denied, strict=True)
+        ]
+        names = tuple(joined_name(item.key) for item in items)
+        return Items(
+            names,
+            Texts(found.kinds, found.sketches, found.text_digests.view(np.uint64)),
+            shingle_rows(self.engine.smallest_shingles(searched, languages)),
+            np.array([hash(item) for item in items], np.int64),
+            np.array([np.nan if item.similarity is None else item.similarity for item in items]),
+            np.array([_ends_ms(item) for item in items], np.int64),
+            {
+                name: facts
+                for name, facts, denies in zip(names, found.facts or repeat(b""), denied, strict=False)
+                if facts and not denies
+            },
+        )
+
+    def _segment(self, items: Items) -> Segment:
+        return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
+
+
+def _similarity_of(bank: Bank) -> float:
+    """Return how similar an article must be to an item that asks for nothing of its own."""
+    return bank.similarity or (ALLOW_SIMILARITY if bank.action == ALLOW else SIMILARITY)
+
+
+def _ends_ms(item: BankItem) -> int:
+    return NEVER_MS if item.until is None else since_1970_ms(parse_moment(item.until))
+
+
+def _texts_of(records: Sequence[Record]) -> Texts:
+    return Texts(
+        np.array([record.kind for record in records], np.uint8),
+        np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
+        np.frombuffer(b"".join(record.text_digest for record in records), np.uint64).reshape(len(records), -1),
+    )
+
+
+def _pairs_in(
+    index: ItemIndex, articles: Texts, known_shingles: Sequence[bytes], similarity_min: float
+) -> Iterator[tuple[str, Pairs, npt.NDArray[np.float64]]]:
+    """Yield the pairs that may match, by form, and the similarities float64[pairs] of each."""
+    if not len(index.texts):
+        return
+    equal = index.equal(articles)
+    yield EQUAL, equal, np.ones(len(equal.items))
+    yield SIMILAR, *index.similar(articles)
+    yield PART, *index.parts(known_shingles, similarity_min)
+
+
+def _living(
+    segment: Segment, form: str, pairs: Pairs, similarities: npt.NDArray[np.float64], similarity_min: float
+) -> Iterator[Likeness]:
+    """Yield those pairs whose item counts, and that are alike enough for any item."""
+    enough = np.flatnonzero((similarities >= similarity_min) & segment.alive[pairs.items])
+    for pair in enough.tolist():
+        yield Likeness(int(pairs.articles[pair]), int(pairs.items[pair]), form, float(similarities[pair]))
+
+
+def _ranked(matches: Iterable[BankMatch]) -> tuple[BankMatch, ...]:
+    """Return the matches that are kept: what allows before what denies, and then the most similar."""
+    ranked = sorted(matches, key=lambda match: (match.action != ALLOW, -match.similarity, match.bank, match.item))
+    return tuple(ranked[:BANK_MATCHES_MAX])

@@ -1,0 +1,66 @@
+"""Items as CSV and as JSON lines."""
+
+import pytest
+
+from consumer.banks.bank import Bank, BankError, BankItem
+from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
+
+ITEMS = [
+    BankItem(
+        bank="spam",
+        item="offer",
+        text='Win "two" tickets,\nnow',
+        title="Offer",
+        lang="en",
+        labels=("casino", "ferry"),
+        note="seen since May",
+        article="a-17",
+        until="2027-01-01T00:00:00.000Z",
+        similarity=0.75,
+    ),
+    BankItem(bank="spam", item="other", text="\u9650\u65f6\u62a2\u8d2d\u4f18\u60e0", enabled=False),
+]
+
+
+def test_csv_keeps_everything() -> None:
+    """Quotes, line ends and every script; who added an item is no column."""
+    assert list(items_of_csv("spam", csv_of(ITEMS))) == ITEMS
+
+
+def test_lines_keep_everything() -> None:
+    """Items go into the bank that is named; lines about banks are skipped."""
+    lines = lines_of([Bank(bank="old", action="deny"), *ITEMS])
+    assert list(items_of_lines("spam", [*lines.split(b"\n"), b"  "])) == ITEMS
+
+
+def test_a_list_of_texts_is_enough() -> None:
+    """The id is that of the text, however it is composed, so that the same text is one item."""
+    (from_csv,) = items_of_csv("spam", "text\nCaf\u00e9 offers\n")
+    (from_lines,) = items_of_lines("spam", ['{"text": "Cafe\u0301 offers"}'.encode()])
+    assert from_csv.item == from_lines.item == item_id("Caf\u00e9 offers")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("title\nx\n", "text is required; found none called text"),
+        ("text,colour\nletters,red\n", "found colour"),
+        ("text\nletters\nabc\n", "line 3: .*has 3 letters"),
+        ("text\nletters,more\n", "line 2: .*more values"),
+        ("text,similarity\nletters,high\n", "line 2: similarity: could not convert"),
+        ("text,similarity\nletters,0.1\n", r"line 2: Expected `float` >= 0\.5"),
+        ("text,enabled\nletters,perhaps\n", "must be yes or no"),
+        ('text\n"letters\n', "unexpected end of data"),
+    ],
+)
+def test_csv_at_fault_is_refused_with_its_line(content: str, complaint: str) -> None:
+    """All or none of a file is imported."""
+    with pytest.raises(BankError, match=complaint):
+        list(items_of_csv("spam", content))
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"text": 1}', b'{"text": "abc"}', b"\xff"])
+def test_lines_at_fault_are_refused_with_their_number(line: bytes) -> None:
+    """Whatever they are."""
+    with pytest.raises(BankError, match="line 2: "):
+        list(items_of_lines("spam", [b'{"text": "letters"}', line]))
