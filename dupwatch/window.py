@@ -21,12 +21,14 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
+from consumer.model.hooks import Hooks
 from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.submission import RequestOrigin
-from consumer.model.verdict import EndedBefore, Part, SeenBefore, Verdict
+from consumer.model.verdict import BankMention, EndedBefore, Part, SeenBefore, Verdict
 from consumer.pipeline.loop import distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
+from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.components import (
     body_form,
     common_hashes,
@@ -72,6 +74,7 @@ class Check:
     another process, so that the answer may change. ``seen_before`` says when the same text came earlier than the
     window, where ``judge.seen_days`` is set; ``parts`` what it shares with others, where ``judge.parts`` is.
     ``ended_before`` is a near article that was retracted or replaced, said only of a text that repeats nothing.
+    ``banks`` are the known texts that it repeats, where ``banks.url`` is set; what a bank allows repeats nothing.
     """
 
     repeats: tuple[Repeated, ...]
@@ -80,6 +83,7 @@ class Check:
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
     ended_before: EndedBefore | None = None
+    banks: tuple[BankMention, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -104,7 +108,8 @@ class Window:
             self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
             self._store: Store = resources.enter_context(opened_store(self._config))
             bound = bind(self._store, judged_by, self._config)
-            self._engine: Engine = engine(self._config, bound, lexicon)
+            known = resources.enter_context(followed_banks(self._config, bound, lexicon, Hooks()))
+            self._engine: Engine = engine(self._config, bound, lexicon, known=known)
             self._builder: VersionBuilder = version_builder(bound)
             self._detector = Detector(
                 self._store,
@@ -112,6 +117,7 @@ class Window:
                 now_ms,
                 seen_ms=self._config.seen_s * MS_PER_S,
                 common=common_hashes(self._config),
+                with_bank_matches=matcher_of(known),
             )
             lifetime_ms = self._config.lifetime_s * MS_PER_S
             self._expiry = Expiry(self._detector, now_ms, judged_by.window_ms, lifetime_ms)
@@ -263,4 +269,4 @@ def _check_of(record: Record, found: QueryResult) -> Check:
         for match in found.matches
     )
     ended_before = None if repeats else found.ended_before
-    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts, ended_before)
+    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts, ended_before, found.banks)

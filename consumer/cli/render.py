@@ -8,10 +8,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.judge.tally import Tally
-from consumer.model.verdict import EndedBefore, Part, Released, SeenBefore, Verdict
+from consumer.model.verdict import BankMention, EndedBefore, Part, Released, SeenBefore, Verdict
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
-from storage.records import Record
+from storage.records import ALLOW, Record
 
 _TITLE_CHARS_MAX = 60
 
@@ -96,6 +96,12 @@ def ended(article_id: str, found: EndedBefore) -> RenderableType:
     return Text.assemble(
         ("↺ ", "bold magenta"), (plain(article_id), "bold"), "  ", (plain(ended_before_text(found)), "magenta")
     )
+
+
+def known(article_id: str, mentions: Sequence[BankMention]) -> RenderableType:
+    """Return what an article repeats of known texts, a line for each."""
+    head = Text.assemble(("■ ", "bold red"), (plain(article_id), "bold"))
+    return Group(head, *(Text(f"  {plain(bank_text(mention))}", "red") for mention in mentions))
 
 
 def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngine) -> Table:
@@ -192,6 +198,8 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
             rows["parts"] = "\n".join(map(part_text, verdict.parts))
         if isinstance(verdict.ended_before, EndedBefore):
             rows["ended before"] = ended_before_text(verdict.ended_before)
+        if isinstance(verdict.banks, tuple):
+            rows["banks"] = "\n".join(map(bank_text, verdict.banks))
         if isinstance(verdict.released, Released):
             released = verdict.released
             rows["released from"] = f"{released.duplicate_of}, flagged {released.flagged_at}"
@@ -217,6 +225,17 @@ def ended_before_text(ended: EndedBefore) -> str:
 def part_text(part: Part) -> str:
     """Return what an article shares with an earlier one."""
     return f"{part.share_of_this:.0%} stands in {part.id}, {part.share_of_that:.0%} of that stands here"
+
+
+def bank_text(mention: BankMention) -> str:
+    """Return which known text an article repeats, how, and what its bank does."""
+    how = {
+        "equal": "equals",
+        "similar": f"{similarity_text(mention.similarity)} to",
+        "part": f"contains {mention.similarity:.0%} of",
+    }[mention.form]
+    done = "allowed, never flagged" if mention.action == ALLOW else "denied"
+    return f"{how} {mention.item} of the bank {mention.bank}: {done}"
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:

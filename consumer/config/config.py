@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from consumer.config.profiles import expand_profiles
+from consumer.config.sections.banks import BanksSection
 from consumer.config.sections.console import ConsoleSection
 from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
@@ -45,6 +46,7 @@ class Config(BaseSettings):
     fingerprint: FingerprintSection = FingerprintSection()
     judge: JudgeSection = JudgeSection()
     rules: dict[str, RuleSection] = {}
+    banks: BanksSection = BanksSection()
     kafka: KafkaSection = KafkaSection()
     registry: RegistrySection = RegistrySection()
     http: HttpSection = HttpSection()

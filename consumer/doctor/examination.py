@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from consumer.banks.bank import BankError
+from consumer.banks.bank_log import READ_S
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
@@ -35,6 +37,7 @@ from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
 from consumer.wiring import components, feeds, kafka_parts, stores
+from consumer.wiring.banks import read_banks
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
 from storage.kinds import kind_of, lasting_examples
@@ -67,8 +70,20 @@ def checks_of(config: Config) -> list[Check]:
         if source.is_keyed and written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
             checks.append(Check("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
+    if config.banks.url is not None:
+        checks.append(Check("banks", partial(_check_banks, config), deadline_s=READ_S + DEADLINE_S))
     checks += service_checks(config)
     return checks + list(store_checks(config, settings, CONFIGURATION))
+
+
+def _check_banks(config: Config) -> Iterator[Finding]:
+    """Read the banks as a run does."""
+    try:
+        banks = read_banks(config)
+    except BankError as error:
+        yield wrong(ConfigError, f"The banks cannot be used: {error}.", "Correct banks.url, or what it names.")
+    else:
+        yield ok(f"{len(banks.banks):,} banks, {len(banks.items):,} items.")
 
 
 class _Kafka:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from consumer.banks.bank_log import BankLog
 from consumer.files.kind import FILE, NOWHERE, STREAM
 from consumer.kafka.kind import KAFKA
-from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+from consumer.pipeline.feed_kind import FeedKind, SinkOpening, SinkSide, SourceSide
 
 KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
@@ -21,6 +22,14 @@ def source_of(url: str) -> SourceSide:
 def sink_of(url: str) -> SinkSide:
     """Return how a sink is written; ValueError says how URLs are written."""
     return _sink_kind(url)[1]
+
+
+def banks_at(url: str, opening: SinkOpening) -> BankLog:
+    """Open the banks that a URL names; ValueError says how URLs are written."""
+    kind = _kind_of(url)
+    if kind is None or kind.banks is None:
+        raise ValueError(_advice([kind for kind in KINDS if kind.banks is not None]))
+    return kind.banks(url, opening)
 
 
 def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | None:

@@ -1,7 +1,9 @@
 """Files, standard streams and nowhere as kinds of feeds."""
 
+from pathlib import Path
 from typing import Final
 
+from consumer.files.bank_file import BankFile
 from consumer.files.opening import (
     no_letters,
     open_file,
@@ -26,6 +28,7 @@ FILE: Final = FeedKind(
     pattern=rf"(?!(?:{STREAM_URL}|{NOWHERE_URL})\Z)(?:(?!://).)+",
     source=SourceSide(open=open_source, refuses=_REFUSED.get),
     sink=SinkSide(open=open_file, letters=open_letters),
+    banks=lambda url, opening: BankFile(Path(url), opening.writing),
 )
 STREAM: Final = FeedKind(
     name="stream",

@@ -9,10 +9,11 @@ from typing import BinaryIO, Final
 from typing_extensions import override
 
 from consumer.files.line_file import LineFile, WholeLines
+from consumer.model.bank_match import is_denied
 from consumer.model.dead_letter import encode
 from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, DeadLetterSink, Emit, Rejection, ReleasingSink, UnbufferedOutput
-from consumer.model.verdict import SCHEMA
+from consumer.model.verdict import SCHEMA, Verdict
 from storage.files import FileWriting
 
 NO_CHECKPOINT: Final = "there is no checkpoint beside it that records which run wrote it"
@@ -115,7 +116,12 @@ def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:
     """Return the events of the verdicts that ``emit`` selects."""
     if emit == "none":
         return []
-    return [answer.event.encoded for answer in answers if emit == "all" or answer.event.verdict.outcome == "duplicate"]
+    return [answer.event.encoded for answer in answers if emit == "all" or _is_reported(answer.event.verdict)]
+
+
+def _is_reported(verdict: Verdict) -> bool:
+    """Return whether ``duplicates`` selects a verdict: a flag, or one that a bank has something to say about."""
+    return verdict.outcome == "duplicate" or is_denied(verdict)
 
 
 def released_events(answer: Answer, emit: Emit) -> list[bytes]:

@@ -89,8 +89,8 @@ class TopicsOptions(NamedTuple):
 
     ``clients`` are settings of clients, ``reading`` says how topics are read. A batch gets ``drain_s`` to finish when
     the run is stopped, and the supervisor waits for ``grace_s``. A time of a record may be ``ahead_ms_max`` ahead of
-    the clock, and ``behind_ms_max`` behind its partition. ``limit`` holds partitions. ``unique`` and ``near_misses``
-    say whether these topics are written, ``cloud_events`` which headers events have.
+    the clock, and ``behind_ms_max`` behind its partition. ``limit`` holds partitions. ``unique``, ``near_misses``
+    and ``bank_matches`` say whether these topics are written, ``cloud_events`` which headers events have.
     """
 
     clients: KafkaOptions = KafkaOptions()
@@ -102,6 +102,7 @@ class TopicsOptions(NamedTuple):
     limit: PoisonLimit = PoisonLimit(0.5, 1_000)
     unique: bool = False
     near_misses: bool = False
+    bank_matches: bool = False
     cloud_events: bool = False
 
 

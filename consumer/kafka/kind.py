@@ -45,4 +45,5 @@ KAFKA: Final = FeedKind(
         is_followed=True,
         has_transactions=True,
     ),
+    banks=lambda url, opening: _topics().open_banks(url, opening),
 )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from consumer.kafka.bank_topic import BankTopic
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.client_settings import (
     TopicsOptions,
@@ -27,7 +28,7 @@ from consumer.kafka.message import offsets_in
 from consumer.kafka.offset_metadata import Ledger, encode_note
 from consumer.kafka.sink.event_headers import (
     event_headers,
-    near_miss_headers,
+    side_headers,
 )
 from consumer.kafka.sink.outbox import AtLeastOnceOutbox
 from consumer.kafka.sink.record_times import RecordTimes
@@ -180,7 +181,7 @@ def topic_sink(url: str, opening: SinkOpening) -> KafkaSink:
 def messages_of(topics: SinkTopics, opening: SinkOpening) -> Messages:
     """Return which topic gets what, with headers as configured."""
     source = opening.feed if opening.own_options(TopicsOptions).cloud_events else None
-    return Messages(topics, partial(event_headers, source=source), partial(near_miss_headers, source=source))
+    return Messages(topics, partial(event_headers, source=source), partial(side_headers, source=source))
 
 
 def open_sink(url: str, opening: SinkOpening) -> OpenedSink:
@@ -197,7 +198,15 @@ def topics_of(url: str, opening: SinkOpening) -> SinkTopics:
         unique=options.unique,
         verdicts=opening.emit == "all",
         near_misses=options.near_misses,
+        bank_matches=options.bank_matches,
     )
+
+
+def open_banks(url: str, opening: SinkOpening) -> BankTopic:
+    """Open the topic of banks of a prefix. Asks nobody yet; ConfigError where the URL names several prefixes."""
+    address = parse_prefix(url)
+    topic = SinkTopics(address.prefix).banks_topic
+    return BankTopic(address.brokers, topic, opening.own_options(TopicsOptions).clients)
 
 
 def check_sink(url: str, opening: SinkOpening, *, create: bool) -> None:

@@ -60,6 +60,12 @@ def planned(
             may_compact=False,
             compaction="no: a later version of an article would remove the near miss of an earlier one",
         ),
+        PlannedTopic(
+            topics.bank_matches_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: a later version of an article would remove the match of an earlier one",
+        ),
         *(
             PlannedTopic(
                 name,

@@ -38,12 +38,13 @@ _MS_PER_H: Final = 3_600_000
 
 
 class SinkTopics(NamedTuple):
-    """The topics of one prefix; ``unique``, ``verdicts`` and ``near_misses`` say whether these three are written."""
+    """The topics of one prefix; ``unique`` and the fields after it say whether these are written."""
 
     prefix: str
     unique: bool = False
     verdicts: bool = False
     near_misses: bool = False
+    bank_matches: bool = False
 
     @property
     def duplicates_topic(self) -> str:
@@ -76,12 +77,23 @@ class SinkTopics(NamedTuple):
         return f"{self.prefix}.near-misses"
 
     @property
+    def bank_matches_topic(self) -> str:
+        """Articles that repeat texts which a bank denies."""
+        return f"{self.prefix}.bank-matches"
+
+    @property
+    def banks_topic(self) -> str:
+        """The banks of known texts; no consumer writes it."""
+        return f"{self.prefix}.banks"
+
+    @property
     def written(self) -> list[str]:
         """The topics that a consumer writes to."""
         names = [self.duplicates_topic, self.dead_letters_topic]
         names += [self.unique_topic] if self.unique else []
         names += [self.verdicts_topic] if self.verdicts else []
-        return names + ([self.near_misses_topic] if self.near_misses else [])
+        names += [self.near_misses_topic] if self.near_misses else []
+        return names + ([self.bank_matches_topic] if self.bank_matches else [])
 
 
 class PlannedTopic(NamedTuple):

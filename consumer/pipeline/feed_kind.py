@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
+from consumer.banks.bank_log import BankLog
 from consumer.model.hooks import Hooks
 from consumer.model.letter import Letters
 from consumer.model.limits import ReadLimits
@@ -168,7 +169,8 @@ class FeedKind:
     """One kind of feed, which is read, or written, or both.
 
     ``form`` is how messages write its URLs; empty where only one command takes them. ``pattern`` is the regular
-    expression of a whole URL; whether the rest of it is valid is for ``check`` to say.
+    expression of a whole URL; whether the rest of it is valid is for ``check`` to say. ``banks`` opens the banks that
+    such a URL names, without asking anybody; None for a kind that holds none. It raises ``ConfigError``.
     """
 
     name: str
@@ -176,6 +178,7 @@ class FeedKind:
     pattern: str
     source: SourceSide | None = None
     sink: SinkSide | None = None
+    banks: Callable[[str, SinkOpening], BankLog] | None = None
 
     def names(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""

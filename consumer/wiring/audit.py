@@ -31,13 +31,13 @@ def record_change(audit_log: AuditLog | None, action: str, name: str, result: st
     if audit_log is None:
         return
     try:
-        audit_log.append([Change(at_ms=now_ms(), owner=_user(), action=action, id=name, result=result)])
+        audit_log.append([Change(at_ms=now_ms(), owner=current_user(), action=action, id=name, result=result)])
     except SinkError as error:
         raise SinkError(f"{name} is {result}, but {error}") from error
 
 
-def _user() -> str:
-    """Return who runs the command, by the system and not by the environment."""
+def current_user() -> str:
+    """Return who runs this process, by the system and not by the environment."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

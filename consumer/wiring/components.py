@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
 from consumer.config.judging import configured_scheme, configured_settings
 from consumer.decode.article import ArticleDecoder, FieldMap, Parse
@@ -29,7 +30,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.text.timestamps import parse_zone
-from consumer.workers.engines import COMPILED, ChosenEngine, built_engine, chosen_engine
+from consumer.workers.engines import COMPILED, ChosenEngine, KnowingEngine, built_engine, chosen_engine
 from consumer.workers.pool import Fingerprinting, InProcess, OnThreads, OnWorkers
 from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
@@ -74,12 +75,18 @@ def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> 
     return chosen_engine(config.fingerprint.engine, settings.scheme, lexicon)
 
 
-def engine(config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool = False) -> Engine:
-    """Build what computes fingerprints in this process, with sketches where the judge needs them, or always."""
+def engine(
+    config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool = False, known: KnownTexts | None = None
+) -> Engine:
+    """Build what computes fingerprints in this process, with sketches where the judge needs them, or always.
+
+    It also looks for the shingles of ``known`` texts.
+    """
     name = engine_choice(config, bound.settings, lexicon).name
     sketched = sketched or bound.settings.sketched
     scheme, parts = bound.settings.scheme, config.judge.parts
-    return built_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
+    built = built_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
+    return built if known is None else KnowingEngine(built, lambda: known.known_shingles)
 
 
 def version_builder(bound: Binding) -> VersionBuilder:
@@ -113,12 +120,18 @@ def fingerprinting(
     lexicon: Lexicon,
     interruption: Interruption = UNINTERRUPTED,
     hooks: Hooks | None = None,
+    known: KnownTexts | None = None,
 ) -> Fingerprinting:
-    """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``."""
+    """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``.
+
+    It also looks for the shingles of ``known`` texts. Raises ``ConfigError`` for worker processes, which cannot.
+    """
     if not config.workers:
-        return InProcess(engine(config, bound, lexicon), interruption.while_preparing)
+        return InProcess(engine(config, bound, lexicon, known=known), interruption.while_preparing)
     if engine_choice(config, bound.settings, lexicon).name == COMPILED:
-        return OnThreads(engine(config, bound, lexicon), config.workers, hooks)
+        return OnThreads(engine(config, bound, lexicon, known=known), config.workers, hooks)
+    if known is not None:
+        raise ConfigError("banks need workers = 0, or the compiled engine: processes do not know the texts of banks")
     return OnWorkers(
         bound.settings.scheme,
         word_files(config),

@@ -67,6 +67,7 @@ def topics_options(config: Config) -> TopicsOptions:
         limit=PoisonLimit(section.poison_share_max, section.poison_records_min),
         unique=section.unique,
         near_misses=section.near_miss_share > 0,
+        bank_matches=config.banks.url is not None,
         cloud_events=section.events == "cloudevents",
     )
 

@@ -38,6 +38,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, PoisonLimit
 from consumer.pipeline.feed_kind import Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import feeds
+from consumer.wiring.banks import followed_banks
 from consumer.wiring.components import (
     engine_choice,
     field_map,
@@ -173,7 +174,8 @@ def prepared_run(
         if before is not None:
             check_store(before, store, settings)
         drain = Drain(stopping, config.kafka.drain_s)
-        fingerprints = fingerprinting(config, bound, lexicon, drain)
+        known = resources.enter_context(followed_banks(config, bound, lexicon, hooks))
+        fingerprints = fingerprinting(config, bound, lexicon, drain, known=known)
         resources.callback(fingerprints.close)
         written = sink_of(config.sink.url).open(config.sink.url, replace(sink_opening, proceed=drain.while_judging))
         resources.callback(written.sink.close)
@@ -185,7 +187,7 @@ def prepared_run(
             if isinstance(written.sink, FileSink):
                 written.sink.discard()
             raise
-        detector = interruptible_detector(store, settings, drain, config)
+        detector = interruptible_detector(store, settings, drain, config, known=known)
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,

@@ -35,6 +35,7 @@ from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
+from consumer.wiring.banks import followed_banks
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
@@ -75,9 +76,8 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         shown = _show(config, hooks, resources)
         starting = Starting(stopping, turns)
-        config = UntilStoreReachable(starting.proceed, hooks).call(
-            partial(starting.call, partial(stores.completed_config, config))
-        )
+        patience = UntilStoreReachable(starting.proceed, hooks)
+        config = patience.call(partial(starting.call, partial(stores.completed_config, config)))
         settings = components.judge_settings(config, lexicon)
         decode = components.record_decoder(config, waiting_for_registry(hooks, stopping))
         chosen = components.engine_choice(config, settings, lexicon)
@@ -87,8 +87,9 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         kind = feeds.source_side(config)
         starting.call(partial(kind.check_there, config.source.url, source_opening))
         store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
+        known = resources.enter_context(followed_banks(config, bound, lexicon, hooks, starting))
         # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
-        fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks)
+        fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks, known)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
@@ -105,7 +106,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         side_by_side = SideBySide(judges, turns) if judges > 1 else None
         if side_by_side is not None:
             resources.callback(side_by_side.close)
-        detector = interruptible_detector(store, settings, interruption, config, judges)
+        detector = interruptible_detector(store, settings, interruption, config, judges=judges, known=known)
         resources.enter_context(warming(store, detector.common))
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(

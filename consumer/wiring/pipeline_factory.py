@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import ARTICLES, CommonHashes
@@ -30,6 +31,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline, reply_to_nobody
 from consumer.pipeline.side_by_side import SideBySide
+from consumer.wiring.banks import matcher_of
 from consumer.wiring.components import common_hashes, version_builder
 from consumer.wiring.feeds import is_followed
 from consumer.workers.pool import Fingerprinting
@@ -143,17 +145,19 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
     )
 
 
-def interruptible_detector(
+def interruptible_detector(  # noqa: PLR0913  # what a run judges with
     store: Store,
     settings: JudgeSettings,
     interruption: Interruption,
     config: Config,
+    *,
     judges: int = 1,
     common: CommonHashes | None = None,
+    known: KnownTexts | None = None,
 ) -> Detector:
     """Return a detector that can be interrupted before each call of the store, for so many threads at a time.
 
-    It knows what many articles have in common from ``common`` if others know that already.
+    It knows what many articles have in common from ``common`` if others know that already, and finds ``known`` texts.
     """
     return Detector(
         WatchedStore.interruptible(store, interruption.while_judging),
@@ -163,6 +167,7 @@ def interruptible_detector(
         seen_ms=config.seen_s * MS_PER_S,
         common=common or common_hashes(config),
         near_misses=_near_misses(config, settings),
+        with_bank_matches=matcher_of(known),
     )
 
 

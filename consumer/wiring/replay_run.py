@@ -21,6 +21,7 @@ from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
+from consumer.wiring.banks import followed_banks
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
@@ -58,12 +59,13 @@ def prepared_replay(
         store = resources.enter_context(stores.opened_store(config))
         theirs = None if against is None else stores.secret_of_store(config, against)
         bound = stores.bind(store, settings, config, theirs)
-        fingerprinting = components.fingerprinting(config, bound, lexicon)
+        known = resources.enter_context(followed_banks(config, bound, lexicon, hooks))
+        fingerprinting = components.fingerprinting(config, bound, lexicon, known=known)
         resources.callback(fingerprinting.close)
         drain = Drain(stopping, config.kafka.drain_s)
         outputs = _outputs(config, source.name, drain, hooks)
         resources.callback(outputs.verdicts.close)
-        detector = interruptible_detector(store, settings, drain, config)
+        detector = interruptible_detector(store, settings, drain, config, known=known)
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,

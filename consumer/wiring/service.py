@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.background import Following
@@ -15,6 +16,9 @@ from consumer.model.errors import Abandoned, NotBegun
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.service.access import Entrance
+from consumer.service.bank_desk import BankDesk
+from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
+from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.inbox import Inbox, InboxLimits
@@ -29,6 +33,7 @@ from consumer.web.audit_log import AuditLog
 from consumer.web.known_tokens import KnownTokens
 from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
+from consumer.wiring.banks import opened_banks
 from consumer.wiring.listening_server import ListeningServer
 from consumer.wiring.service_loading import Loaded, Loading
 
@@ -43,6 +48,13 @@ class Observers(NamedTuple):
     health: Health
 
 
+class Logs(NamedTuple):
+    """What requests write to besides the store: the audit log, and the banks; None for what is not configured."""
+
+    audit: AuditLog | None
+    banks: BankLog | None
+
+
 class Service(ListeningServer):
     """A service that listens, and is loaded while it runs.
 
@@ -53,7 +65,7 @@ class Service(ListeningServer):
         self,
         section: ServiceSection,
         inbox: Inbox,
-        audit_log: AuditLog | None,
+        logs: Logs,
         observers: Observers,
         hooks: Hooks,
         load: Callable[[], Loaded],
@@ -70,11 +82,16 @@ class Service(ListeningServer):
         receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._desk = Desk(self._workers, receiving, health)
         checks = Checks(section.articles_max, hooks.report)
-        writes = Writes(self._desk, inbox, section, audit_log, hooks.report)
+        writes = Writes(self._desk, inbox, section, logs.audit, hooks.report)
+        self._banks = BankDesk(logs.banks, section)
+        bank_writes = BankWrites(self._desk, self._banks, logs.audit)
         routers = (
             open_routes(self._desk, Liveness(health), self._metrics),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
+            bank_reading_routes(self._banks),
+            bank_changing_routes(receiving, bank_writes),
+            item_routes(receiving, bank_writes),
         )
         self._prepare(build_app(routers, Access(names=section.names), entrance, hooks))
 
@@ -88,6 +105,7 @@ class Service(ListeningServer):
         finally:
             # Before store and sink are closed, nobody may use them any more.
             self._workers.close()
+            self._banks.close()
             self._inbox.close()
             judging.join()
         if self._error is not None:
@@ -124,6 +142,7 @@ def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: S
         )
         loading = Loading(config, streams, inbox, hooks, stopping, resources)
         audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
-        service = Service(section, inbox, audit_log, observers, hooks, loading.loaded)
+        banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
+        service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, loading.loaded)
         resources.callback(service.close)
         yield service

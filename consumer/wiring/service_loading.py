@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
+from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
 from consumer.feeds.kinds import sink_of
 from consumer.fingerprint import Engine, Lexicon
@@ -43,6 +44,7 @@ from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import components, stores
+from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.feeds import is_exactly_once, sink_opening
 from consumer.wiring.page_server import build_of
 from consumer.wiring.pipeline_factory import (
@@ -171,7 +173,8 @@ class Loading:
         settings = components.judge_settings(config, lexicon)
         store, bound = self._when_reachable(partial(self._opened, config, settings))
         chosen = components.engine_choice(config, settings, lexicon)
-        engine = components.engine(config, bound, lexicon)
+        known = self._resources.enter_context(followed_banks(config, bound, lexicon, self._hooks))
+        engine = components.engine(config, bound, lexicon, known=known)
         if chosen.name != COMPILED:
             engine = InTurns(engine)
         # The first text takes longer: words are loaded.
@@ -187,10 +190,11 @@ class Loading:
             look_up_bytes_max=LOOK_UP_BYTES_MAX // config.service.threads,
             seen_ms=config.seen_s * MS_PER_S,
             common=common,
+            with_bank_matches=matcher_of(known),
         )
-        fingerprinting = self._fingerprinting(config, bound, lexicon, engine)
+        fingerprinting = self._fingerprinting(config, bound, lexicon, engine, known)
         written = self._written_store(config, settings, store)
-        judge = interruptible_detector(written, settings, self._interruption, config, common=common)
+        judge = interruptible_detector(written, settings, self._interruption, config, common=common, known=known)
         builder = components.version_builder(bound)
         records = SourceRecords(config, build=lambda: VersionParts(components.message_decoder(config), engine, builder))
         self._resources.callback(records.close)
@@ -237,11 +241,13 @@ class Loading:
         self._resources.callback(sink.close)
         return sink
 
-    def _fingerprinting(self, config: Config, bound: Binding, lexicon: Lexicon, engine: Engine) -> Fingerprinting:
+    def _fingerprinting(
+        self, config: Config, bound: Binding, lexicon: Lexicon, engine: Engine, known: KnownTexts | None
+    ) -> Fingerprinting:
         """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
         if not config.workers:
             return InProcess(engine, self._interruption.while_preparing)
-        fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks)
+        fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks, known)
         self._resources.callback(fingerprinting.close)
         return fingerprinting
 

@@ -73,6 +73,7 @@ def configured_opening(config: Config) -> Opening:
         lifetime_s=config.lifetime_s,
         seen_s=config.seen_s,
         parts=config.judge.parts,
+        banks=config.banks.url is not None,
         plan=config.judge.plan,
         row_postings_max=config.store.row_postings_max,
         keep_bodies=config.store.keep_bodies,

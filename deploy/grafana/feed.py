@@ -136,6 +136,37 @@ _SOURCES: Final = Row(
     ),
 )
 
+_BANKS: Final = Row(
+    "Banks",
+    (
+        Panel(
+            title="Matches of banks",
+            about="Items that articles repeat, per second; the ten banks with the most.",
+            queries=(
+                Query(
+                    "topk(10, sum by (bank, action) (rate(dupwatch_bank_matches_total{$of}[$__rate_interval])))",
+                    "{{bank}} ({{action}})",
+                ),
+            ),
+            unit="suffix:/s",
+        ),
+        Panel(
+            title="Items of banks",
+            about="That articles are compared with, by consumer: all should have the same.",
+            queries=(Query("max by (instance) (dupwatch_bank_items{$of})", "{{instance}}"),),
+        ),
+        Panel(
+            title="Banks that were not used as a whole",
+            about="Failed reads, invalid entries, and articles with more matches than are looked at.",
+            queries=(
+                Query("sum(increase(dupwatch_bank_failures_total{$of}[$__rate_interval]))", "failed reads"),
+                Query("sum(increase(dupwatch_bank_entries_invalid_total{$of}[$__rate_interval]))", "invalid entries"),
+                Query("sum(increase(dupwatch_bank_matches_limited_total{$of}[$__rate_interval]))", "limited articles"),
+            ),
+        ),
+    ),
+)
+
 _FLOODS: Final = Row(
     "Floods",
     (
@@ -305,5 +336,5 @@ FEED: Final = Dashboard(
     "feed",
     "dupwatch: feed",
     "Articles and their verdicts: duplicates by source, floods, similarity, drift.",
-    (_NOW, _VERDICTS, _SOURCES, _FLOODS, _SIMILARITIES, _DRIFT),
+    (_NOW, _VERDICTS, _SOURCES, _BANKS, _FLOODS, _SIMILARITIES, _DRIFT),
 )

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import FAST, text
+from tests.cli.command import FAST, run_process, text
 from tests.cli.serve.service import serving
+from tests.cli.serve.test_banks import ask, banks_of
+from tests.kafka.reading import until
 from tests.kafka.running import running
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
@@ -62,3 +64,30 @@ def test_verdicts_and_the_clean_feed_are_in_topics(topics: Topics, tmp_path: Pat
         ("new", None),
         ("copy", {"id": "copy", "body": f"{text(1)} too"}),
     ]
+
+
+def test_banks_in_a_topic_are_changed(topics: Topics, tmp_path: Path) -> None:
+    """By two services, each of which shows what the other has changed, and compares with it."""
+    address = ("--banks", topics.sink_url())
+    assert run_process("bank", "create", "spam", "--action", "deny", *address).code == 0
+    settings = ("--sink", "nowhere:", "--set", f"banks.url={topics.sink_url()}", *FAST)
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        folder.mkdir()
+    with serving("memory:", folders[0], *settings) as first, serving("memory:", folders[1], *settings) as second:
+        for service in (first, second):
+            service.wait_ready()
+        added = ask(first, "POST", "spam/items", {"items": [{"item": "offer", "text": text(1)}, {"text": text(2)}]})
+        assert added.status == 200, added.data
+        page = second.get("/v1/banks/spam?texts=true").json
+        assert {item["text"] for item in page["items"]} == {text(1), text(2)}
+        until(lambda: banks_of(second, text(1)) == ["spam"])
+        # Compaction may leave the bank behind its items from now on.
+        assert ask(second, "PUT", "spam", {"action": "deny", "note": "since May"}).json["items"] == 2
+        assert ask(second, "PATCH", "spam/items/offer", {"enabled": False}).status == 200
+        assert first.get("/v1/banks").json["banks"][0]["note"] == "since May"
+        until(lambda: banks_of(first, text(1)) == [])
+        assert second.ask("DELETE", "/v1/banks/spam").json["items"] == 2
+        assert first.get("/v1/banks").json == {"banks": []}
+        for service in (first, second):
+            assert service.stop() == 0, service.log.read_text()

@@ -22,7 +22,9 @@ from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, ARTICLES = planned(SinkTopics("p"), ["articles"])
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
+    SinkTopics("p"), ["articles"]
+)
 GOOD = FoundTopic(
     6,
     1,
@@ -101,7 +103,7 @@ def test_printing_asks_nobody() -> None:
     ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
     assert ran.code == 0, ran.err
     names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
-    sinks = ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "p.near-misses"]
+    sinks = ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "p.near-misses", "p.bank-matches"]
     assert names == [*sinks, "articles"]
     assert "cleanup.policy=delete" in ran.out.decode()
     kept = next(line for line in ran.out.decode().splitlines() if line.startswith("articles:"))
@@ -124,7 +126,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     wrong = NewTopic(topics.verdicts_topic, num_partitions=1, replication_factor=1, config={"retention.ms": "1000"})
     admin.create_topics([wrong])[topics.verdicts_topic].result()
     names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
-    names += [topics.floods_topic, topics.near_misses_topic]
+    names += [topics.floods_topic, topics.near_misses_topic, topics.bank_matches_topic]
     settings = {"bootstrap.servers": kafka_address}
     # Brokers show a topic a moment after they have said that it is made.
     wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])
@@ -134,10 +136,10 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert f"{topics.verdicts_topic}: differs" in first.out.decode()
     assert "has 1 partitions, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
-    assert first.out.decode().count(": created") == 6
+    assert first.out.decode().count(": created") == 7
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=10).topics
-    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2, 2]
+    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)
     assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
     assert config_of(admin, topics.verdicts_topic)["retention.ms"] == "1000"
@@ -145,7 +147,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
-    assert again.out.decode().count(": ok") == 5
+    assert again.out.decode().count(": ok") == 6
     wait_for(lambda: missing(settings, names) == [])
     assert dupwatch(*sink).code == 0
 

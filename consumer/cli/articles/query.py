@@ -1,6 +1,7 @@
 """``dupwatch query``: which stored articles an article would duplicate, without storing it."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -26,10 +27,12 @@ from consumer.judge.judge import QueryResult
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.components import common_hashes, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
@@ -57,15 +60,24 @@ def query(
     """
     chosen = configured(config, settings, store__url=store)
     lexicon = lexicon_of(chosen)
-    with opened_store(chosen, readonly=True) as opened:
+    with ExitStack() as resources:
+        opened = resources.enter_context(opened_store(chosen, readonly=True))
         bound = stored_binding(opened, lexicon)
         judged_by = bound.settings
         check_unchanged(chosen, judged_by)
         chosen = completed(chosen, judged_by)
+        known = resources.enter_context(followed_banks(chosen, bound, lexicon, Hooks()))
         asking = _Query(
             opened,
-            Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S, common=common_hashes(chosen)),
-            engine(chosen, bound, lexicon),
+            Detector(
+                opened,
+                judged_by,
+                now_ms,
+                seen_ms=chosen.seen_s * MS_PER_S,
+                common=common_hashes(chosen),
+                with_bank_matches=matcher_of(known),
+            ),
+            engine(chosen, bound, lexicon, known=known),
             version_builder(bound),
         )
         path = Path(source)
@@ -193,6 +205,8 @@ def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -
         answer["ended_before"] = msgspec.to_builtins(found.ended_before)
     if found.parts:
         answer["parts"] = [msgspec.to_builtins(each.part) | plain_passages(each) for each in shared]
+    if found.banks:
+        answer["banks"] = msgspec.to_builtins(found.banks)
     return answer
 
 

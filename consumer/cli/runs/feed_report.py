@@ -80,7 +80,8 @@ def _counts(counts: Counter[str] | Counter[TimeFault]) -> str:
 def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> None:
     """Print the duplicates among the verdicts, with the titles from the store.
 
-    Of unique ones print those that share a part, and those that repeat what was retracted or replaced.
+    Of unique ones print those that share a part, and those that repeat what was retracted or replaced; of all those
+    that repeat known texts.
     """
     flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
     for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):
@@ -90,3 +91,5 @@ def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> N
             console.print(render.parts(verdict.id, verdict.parts))
         if isinstance(verdict.ended_before, EndedBefore):
             console.print(render.ended(verdict.id, verdict.ended_before))
+        if isinstance(verdict.banks, tuple):
+            console.print(render.known(verdict.id, verdict.banks))

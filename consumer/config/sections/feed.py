@@ -79,7 +79,7 @@ class SinkSection(Section):
     url: SinkUrl = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Emit = "duplicates"
-    """duplicates, all or none."""
+    """duplicates, which includes what repeats a text that a bank denies; all; or none."""
 
 
 class FilesSection(Section):

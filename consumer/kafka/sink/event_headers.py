@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer
 from consumer.model.record import Header, Headers, RawRecord
 from consumer.model.verdict import Verdict
@@ -25,7 +24,6 @@ CUT_OF_BYTES: Final = "dupwatch-cut-of-bytes"
 TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 _EVENT_TYPE: Final = "io.dupwatch.verdict."
-_NEAR_MISS_TYPE: Final = "io.dupwatch.near-miss"
 _EVENT_ID_BYTES: Final = 16
 # What a CloudEvents String must not contain (section 3.1 of its core specification).
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
@@ -42,12 +40,14 @@ def event_headers(answer: Answer, source: str | None = None) -> Headers:
     return [*attributes, *_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
 
 
-def near_miss_headers(answer: Answer, source: str | None = None) -> Headers:
-    """Return the headers of the near miss that goes with a verdict: as of the verdict, but without an outcome."""
-    verdict = answer.event.verdict
-    event = _id_of("near-miss", verdict)
-    attributes = [] if source is None else _attributes(verdict, source, _NEAR_MISS_TYPE, event)
-    return [*attributes, *_described(answer, NEAR_MISS), *_origin(answer)]
+def side_headers(answer: Answer, schema: str, source: str | None = None) -> Headers:
+    """Return the headers of another event that goes with a verdict: as of the verdict, but without an outcome.
+
+    ``schema`` is that of the event, such as ``dupwatch.near-miss/1``.
+    """
+    verdict, name = answer.event.verdict, schema.removeprefix("dupwatch.").partition("/")[0]
+    attributes = [] if source is None else _attributes(verdict, source, f"io.dupwatch.{name}", _id_of(name, verdict))
+    return [*attributes, *_described(answer, schema), *_origin(answer)]
 
 
 def origin_headers(record: RawRecord) -> Headers:

@@ -5,24 +5,30 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from consumer.kafka.sink.event_headers import near_miss_headers, origin_headers
+from consumer.kafka.sink.event_headers import origin_headers, side_headers
 from consumer.kafka.sink.letter_headers import TIMESTAMP
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
 from consumer.kafka.sink.outgoing import Outgoing, time_of
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
+from consumer.model.bank_match import SCHEMA as BANK_MATCH
+from consumer.model.bank_match import bank_match
 from consumer.model.flood import FloodEvent, encode_flood
+from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer, ReleasingSink
 from consumer.model.record import Headers
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Which topic gets what; ``headers_of`` makes the headers of verdicts, ``near_miss_headers_of`` of near misses."""
+    """Which topic gets what.
+
+    ``headers_of`` makes the headers of verdicts, ``side_headers_of`` those of other events, given their schema.
+    """
 
     topics: SinkTopics
     headers_of: Callable[[Answer], Headers]
-    near_miss_headers_of: Callable[[Answer], Headers] = near_miss_headers
+    side_headers_of: Callable[[Answer, str], Headers] = side_headers
 
     def answered(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages that one answer makes."""
@@ -36,7 +42,10 @@ class Messages:
         if topics.unique:
             yield from _clean(answer, topics.unique_topic)
         if topics.near_misses and answer.event.near_miss is not None:
-            yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, self.near_miss_headers_of(answer))
+            headers = self.side_headers_of(answer, NEAR_MISS)
+            yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, headers)
+        if topics.bank_matches and (matched := bank_match(answer.event.verdict)) is not None:
+            yield Outgoing(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""

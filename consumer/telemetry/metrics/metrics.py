@@ -11,6 +11,7 @@ from consumer.model.hooks import Hooks, Listener
 from consumer.model.limits import ReadLimits
 from consumer.telemetry.metrics import (
     access,
+    banks,
     batches,
     clocks,
     console,
@@ -32,6 +33,7 @@ SOURCES_MAX: Final = 50
 
 GROUPS: Final[tuple[Group, ...]] = (
     verdicts.GROUP,
+    banks.GROUP,
     drift.GROUP,
     batches.GROUP,
     judging.GROUP,
@@ -51,7 +53,7 @@ GROUPS: Final[tuple[Group, ...]] = (
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
 """The fields of the detector's tally that are metrics of their own."""
 _OF_ALL: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
-_OF_FEEDS: Final = (*verdicts.REACTIONS, *batches.REACTIONS)
+_OF_FEEDS: Final = (*verdicts.REACTIONS, *banks.REACTIONS, *batches.REACTIONS)
 REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
 """The other fields: metrics have them by outcome, or by stage."""
 
@@ -117,6 +119,7 @@ class Metrics(MetricSet):
         super().__init__(
             lambda instruments: (
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
+                banks.BankMetrics(instruments),
                 drift.DriftMetrics(instruments),
                 batches.BatchMetrics(instruments, now, bounds.read),
                 topics.TopicMetrics(instruments),
@@ -136,6 +139,7 @@ class ServiceMetrics(MetricSet):
         super().__init__(
             lambda instruments: (
                 verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
+                banks.BankMetrics(instruments),
                 drift.DriftMetrics(instruments),
                 batches.BatchMetrics(instruments, now_ms, bounds.read),
                 requests.RequestMetrics(instruments, requests.SERVICE_REQUESTS),

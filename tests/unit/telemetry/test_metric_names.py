@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.judge.tally import Tally
 from consumer.telemetry.metrics import GROUPS, Build, ConsoleMetrics, Metrics, MetricSet, ServiceMetrics
+from consumer.telemetry.metrics.banks import MATCHES
 from consumer.telemetry.metrics.instruments import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
 from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
@@ -106,7 +107,7 @@ def test_labels_are_bounded(measure: Measure) -> None:
     """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
         assert label.values or label.others
-        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES}
+        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, MATCHES}
         assert len(set(label.values)) == len(label.values)
 
 

@@ -11,6 +11,7 @@ from consumer.judge.near_misses import NearMisses
 from consumer.kafka.opening import messages_of
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.errors import ConfigError
+from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.wiring.components import judge_settings, lexicon_of
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
@@ -60,7 +61,7 @@ def test_their_headers_are_as_configured(events: str, named: set[str]) -> None:
     config = config_of(TOPICS, ASKED | {"events": events})
     messages = messages_of(sink_topics(config), sink_opening(config, feed="articles"))
     (answer,) = answers(b"{}")
-    for headers in (messages.headers_of(answer), messages.near_miss_headers_of(answer)):
+    for headers in (messages.headers_of(answer), messages.side_headers_of(answer, NEAR_MISS)):
         assert {name for name, _ in headers if name == "ce_type"} == named
 
 

@@ -1,12 +1,13 @@
 """The headers of verdict events."""
 
 import msgspec
+import pytest
 
 from consumer.kafka.sink.event_headers import (
     cloud_event_attributes,
     event_headers,
     event_id,
-    near_miss_headers,
+    side_headers,
 )
 from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
@@ -102,14 +103,16 @@ def test_a_subject_has_no_control_characters() -> None:
         assert ("ce_subject" in dict(cloud_event_attributes(verdict, "/f"))) is there
 
 
-def test_a_near_miss_is_another_event_than_its_verdict() -> None:
+@pytest.mark.parametrize("name", ["near-miss", "bank-match"])
+def test_what_goes_with_a_verdict_is_another_event(name: str) -> None:
     """Its schema, type and id are its own, it has no outcome, and the rest is as of the verdict."""
-    of_verdict, own = dict(event_headers(answer())), dict(near_miss_headers(answer()))
+    schema = f"dupwatch.{name}/1"
+    of_verdict, own = dict(event_headers(answer())), dict(side_headers(answer(), schema))
     assert own == {name: value for name, value in of_verdict.items() if name != "dupwatch-outcome"} | {
-        "dupwatch-schema": b"dupwatch.near-miss/1"
+        "dupwatch-schema": schema.encode()
     }
-    cloud, of_flag = dict(near_miss_headers(answer(), "/feed")), dict(event_headers(answer(), "/feed"))
-    assert cloud["ce_type"] == b"io.dupwatch.near-miss"
+    cloud, of_flag = dict(side_headers(answer(), schema, "/feed")), dict(event_headers(answer(), "/feed"))
+    assert cloud["ce_type"] == f"io.dupwatch.{name}".encode()
     assert cloud["ce_id"] != of_flag["ce_id"]
     assert (cloud["ce_source"], cloud["ce_subject"]) == (b"/feed", b"a/1")
     assert own.items() <= cloud.items()

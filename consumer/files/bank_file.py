@@ -1,0 +1,190 @@
+"""The file of banks: JSON lines, one entry each, which are appended.
+
+Readers follow it by reading what was appended; a file that was replaced is read as a whole. Whoever changes it holds
+the ``flock`` of its folder, since the file is replaced when most of its lines are superseded. A process that is killed
+leaves at most an incomplete last line, which readers ignore and the next writer removes.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from typing_extensions import override
+
+from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, Entry, decode_entry, encode_entry
+from consumer.banks.bank_log import BankLog, Change, NewEntries
+from storage.files import FileWriting, lock_file, open_made, replace_file
+
+LOCK_S: Final = 10.0
+"""How long to wait for another process that changes the file."""
+SUPERSEDED_MIN: Final = 1_000
+"""A file with so many superseded lines, and more of these than of others, is written anew."""
+_READ_BYTES: Final = 1 << 20
+_TAIL_BYTES: Final = 256
+
+
+class FilePlace(NamedTuple):
+    """Up to where a file has been read: how many bytes and lines of it, the last of these bytes, and which file."""
+
+    size_bytes: int
+    lines: int
+    tail: bytes
+    device: int
+    inode: int
+    modified_ns: int
+
+
+class BankFile(BankLog):
+    """The file of banks at ``path``. One that does not exist has no banks for who changes it, and cannot be read."""
+
+    def __init__(self, path: Path, writing: FileWriting) -> None:
+        self._path = path
+        self._writing = writing
+        self._place: FilePlace | None = None
+
+    @override
+    def read(self) -> NewEntries:
+        found = _read(self._path, self._place)
+        self._place = found.place
+        return NewEntries(found.entries, found.is_whole)
+
+    @override
+    def change(self, change: Change) -> Sequence[Entry]:
+        try:
+            with _locked(self._path.parent):
+                before = _read(self._path, None) if self._path.exists() else None
+                banks = Banks.of(before.entries if before else ())
+                entries = change(banks)
+                after = banks.after(entries)
+                lines = (before.place.lines if before else 0) + len(entries)
+                left = len(after.banks) + len(after.items)
+                if lines - left > max(SUPERSEDED_MIN, left):
+                    temporary = self._path.with_name(f"{self._path.name}.new")
+                    replace_file(self._path, temporary, _lines(after.entries()), self._writing)
+                elif entries:
+                    _append(self._path, before.place.size_bytes if before else 0, _lines(entries), self._writing)
+        except OSError as error:
+            raise BankError(f"the bank file {self._path} cannot be changed: {error.strerror or error}") from error
+        return entries
+
+    @override
+    def close(self) -> None:
+        """Forget how far the file was read; it is open only while it is read or changed."""
+        self._place = None
+
+
+class _Found(NamedTuple):
+    """What was read, and up to where."""
+
+    entries: list[Entry]
+    place: FilePlace
+    is_whole: bool
+
+
+def _read(path: Path, since: FilePlace | None) -> _Found:
+    """Return the entries of a file, or only those appended ``since``, if it still begins with what was read then.
+
+    Raises ``BankError`` with the number of a line that is not a valid entry, or where the file cannot be read.
+    """
+    try:
+        with _opened(path) as (descriptor, status):
+            start = FilePlace(0, 0, b"", status.st_dev, status.st_ino, status.st_mtime_ns)
+            goes_on = since is not None and _goes_on(descriptor, status, since)
+            if since is not None and goes_on:
+                start = since._replace(modified_ns=status.st_mtime_ns)
+            return _Found(*_entries(path, descriptor, start), is_whole=not goes_on)
+    except OSError as error:
+        raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
+
+
+def _lines(entries: Iterable[Entry]) -> bytes:
+    return b"".join(encode_entry(entry) + b"\n" for entry in entries)
+
+
+def _append(path: Path, size_bytes: int, lines: bytes, writing: FileWriting) -> None:
+    """Write lines behind the last complete one: all of them, or none."""
+    descriptor = open_made(path, os.O_RDWR | os.O_CLOEXEC, writing.mode)
+    try:
+        os.ftruncate(descriptor, size_bytes)
+        _write(descriptor, lines, size_bytes)
+        if writing.durable:
+            os.fsync(descriptor)
+    except OSError:
+        # A full disk may have taken some of the lines: a change is made as a whole, or not at all.
+        with suppress(OSError):
+            os.ftruncate(descriptor, size_bytes)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes, place: int) -> None:
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(descriptor, left, place)
+        left, place = left[written:], place + written
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
+    # A named pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock_file(descriptor, LOCK_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry], FilePlace]:
+    """Return the entries of the complete lines from a place on."""
+    entries, size_bytes, lines = [], since.size_bytes, since.lines
+    os.lseek(descriptor, size_bytes, os.SEEK_SET)
+    rest = b""
+    while data := os.read(descriptor, _READ_BYTES):
+        *complete, rest = (rest + data).split(b"\n")
+        for line in complete:
+            lines += 1
+            size_bytes += len(line) + 1
+            if not line.strip():
+                continue
+            try:
+                entries.append(decode_entry(line))
+            except BankError as error:
+                raise BankError(f"the bank file {path}, line {lines}: {error}") from None
+        if len(rest) > ENTRY_BYTES_MAX:
+            raise BankError(f"the bank file {path}, line {lines + 1}: it has more than {ENTRY_BYTES_MAX:,} bytes")
+    return entries, since._replace(size_bytes=size_bytes, lines=lines, tail=_tail(descriptor, size_bytes))
+
+
+def _goes_on(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:
+    """Return whether a file begins with what was read of it. An editor may have changed it without making it longer."""
+    return (
+        (status.st_dev, status.st_ino) == (since.device, since.inode)
+        and (status.st_size > since.size_bytes or status.st_mtime_ns == since.modified_ns)
+        and _tail(descriptor, since.size_bytes) == since.tail
+    )
+
+
+def _tail(descriptor: int, size_bytes: int) -> bytes:
+    """Return the last bytes of the first ``size_bytes``."""
+    start = max(0, size_bytes - _TAIL_BYTES)
+    return os.pread(descriptor, size_bytes - start, start)

@@ -1,0 +1,205 @@
+"""The topic of banks: compacted, with one partition, whose order is that of the changes.
+
+The key of a message is ``BANK`` or ``BANK/ITEM``, its value an entry in JSON, null for what is removed. So compaction
+leaves the last entry of each bank and item.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+import msgspec
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as ClientMessage
+from typing_extensions import override
+
+from consumer.banks.bank import (
+    BankError,
+    BankItem,
+    Banks,
+    BanksUnreachable,
+    ChangeUnknown,
+    Entry,
+    decode_entry,
+    encode_entry,
+)
+from consumer.banks.bank_log import READ_S, BankLog, Change, NewEntries
+from consumer.kafka.client_settings import KafkaOptions, admin_settings, consumer_settings, producer_settings
+from consumer.kafka.clients import asking, new_consumer, new_producer
+from consumer.kafka.errors import describe, topic_missing
+from consumer.kafka.offset_range import watermarks
+from consumer.kafka.topics import PlannedTopic, Shape, init
+from consumer.model.errors import SinkError
+
+_POLL_S: Final = 0.5
+_LISTED_S: Final = 2.0
+_CONSUME_MAX: Final = 1_000
+_PARTITION: Final = 0
+_SHAPE: Final = Shape(partitions=1, replication=None)
+_READING: Final[Mapping[str, Any]] = {"group.id": "none", "enable.partition.eof": False}
+
+
+def planned_banks(topic: str) -> PlannedTopic:
+    """Return how the topic is created: it keeps the last entry of each bank and item for ever."""
+    return PlannedTopic(
+        topic,
+        {"cleanup.policy": "compact", "retention.ms": "-1", "max.message.bytes": str(2 << 20)},
+        may_compact=True,
+        compaction="yes: the last message of a key is what a bank or an item is",
+    )
+
+
+class BankTopic(BankLog):
+    """The banks in a topic, in which invalid messages are left out. ``change`` creates the topic if there is none."""
+
+    def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
+        self._brokers = brokers
+        self._topic = topic
+        self._options = options
+        self._consumer: Consumer | None = None
+        self._next = 0
+
+    @override
+    def read(self) -> NewEntries:
+        try:
+            with asking(self._brokers, f"the topic of banks {self._topic} cannot be read", BanksUnreachable):
+                return self._read()
+        except BankError:
+            # The next read begins anew, with another client.
+            self.close()
+            raise
+
+    @override
+    def change(self, change: Change) -> Sequence[Entry]:
+        try:
+            (report,) = init(admin_settings(self._brokers, self._options), [planned_banks(self._topic)], _SHAPE)
+        except SinkError as error:
+            raise BanksUnreachable(str(error)) from error
+        banks = Banks.of(()) if report.created else self._current()
+        entries = change(banks)
+        banks.after(entries)
+        with asking(self._brokers, f"the topic of banks {self._topic} cannot be written", BanksUnreachable):
+            self._write([message for entry in entries for message in _messages(entry, banks)])
+        return entries
+
+    @override
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _current(self) -> Banks:
+        """Read all of the topic, apart from what this object has read of it."""
+        with closing(BankTopic(self._brokers, self._topic, self._options)) as reading:
+            return Banks.of(reading.read().entries)
+
+    def _read(self) -> NewEntries:
+        is_whole = self._consumer is None
+        if self._consumer is None:
+            self._consumer = new_consumer({**consumer_settings(self._brokers, self._options), **_READING})
+        if is_whole:
+            self._check_there(self._consumer)
+        low, high = watermarks(self._consumer, self._topic, _PARTITION, READ_S)
+        if is_whole or self._next > high:
+            # The topic may have been made anew, and is shorter than what was read of it.
+            is_whole, self._next = True, low
+            self._consumer.assign([TopicPartition(self._topic, _PARTITION, OFFSET_BEGINNING)])
+        entries: list[Entry] = []
+        invalid = 0
+        until_s = time.monotonic() + READ_S
+        while self._next < high:
+            messages = self._consumer.consume(_CONSUME_MAX, _POLL_S)
+            for message in messages:
+                entry = self._taken(message)
+                if entry is None:
+                    invalid += 1
+                else:
+                    entries.append(entry)
+            if messages:
+                until_s = time.monotonic() + READ_S
+            else:
+                # Compaction may have removed the last messages: the client has passed them then.
+                (place,) = self._consumer.position([TopicPartition(self._topic, _PARTITION)])
+                self._next = max(self._next, place.offset)
+            if time.monotonic() > until_s:
+                raise BanksUnreachable(f"the topic of banks {self._topic} brought no message for {READ_S:g} s")
+        if is_whole:
+            entries, orphans = _compacted(entries)
+            invalid += orphans
+        return NewEntries(entries, is_whole, invalid)
+
+    def _check_there(self, consumer: Consumer) -> None:
+        # For a moment after a topic was made it is not listed.
+        until_s = time.monotonic() + _LISTED_S
+        while topic_missing(consumer, self._topic):
+            if time.monotonic() > until_s:
+                raise BankError(f"there is no topic {self._topic} at {self._brokers}; dupwatch bank create makes it")
+            time.sleep(_LISTED_S / 10)
+
+    def _taken(self, message: ClientMessage) -> Entry | None:
+        """Return the entry of a message, None for an invalid one: whoever wrote it, the others count."""
+        error = message.error()
+        if error is not None:
+            raise KafkaException(error)
+        self._next = (message.offset() or 0) + 1
+        try:
+            return _entry_of(message.key(), message.value())
+        except BankError:
+            return None
+
+    def _write(self, messages: Sequence[tuple[bytes, bytes | None]]) -> None:
+        refused: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _message: ClientMessage) -> None:
+            if error is not None:
+                refused.append(error)
+
+        settings = producer_settings(self._brokers, self._options, transactional=False)
+        producer = new_producer({**settings, "message.timeout.ms": int(READ_S * 1_000)})
+        for key, value in messages:
+            while True:
+                try:
+                    producer.produce(self._topic, value, key, _PARTITION, on_delivery=delivered)
+                    break
+                except BufferError:
+                    producer.poll(_POLL_S)
+        producer.flush(2 * READ_S)
+        if refused or len(producer):
+            why = describe(refused[0]) if refused else f"the brokers did not answer within {READ_S:g} s"
+            raise ChangeUnknown(f"the topic of banks {self._topic} was not changed as a whole: {why}; change it again")
+
+
+def _compacted(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
+    """Return the last entry of each bank and item, banks first, and the number of items without a bank.
+
+    After a bank has been changed, compaction leaves it behind its items. An item has no bank if another process removed
+    the bank while the item was added.
+    """
+    last = {(entry.bank, entry.item if isinstance(entry, BankItem) else None): entry for entry in entries}
+    left = [entry for entry in last.values() if not entry.removed]
+    banks = [entry for entry in left if not isinstance(entry, BankItem)]
+    names = {bank.bank for bank in banks}
+    items = [entry for entry in left if isinstance(entry, BankItem) and entry.bank in names]
+    return [*banks, *items], len(left) - len(banks) - len(items)
+
+
+def _messages(entry: Entry, banks: Banks) -> Sequence[tuple[bytes, bytes | None]]:
+    """Return the messages of an entry; a bank that is removed takes its items along."""
+    value = None if entry.removed else encode_entry(entry)
+    if isinstance(entry, BankItem):
+        return [(f"{entry.bank}/{entry.item}".encode(), value)]
+    gone = [f"{bank}/{item}".encode() for bank, item in banks.items if entry.removed and bank == entry.bank]
+    return [*((key, None) for key in gone), (entry.bank.encode(), value)]
+
+
+def _entry_of(key: bytes | None, value: bytes | None) -> Entry:
+    """Return the entry of a message. Raises ``BankError`` where its key is not that of the entry."""
+    bank, _, item = (key or b"").decode(errors="replace").partition("/")
+    if value is None:
+        named = {"bank": bank, "item": item} if item else {"bank": bank}
+        value = msgspec.json.encode(named | {"removed": True})
+    entry = decode_entry(value)
+    if (entry.bank, entry.item if isinstance(entry, BankItem) else "") != (bank, item):
+        raise BankError("its key names another bank or item")
+    return entry

@@ -1,0 +1,156 @@
+"""Banks in a topic: changed, followed by consumers, and their matches as events."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import jsonschema
+import pytest
+from confluent_kafka import Producer
+
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, encode_entry
+from consumer.kafka.bank_topic import BankTopic
+from consumer.kafka.client_settings import KafkaOptions
+from tests.cli.command import SCHEMAS, run_process, text
+from tests.kafka.reading import until
+from tests.kafka.running import Running, running
+from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
+
+pytestmark = pytest.mark.servers
+
+SPAM = Bank(bank="spam", action="deny")
+OFFER = BankItem(bank="spam", item="offer", text="Win a ferry ticket now")
+
+
+@pytest.fixture
+def topics(kafka_address: str) -> Topics:
+    """Topics of the test's own."""
+    return make_topics(kafka_address)
+
+
+@pytest.fixture
+def banks(topics: Topics) -> Iterator[BankTopic]:
+    """The banks of these topics, which do not exist yet."""
+    with closing(opened(topics)) as banks:
+        yield banks
+
+
+def opened(topics: Topics) -> BankTopic:
+    """Return the banks as another process would open them."""
+    return BankTopic(topics.address, topics.sink("banks"), KafkaOptions())
+
+
+def whole(topics: Topics) -> Banks:
+    """Return the banks as they are."""
+    with closing(opened(topics)) as banks:
+        return Banks.of(banks.read().entries)
+
+
+def _has_items(consumer: Running, items: int) -> bool:
+    return consumer.metric("dupwatch_bank_items") == items
+
+
+def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -> None:
+    """The first change makes the topic; a reader gets all of it, and then what is new; removal takes items along."""
+    with pytest.raises(BankError, match="dupwatch bank create makes it"):
+        banks.read()
+    banks.change(lambda _: [SPAM, OFFER])
+    assert banks.read() == ([SPAM, OFFER], True, 0)
+    assert banks.read() == ([], False, 0)
+    other = BankItem(bank="spam", item="other", text="letters enough")
+    with closing(opened(topics)) as writer:
+        writer.change(lambda found: [other] if found.items == {OFFER.key: OFFER} else [])
+    assert banks.read() == ([other], False, 0)
+    banks.change(lambda _: [BankItem(bank="spam", item="offer", removed=True)])
+    assert whole(topics).items == {other.key: other}
+    banks.change(lambda _: [Bank(bank="spam", removed=True)])
+    assert whole(topics) == Banks.of(())
+    # Compaction may leave the null of any key alone.
+    messages = read_all(topics._replace(partitions=1), topics.sink("banks"))
+    assert {message.key for message in messages if message.value is None} == {b"spam", b"spam/offer", b"spam/other"}
+
+
+def test_a_change_that_contradicts_the_banks_is_not_sent(topics: Topics, banks: BankTopic) -> None:
+    """As with a file."""
+    banks.change(lambda _: [SPAM])
+    with pytest.raises(BankError, match="no bank 'other'"):
+        banks.change(lambda _: [OFFER, BankItem(bank="other", item="x", text="letters")])
+    assert len(read_all(topics._replace(partitions=1), topics.sink("banks"))) == 1
+
+
+def test_messages_of_others_are_left_out(topics: Topics, banks: BankTopic) -> None:
+    """They cost nobody else's entries."""
+    banks.change(lambda _: [SPAM])
+    producer = Producer({"bootstrap.servers": topics.address})
+    other = json.dumps({"bank": "spam", "item": "y", "text": "letters"}).encode()
+    for key, value in ((b"spam/x", b"{"), (b"spam/x", other), (b"\xff", None)):
+        producer.produce(topics.sink("banks"), value, key)
+    assert not producer.flush(30)
+    banks.change(lambda _: [OFFER])
+    assert banks.read() == ([SPAM, OFFER], True, 3)
+
+
+def test_a_compacted_topic_may_have_a_bank_behind_its_items(topics: Topics, banks: BankTopic) -> None:
+    """As after a change of the bank; an item whose bank is gone is left out. Both can be changed again."""
+    banks.change(lambda _: [])
+    other = BankItem(bank="other", item="x", text="letters enough")
+    producer = Producer({"bootstrap.servers": topics.address})
+    for key, entry in (("spam/offer", OFFER), ("other/x", other), ("spam", SPAM)):
+        producer.produce(topics.sink("banks"), encode_entry(entry), key)
+    assert not producer.flush(30)
+    assert banks.read() == ([SPAM, OFFER], True, 1)
+    added = BankItem(bank="spam", item="more", text="letters enough")
+    banks.change(lambda found: [added] if found == Banks.of([SPAM, OFFER]) else [])
+    assert banks.read() == ([added], False, 0)
+
+
+def test_a_topic_that_was_made_anew_is_read_as_a_whole(topics: Topics, banks: BankTopic) -> None:
+    """Its offsets begin again."""
+    banks.change(lambda _: [SPAM, OFFER])
+    banks.read()
+    banks._next = 1_000
+    assert banks.read() == ([SPAM, OFFER], True, 0)
+
+
+def test_consumers_follow_their_banks(topics: Topics, tmp_path: Path) -> None:
+    """An item counts in all of them within ten seconds; what is denied makes an event, what is allowed no flag."""
+    address = ("--banks", topics.sink_url())
+    for arguments in (("create", "spam", "--action", "deny"), ("create", "notices", "--action", "allow")):
+        assert run_process("bank", *arguments, *address).code == 0
+    setting, store = ("--set", f"banks.url={topics.sink_url()}"), f"lmdb:{tmp_path / 'store'}"
+    with running(topics, store, tmp_path, *setting) as first, running(topics, store, tmp_path, *setting) as second:
+        for consumer in (first, second):
+            consumer.wait_ready()
+        added = run_process("bank", "add", "spam", "--text", text(1), "--item", "offer", *address)
+        assert added.code == 0, added.err
+        assert run_process("bank", "add", "notices", "--text", text(2), "--item", "closure", *address).code == 0
+        for consumer in (first, second):
+            until(partial(_has_items, consumer, 2))
+        count = send(topics, [(f"offer {number}", {"body": text(1)}) for number in range(10)])
+        count += send(topics, [(f"notice {number}", {"body": text(2)}) for number in range(10)])
+        wait_for_count(topics, ("verdicts",), count)
+        matched = [consumer.metric("dupwatch_bank_matches_total") for consumer in (first, second)]
+        until(lambda: sum(consumer.metric("dupwatch_bank_matches_total") for consumer in (first, second)) == count)
+        for consumer in (first, second):
+            assert consumer.stop() == 0, consumer.log.read_text()
+    assert all(matched), "each has a partition"
+    verdicts = {message.content["id"]: message.content for message in read_all(topics, topics.sink("verdicts"))}
+    assert {verdict["banks"][0]["item"] for verdict in verdicts.values()} == {"offer", "closure"}
+    assert all(verdicts[f"notice {number}"]["outcome"] == "unique" for number in range(10))
+    assert sum(verdicts[f"offer {number}"]["outcome"] == "unique" for number in range(10)) == 1
+    events = read_all(topics, topics.sink("bank-matches"))
+    assert {event.content["id"] for event in events} == {f"offer {number}" for number in range(10)}
+    schema = json.loads((SCHEMAS / "bank-match.schema.json").read_text())
+    for event in events:
+        jsonschema.validate(event.content, schema)
+        assert event.key == event.content["id"].encode()
+        assert dict(event.headers)["dupwatch-schema"] == b"dupwatch.bank-match/1"
+
+
+def test_a_consumer_needs_the_topic(topics: Topics, tmp_path: Path) -> None:
+    """The sentence names the command that makes it."""
+    with running(topics, "memory:", tmp_path, "--set", f"banks.url={topics.sink_url()}") as consumer:
+        assert consumer.process.wait(60) == 2
+        assert "dupwatch bank create makes it" in consumer.log.read_text()
