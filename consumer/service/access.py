@@ -1,10 +1,10 @@
-"""Who may ask for what: one dependency for each route names the role that it needs.
+"""Who may ask for what: a dependency of each route names the roles of which it needs one.
 
 With a token file a request needs a token (RFC 6750) that has the role. Without one only programs of this machine can
 connect, and they have every role. Host names are checked for all routes at once (``consumer.web.front``).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -37,11 +37,11 @@ class Entrance:
         """Whether requests need a token."""
         return self._caller_of is not None
 
-    def let_in(self, request: Request, role: Role) -> None:
+    def let_in(self, request: Request, roles: Sequence[Role]) -> None:
         """Note who asks as ``caller`` of the request's state: None without tokens.
 
-        Raises ``ProblemError`` where the role is not his, and notes why as ``refused``, for the log alone: a client is
-        not told whether a secret is unknown, expired or revoked.
+        Raises ``ProblemError`` if the caller has none of the roles, and notes why as ``refused``, for the log alone: a
+        client is not told whether a secret is unknown, expired or revoked.
         """
         state = request.state
         state.caller = None
@@ -56,40 +56,50 @@ class Entrance:
             state.refused, state.token = found
             raise _refusal(found)
         state.caller, state.token = found, found.name
-        if role not in found.roles:
-            state.refused = "role"
-            raise ProblemError(
-                FORBIDDEN,
-                f"This needs a token with the role {role}. Ask who runs the service for one.",
-                headers={"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{role}"'},
-            )
+        check_roles(request, roles)
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The dependency of a route that only this role may ask for. It is called before a body is received."""
+    """The dependency of a route that only these roles may ask for. It is called before a body is received."""
 
-    role: Role
+    roles: tuple[Role, ...]
 
     async def __call__(self, request: Request) -> None:
         """Let the request in. Raises ``ProblemError``."""
         entrance: Entrance = request.app.state.entrance
-        entrance.let_in(request, self.role)
+        entrance.let_in(request, self.roles)
 
 
-def allowed(role: RoleName) -> Allowed:
-    """Return the dependency of a route that only this role may ask for."""
-    return Allowed(Role(role))
+def allowed(*roles: RoleName) -> Allowed:
+    """Return the dependency of a route that only these roles may ask for; one of them is enough."""
+    return Allowed(tuple(map(Role, roles)))
 
 
-def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, Role]]:
-    """Yield path, method and role of each route that needs one."""
+def check_roles(request: Request, roles: Sequence[Role]) -> None:
+    """Raise ``ProblemError`` if the caller has none of these roles; without tokens, every caller has all.
+
+    The caller was let in before. A route may need another role for what a request names.
+    """
+    caller: Caller | None = request.state.caller
+    if caller is None or not caller.roles.isdisjoint(roles):
+        return
+    request.state.refused = "role"
+    raise ProblemError(
+        FORBIDDEN,
+        f"This needs a token with the role {' or '.join(roles)}. Ask who runs the service for one.",
+        headers={"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{" ".join(roles)}"'},
+    )
+
+
+def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Role, ...]]]:
+    """Yield path, method and roles of each route that needs one."""
     for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute):
                 for each in route.dependant.dependencies:
                     if isinstance(each.call, Allowed):
-                        yield from ((route.path, method, each.call.role) for method in sorted(route.methods or ()))
+                        yield from ((route.path, method, each.call.roles) for method in sorted(route.methods or ()))
 
 
 def _secret_of(request: Request) -> str | None:

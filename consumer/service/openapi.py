@@ -11,6 +11,17 @@ from fastapi.openapi.utils import get_openapi
 from consumer.model.verdict import Verdict
 from consumer.service import problems
 from consumer.service.access import roles_of
+from consumer.service.bank_messages import (
+    AddedItems,
+    BankList,
+    BankPage,
+    BankSettings,
+    BankSummary,
+    ItemPatch,
+    ItemSummary,
+    NewItems,
+    Removal,
+)
 from consumer.service.messages import (
     ArticleAnswer,
     CheckAnswer,
@@ -96,6 +107,14 @@ STORED_EXAMPLE: Final = {
     ]
 }
 RELEASE_EXAMPLE: Final = {"by": "An Na", "reason": "It is the correction."}
+BANK_EXAMPLE: Final = {"action": "deny", "labels": ["tickets"], "note": "campaigns since May"}
+ITEMS_EXAMPLE: Final = {
+    "items": [
+        {"text": "Win a ferry ticket now: send your number to the harbour.", "note": "seen on Tuesday"},
+        {"item": "offer-2", "text": "Ferry tickets at half the price, only today.", "until": "2026-12-31T00:00:00Z"},
+    ]
+}
+PATCH_EXAMPLE: Final = {"enabled": False, "note": "The campaign is over."}
 _EXPLANATION: Final = "Explanation"
 _STORE_ANSWER: Final = "StoreAnswer"
 _OTHER_SCHEMAS: Final[dict[str, Any]] = {
@@ -158,21 +177,37 @@ def stored_answer() -> dict[int | str, dict[str, Any]]:
     return json_answer(_STORE_ANSWER, "The verdict on each article, in their order.", STORED_EXAMPLE)
 
 
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema of a value of one type, or null, as a list of types.
+
+    OpenAPI Generator fails on two objects whose members have the same ``anyOf`` with null.
+    """
+    inner: dict[str, Any]
+    inner, *others = schema.get("anyOf", [{}])
+    if others != [{"type": "null"}] or not isinstance(inner.get("type"), str) or "enum" in inner:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return inner | {"type": [inner["type"], "null"]} | rest
+
+
 def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -> dict[str, Any]:
     """Return the document of an application of these routers; with tokens it names the role that each route needs."""
     made = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
     types = (
         CheckRequest, CheckAnswer, StoreRequest, FailedArticle, Verdict, ReleaseRequest, ArticleAnswer, StatsAnswer,
+        BankSettings, BankSummary, BankList, BankPage, NewItems, AddedItems, ItemPatch, ItemSummary, Removal,
         Readiness, Problem,
     )  # fmt: skip
     _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     for component in components.values():
+        for name, schema in component.get("properties", {}).items():
+            component["properties"][name] = _nullable(schema)
         component["description"] = cleandoc(component.get("description", "")).replace("``", "`")
     problem = components[Problem.__name__]
     problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]
     made["components"] = {"schemas": dict(sorted((components | _OTHER_SCHEMAS).items()))}
     if needs_token:
         made["components"]["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
-        for path, method, role in roles_of(routers):
-            made["paths"][path][method.lower()]["security"] = [{_TOKEN: [role]}]
+        for path, method, roles in roles_of(routers):
+            made["paths"][path][method.lower()]["security"] = [{_TOKEN: [role]} for role in roles]
     return made

@@ -28,21 +28,26 @@ UNAUTHORIZED: Final = Kind("unauthorized", 401, "No valid token")
 FORBIDDEN: Final = Kind("forbidden", 403, "The token does not allow this")
 NOT_FOUND: Final = Kind("not-found", 404, "No such resource")
 UNKNOWN_ARTICLE: Final = Kind("unknown-article", 404, "No such article")
+NO_BANKS: Final = Kind("no-banks", 404, "No banks are configured")
+UNKNOWN_BANK: Final = Kind("unknown-bank", 404, "No such bank")
+UNKNOWN_ITEM: Final = Kind("unknown-item", 404, "No such item")
 METHOD: Final = Kind("method-not-allowed", 405, "Method not allowed")
 NOT_FLAGGED: Final = Kind("not-flagged", 409, "The article is not flagged")
+OTHER_ACTION: Final = Kind("other-action", 409, "The bank has another action")
 TOO_LARGE: Final = Kind("too-large", 413, "The request is too large")
 MEDIA_TYPE: Final = Kind("media-type", 415, "Unsupported media type")
 INVALID_REQUEST: Final = Kind("invalid-request", 422, "Invalid request")
 INVALID_ARTICLE: Final = Kind("invalid-article", 422, "Invalid article")
 STARTING: Final = Kind("starting", 503, "The service is starting")
 NOT_READY: Final = Kind("not-ready", 503, "Nothing can be stored now")
+BANKS: Final = Kind("banks", 503, "The banks do not answer")
 OUTCOME_UNKNOWN: Final = Kind("outcome-unknown", 503, "Whether the request has had its effect is not known")
 UNCHECKED: Final = Kind("unchecked", 503, "Tokens cannot be checked")
 
 KINDS: Final = (
-    MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, METHOD, TOO_SLOW, NOT_FLAGGED, TOO_LARGE,
-    MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE, HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE,
-    NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
+    MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, NO_BANKS, UNKNOWN_BANK, UNKNOWN_ITEM, METHOD,
+    TOO_SLOW, NOT_FLAGGED, OTHER_ACTION, TOO_LARGE, MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE,
+    HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, BANKS, NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
 )  # fmt: skip
 """All of them, in the order of their status."""
 OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)

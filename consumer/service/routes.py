@@ -39,14 +39,14 @@ from consumer.web.front import Front
 from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError, defect, response_of
 from consumer.web.requests import SERVICE, LimitMet
 
-_ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
-_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *_ALWAYS)
-_OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
-_OF_CHECKS: Final = (*_OF_BODIES, problems.INVALID_ARTICLE, *_ALWAYS)
+ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
+_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
+OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
+_OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 _ARTICLES: Final = "articles"
 """The group of all routes but those of operators; a generated client has them in a module of this name."""
 _READER: Final = [Depends(allowed("reader"))]
-_OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *_ALWAYS)
+_OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
 _WRITER: Final = [Depends(allowed("writer"))]
 _REVIEWER: Final = [Depends(allowed("reviewer"))]
 
@@ -93,7 +93,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     async def check(request: Request) -> Response:
         """Say what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
         async with desk.receiving.received(request) as body:
-            return _json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
+            return json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
 
     @router.get(
         "/articles/{id}",
@@ -105,7 +105,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
         article_id = article_id_in(id)
-        return _json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
+        return json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
 
     @router.get(
         "/articles/{id}/explain/{other}",
@@ -123,18 +123,18 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     ) -> Response:
         """Compare two stored articles, and show every condition with its figures and how the texts differ."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
-        return _json_response(await desk.ask(request, lambda judging: explanation_answer(judging, a, b)))
+        return json_response(await desk.ask(request, lambda judging: explanation_answer(judging, a, b)))
 
     @router.get(
         "/stats",
         operation_id="get_stats",
         tags=[_ARTICLES],
         summary="What the store holds",
-        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*_ALWAYS),
+        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
     )
     async def store_stats(request: Request) -> Response:
         """Return what the store holds. It is counted every ten seconds at most, a large store less often."""
-        return _json_response(await stats.answer(lambda: desk.ask(request, counted)))
+        return json_response(await stats.answer(lambda: desk.ask(request, counted)))
 
     return router
 
@@ -149,7 +149,7 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
         tags=[_ARTICLES],
         dependencies=_WRITER,
         summary="Judge and store articles",
-        responses=stored_answer() | problem_answers(*_OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
+        responses=stored_answer() | problem_answers(*OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
         openapi_extra=json_body("StoreRequest", STORE_EXAMPLE) | {"parameters": [_ARTICLES_KEY]},
     )
     async def add(request: Request) -> Response:
@@ -160,7 +160,7 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
         """
         async with desk.receiving.received(request) as body:
             stored = await writes.put(request, body)
-        return _json_response(await writes.answer(request, stored))
+        return json_response(await writes.answer(request, stored))
 
     @router.delete(
         "/articles/{id}",
@@ -173,7 +173,7 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
     )
     async def retract(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Retract an article: later articles are not compared with it. With the same key again, nothing happens."""
-        return _json_response(await writes.retract(request, article_id_in(id)))
+        return json_response(await writes.retract(request, article_id_in(id)))
 
     @router.post(
         "/articles/{id}/release",
@@ -182,19 +182,19 @@ def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
         dependencies=_REVIEWER,
         summary="Undo a flag",
         responses=json_answer("Verdict", "The event of the release.")
-        | problem_answers(*_OF_BODIES, problems.UNKNOWN_ARTICLE, problems.NOT_FLAGGED, *_OF_WRITES),
+        | problem_answers(*OF_BODIES, problems.UNKNOWN_ARTICLE, problems.NOT_FLAGGED, *_OF_WRITES),
         openapi_extra=json_body("ReleaseRequest", RELEASE_EXAMPLE),
     )
     async def release(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Keep a flagged article after all. Released again, it gets the same answer."""
         article_id = article_id_in(id)
         async with desk.receiving.received(request) as body:
-            return _json_response(await writes.release(request, article_id, body))
+            return json_response(await writes.release(request, article_id, body))
 
     return router
 
 
-def _json_response(data: bytes) -> Response:
+def json_response(data: bytes) -> Response:
     """Return an answer that is JSON."""
     return Response(data, media_type="application/json")
 

@@ -49,7 +49,9 @@ from storage.records import Tombstone, id_hash
 NO_OWNER: Final = "this machine"
 """The owner where no token is needed: some program of this machine."""
 
-Action = Literal["articles.add", "articles.retract", "articles.release"]
+Action = Literal[
+    "articles.add", "articles.retract", "articles.release", "banks.create", "banks.add", "banks.change", "banks.remove"
+]
 
 log = logging.getLogger("dupwatch")
 
@@ -61,11 +63,16 @@ _RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
 class Changed(NamedTuple):
-    """What was done to an article, and the outcome of its verdict."""
+    """What was done to an article, and the outcome of its verdict; or to a bank or an item, and its state then."""
 
     action: Action
     id: str
     outcome: str
+
+
+def owner_of(caller: Caller | None) -> str:
+    """Return who makes a change, as records of it say."""
+    return NO_OWNER if caller is None else caller.owner
 
 
 async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[Changed]) -> None:
@@ -80,7 +87,7 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
         Change(
             at_ms=now_ms(),
             token=None if caller is None else caller.name,
-            owner=NO_OWNER if caller is None else caller.owner,
+            owner=owner_of(caller),
             address=None if request.client is None else request.client.host,
             action=changed.action,
             id=changed.id,

@@ -28,13 +28,13 @@ class Role(StrEnum):
     """What a token allows. No role contains another: a token that does two things has two roles."""
 
     READER = "reader"
-    """Check texts, and read articles, statistics and metrics."""
+    """Check texts, and read articles, banks, statistics and metrics."""
     WRITER = "writer"
     """Judge and store articles, and retract them."""
     REVIEWER = "reviewer"
-    """Release flagged articles."""
+    """Release flagged articles, and change the items of banks that deny."""
     ADMIN = "admin"
-    """Manage tokens, and read the audit log."""
+    """Manage tokens, read the audit log, and change banks and the items of those that allow."""
 
 
 class Caller(NamedTuple):

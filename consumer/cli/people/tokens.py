@@ -33,8 +33,9 @@ def add(
         list[Role],
         typer.Option(
             "--role",
-            help="reader: check texts, read articles and metrics. writer: judge and retract articles. reviewer: "
-            "release them. admin: manage tokens, read the audit log. No role contains another; may be repeated.",
+            help="reader: check texts, read articles, banks and metrics. writer: judge and retract articles. reviewer: "
+            "release them, change banks that deny. admin: manage tokens and banks, read the audit log. No role "
+            "contains another; may be repeated.",
         ),
     ],
     owner: Annotated[str, typer.Option(help="Who answers for the program: a person or a team.", metavar="WHO")],

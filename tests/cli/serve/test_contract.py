@@ -18,7 +18,7 @@ from deploy.openapi.generator import generate
 from tests.cli.command import run_process, text
 from tests.cli.serve.service import Process, serving
 
-ROLES = ("reader", "writer", "reviewer")
+ROLES = ("reader", "writer", "reviewer", "admin")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 CLIENT = "dupwatch_client"
 SEED = "TEST_LOAD_SEED"
@@ -34,7 +34,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     roles = [option for role in ROLES for option in ("--role", role)]
     added = run_process("tokens", "add", "tests", *roles, "--owner", "tests", "--tokens", tokens)
     sink = ("--sink", str(folder / "verdicts.jsonl"))
-    with serving(f"lmdb:{folder / 'store'}", folder, *sink, "--set", f"service.tokens={tokens}") as process:
+    banks = folder / "banks.jsonl"
+    assert run_process("bank", "create", "spam", "--action", "deny", "--banks", banks).code == 0
+    settings = ("--set", f"service.tokens={tokens}", "--set", f"banks.url={banks}")
+    with serving(f"lmdb:{folder / 'store'}", folder, *sink, *settings) as process:
         process.wait_ready()
         process.secret = added.out.decode().strip()
         yield process
@@ -90,7 +93,7 @@ def _examples(node: Any) -> Iterator[tuple[dict[str, Any], object]]:  # noqa: AN
 
 def test_every_answer_is_as_the_document_says(service: Process) -> None:
     """Requests of all kinds, valid or not: no 5xx but those that are declared, and the declared types everywhere."""
-    assert "10 selected / 10 total" in tried(service, 8, 1, TIMEOUT_S)
+    assert "18 selected / 18 total" in tried(service, 8, 1, TIMEOUT_S)
 
 
 @pytest.mark.load
@@ -122,6 +125,21 @@ def test_a_generated_client_goes_the_whole_way(service: Process, tmp_path: Path)
         assert (released.outcome, released.released.by) == ("unique", "An Na")
         assert articles.retract_article("b", idempotency_key="k1").outcome == "retracted"
         assert articles.get_stats().counts.versions >= 2
+
+        banks = made.BanksApi(client)
+        assert banks.put_bank("offers", made.BankSettings(action="deny", similarity=0.8)).items == 0
+        asked = made.NewItems(items=[made.NewItem(article="wire/ä 1"), made.NewItem(item="o:1", text=text(9))])
+        assert [item.title for item in banks.add_items("offers", asked).items] == ["", ""]
+        until = "2030-01-01T00:00:00.000Z"
+        assert banks.change_item("offers", "o:1", made.ItemPatch(enabled=False, until=until)).until == until
+        assert banks.change_item("offers", "o:1", made.ItemPatch(until=None)).until is None
+        page = banks.get_bank("offers", limit=1, texts=True)
+        assert (page.bank.items, page.items[0].text is None) == (2, False)
+        assert banks.get_bank("offers", after=page.next).next is None
+        assert banks.get_item("offers", "o:1").text == text(9)
+        assert banks.remove_item("offers", "o:1").existed
+        assert "offers" in [bank.bank for bank in banks.list_banks().banks]
+        assert banks.remove_bank("offers").items == 1
 
         with pytest.raises(made.exceptions.NotFoundException) as unknown:
             articles.get_article("nobody")

@@ -135,7 +135,10 @@ def storing(judged_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     """A service over a copy of the sample, which may be changed."""
     folder = tmp_path_factory.mktemp("storing")
     shutil.copytree(judged_sample / "store", folder / "store")
-    with serving(f"lmdb:{folder / 'store'}", folder, "--sink", "nowhere:", *FAST) as process:
+    banks = folder / "banks.jsonl"
+    assert run_process("bank", "create", "spam", "--action", "deny", "--banks", banks).code == 0
+    banking = ("--set", f"banks.url={banks}")
+    with serving(f"lmdb:{folder / 'store'}", folder, "--sink", "nowhere:", *banking, *FAST) as process:
         process.wait_ready()
         yield process
 
@@ -163,7 +166,7 @@ def test_the_answers_of_the_page_are_those_that_come(service: Process) -> None:
     assert service.check(*sent["articles"]).json == shown[0]
     problem = service.get("/v1/articles/unknown").json
     assert problem | {"request_id": ""} == shown[2] | {"request_id": ""}
-    assert len(EXAMPLES) == 12
+    assert len(EXAMPLES) == 13
 
 
 def test_the_verdicts_of_the_page_are_those_that_come(storing: Process) -> None:

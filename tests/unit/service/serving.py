@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import dupwatch
+from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import FieldMap
@@ -35,7 +36,7 @@ from consumer.telemetry.metrics import Build, ServiceMetrics
 from consumer.web.audit_log import AuditLog
 from consumer.wiring import pipeline_factory
 from consumer.wiring.release_run import Releasing, SingleReleases
-from consumer.wiring.service import JUDGE, Observers, Service
+from consumer.wiring.service import JUDGE, Logs, Observers, Service
 from consumer.wiring.service_loading import Loaded, build_requests_pipeline
 from consumer.wiring.source_records import SourceRecords
 from consumer.workers.pool import InProcess
@@ -177,6 +178,7 @@ def served(
     heard: Hooks | None = None,
     audit_log: AuditLog | None = None,
     stuck_s: float = HEARTBEAT_MAX_S,
+    banks: BankLog | None = None,
     /,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Client]:
@@ -195,7 +197,7 @@ def served(
         return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
     observers = Observers(ServiceMetrics(), Health(stuck_s, grouped=False, judge=JUDGE))
-    service = Service(section, inbox, audit_log, observers, hooks, load)
+    service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, load)
     errors: list[BaseException] = []
 
     def run() -> None:

@@ -14,33 +14,55 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import dupwatch
+from consumer.banks.bank import Bank, BankItem
+from consumer.files.bank_file import BankFile
 from consumer.lifecycle import background
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
+from consumer.telemetry.health import HEARTBEAT_MAX_S
 from consumer.telemetry.spans import RequestSpans
 from consumer.web import known_tokens
 from consumer.web.requests import HEAD_BYTES_MAX, SERVICE
 from consumer.web.token import Role, current_time, new_secret
 from consumer.web.token_file import Signature, Tokens, load, revoke_token
+from storage.files import FileWriting
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer
 from tests.unit.web.token_samples import add
 
-ROUTES: Final[dict[tuple[str, str], Role | None]] = {
-    ("GET", "/healthz"): None,
-    ("GET", "/readyz"): None,
-    ("GET", "/openapi.json"): None,
-    ("GET", "/metrics"): Role.READER,
-    ("POST", "/v1/check"): Role.READER,
-    ("GET", "/v1/articles/{id}"): Role.READER,
-    ("GET", "/v1/articles/{id}/explain/{other}"): Role.READER,
-    ("GET", "/v1/stats"): Role.READER,
-    ("POST", "/v1/articles"): Role.WRITER,
-    ("DELETE", "/v1/articles/{id}"): Role.WRITER,
-    ("POST", "/v1/articles/{id}/release"): Role.REVIEWER,
+ITEMS: Final = (Role.REVIEWER, Role.ADMIN)
+"""Routes of items are for either role; which of the two depends on the bank."""
+ROUTES: Final[dict[tuple[str, str], tuple[Role, ...]]] = {
+    ("GET", "/healthz"): (),
+    ("GET", "/readyz"): (),
+    ("GET", "/openapi.json"): (),
+    ("GET", "/metrics"): (Role.READER,),
+    ("POST", "/v1/check"): (Role.READER,),
+    ("GET", "/v1/articles/{id}"): (Role.READER,),
+    ("GET", "/v1/articles/{id}/explain/{other}"): (Role.READER,),
+    ("GET", "/v1/stats"): (Role.READER,),
+    ("POST", "/v1/articles"): (Role.WRITER,),
+    ("DELETE", "/v1/articles/{id}"): (Role.WRITER,),
+    ("POST", "/v1/articles/{id}/release"): (Role.REVIEWER,),
+    ("GET", "/v1/banks"): (Role.READER,),
+    ("GET", "/v1/banks/{bank}"): (Role.READER,),
+    ("GET", "/v1/banks/{bank}/items/{item}"): (Role.READER,),
+    ("PUT", "/v1/banks/{bank}"): (Role.ADMIN,),
+    ("DELETE", "/v1/banks/{bank}"): (Role.ADMIN,),
+    ("POST", "/v1/banks/{bank}/items"): ITEMS,
+    ("PATCH", "/v1/banks/{bank}/items/{item}"): ITEMS,
+    ("DELETE", "/v1/banks/{bank}/items/{item}"): ITEMS,
 }
-"""The role that each route needs, None for those that are open."""
+"""The roles of which each route needs one, none for those that are open."""
+BODIES: Final = {
+    "/v1/check": b'{"articles": [{"id": "other", "body": "x"}]}',
+    "/v1/articles": b'{"articles": [{"id": "other", "body": "x"}]}',
+    "/v1/articles/{id}/release": b'{"by": "An Na", "reason": "a correction"}',
+    "/v1/banks/{bank}": b'{"action": "deny"}',
+    "/v1/banks/{bank}/items": b'{"items": [{"text": "Win a ferry ticket now"}]}',
+    "/v1/banks/{bank}/items/{item}": b'{"note": "seen again"}',
+}
 KINDS: Final = (
     "none", "other scheme", "no secret", "malformed", "twice", "long", "wrong", "expired", "revoked", "right",
     "other host", "oversized",
@@ -83,12 +105,15 @@ def tokens_of(path: Path, role: Role) -> Secrets:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """It holds an article and its copy, which is flagged."""
+    """It holds an article and its copy, which is flagged, and a bank that denies, with an item."""
     path = tmp_path_factory.mktemp("tokens") / "tokens.json"
+    banks = BankFile(path.with_name("banks.jsonl"), FileWriting(durable=False))
+    offer = BankItem(bank="spam", item="offer", text="Win a ferry ticket now")
+    banks.change(lambda _: [Bank(bank="spam", action="deny"), offer])
     secrets = {role: tokens_of(path, role) for role in Role}
     with dupwatch.open("memory:") as window:
         window.judge(dupwatch.Article(name, "The harbour council opened the new ferry terminal.") for name in "ab")
-        with served(judging_of(window), tokens=str(path)) as client:
+        with served(judging_of(window), None, None, None, HEARTBEAT_MAX_S, banks, tokens=str(path)) as client:
             wait_until_ready(client)
             yield Guarded(client, secrets)
 
@@ -122,13 +147,14 @@ def asked(client: Client, method: str, path: str, headers: list[str], host: str 
     """Ask with these headers as they are; a body is promised, and is not sent unless the request is let in."""
     # What is retracted is another one than what is asked for, and the copy is what can be released.
     article_id = {"DELETE": "other", "POST": "b"}.get(method, "a")
-    target = path.replace("{id}", article_id).replace("{other}", "a")
+    names = {"id": article_id, "other": "a", "bank": "spam", "item": "offer"}
+    if method == "DELETE":
+        names |= {"item": "other"} if path.endswith("{item}") else {"bank": "other"}
+    target = path.format(**names)
     head = [f"{method} {target} HTTP/1.1", f"Host: {host}", *headers]
     if method == "DELETE":
         head.append("Idempotency-Key: once")
-    body = b'{"articles": [{"id": "other", "body": "x"}]}' if method == "POST" else b""
-    if path.endswith("/release"):
-        body = b'{"by": "An Na", "reason": "a correction"}'
+    body = BODIES[path] if method in {"POST", "PUT", "PATCH"} else b""
     if body:
         head += ["Content-Type: application/json", f"Content-Length: {len(body)}", "Expect: 100-continue"]
     with client.connect() as connection:
@@ -148,7 +174,7 @@ def test_every_route_has_an_entry(guarded: Guarded) -> None:
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
-    expected = {route: None if role is None else [{"token": [role]}] for route, role in ROUTES.items()}
+    expected = {route: [{"token": [role]} for role in roles] or None for route, roles in ROUTES.items()}
     assert described | {("GET", "/openapi.json"): None} == expected
     assert {path for _, path in ROUTES} == set(SERVICE.paths)
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
@@ -167,12 +193,14 @@ def test_who_is_let_in(guarded: Guarded, method: str, path: str, role: Role, kin
         assert answer.status == 431
     elif kind == "other host":
         assert answer.status == 421
-    elif needed is not None and kind in REFUSED:
+    elif needed and kind in REFUSED:
         assert (answer.status, answer.headers["www-authenticate"]) == (401, REFUSED[kind])
         assert answer.json["type"] == "urn:dupwatch:problem:unauthorized"
         assert "***" not in answer.json["detail"]
-    elif needed is not None and needed is not role:
-        challenge = f'Bearer realm="dupwatch", error="insufficient_scope", scope="{needed}"'
+    elif needed and (role not in needed or (needed == ITEMS and role is Role.ADMIN)):
+        # The bank denies, so an admin is let in, but may not change its items.
+        scope = Role.REVIEWER if role in needed else " ".join(needed)
+        challenge = f'Bearer realm="dupwatch", error="insufficient_scope", scope="{scope}"'
         assert (answer.status, answer.headers["www-authenticate"]) == (403, challenge)
         assert answer.json["type"] == "urn:dupwatch:problem:forbidden"
     else:

@@ -17,6 +17,9 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.service import problems
+from consumer.service.bank_desk import BankDesk
+from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
+from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox, InboxLimits
@@ -50,10 +53,14 @@ def routes() -> list[APIRoute]:
     report = Hooks().report
     section = ServiceSection()
     writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, None, report)
+    banks = BankDesk(None, section)
     routers = (
         open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),
         writing_routes(desk, writes),
+        bank_reading_routes(banks),
+        bank_changing_routes(desk.receiving, BankWrites(desk, banks, None)),
+        item_routes(desk.receiving, BankWrites(desk, banks, None)),
     )
     return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 

@@ -1,0 +1,116 @@
+"""Where requests read and change banks: a thread of its own, so that banks out of reach hold up nothing else."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from starlette.requests import Request
+
+from consumer.banks.bank import BankError, Banks, ChangeUnknown, Entry
+from consumer.banks.bank_log import BankLog
+from consumer.banks.current_banks import CurrentBanks
+from consumer.config.sections.service import ServiceSection
+from consumer.service.problems import BANKS, INVALID_REQUEST, NO_BANKS, outcome_unknown
+from consumer.web.problems import STORE, Limit, ProblemError, retry_later
+from consumer.web.request_threads import Workers
+
+log = logging.getLogger("dupwatch")
+
+RETRY_S: Final = 5
+"""When a client should try again while the banks are away."""
+
+_Answer = TypeVar("_Answer")
+BankChange = Callable[[Banks], tuple[Sequence[Entry], _Answer]]
+"""Returns the entries to append to the banks as they are, and what to answer. Raises ``ProblemError``."""
+
+
+class BankDesk:
+    """The banks that requests read and change, one request at a time. ``banks`` is None if none are configured."""
+
+    def __init__(self, banks: BankLog | None, section: ServiceSection) -> None:
+        self._banks = None if banks is None else CurrentBanks(banks)
+        self._workers = Workers(1, section.requests_max, section.answer_s)
+        self._answer_s = section.answer_s
+        self._fault: str | None = None
+
+    async def read(self, request: Request, answer: Callable[[Banks], _Answer]) -> _Answer:
+        """Return what ``answer`` makes of the banks as they are. Raises ``ProblemError``."""
+        banks = self._configured()
+        return await self._call(request, lambda: answer(banks.read()))
+
+    async def change(self, request: Request, prepare: Callable[[], BankChange[_Answer]]) -> _Answer:
+        """Make the change that ``prepare`` returns; return its answer. Raises ``ProblemError``.
+
+        ``prepare`` runs in the thread of the banks, before they are locked.
+        """
+        banks = self._configured()
+        try:
+            return await self._call(request, lambda: _changed(banks, prepare()))
+        except ProblemError as error:
+            if error.kind is not STORE:
+                raise
+            # The thread goes on after nobody waits for it.
+            raise outcome_unknown(
+                f"The banks were not changed within {self._answer_s:g} s.", Limit("answer_s", self._answer_s)
+            ) from error
+
+    def check_configured(self) -> None:
+        """Raise ``ProblemError`` if no banks are configured."""
+        self._configured()
+
+    def close(self) -> None:
+        """Accept no further requests, and wait for the current one."""
+        self._workers.close()
+
+    def _configured(self) -> CurrentBanks:
+        if self._banks is None:
+            raise ProblemError(
+                NO_BANKS, "This service has no banks. Set banks.url in its configuration, and restart it."
+            )
+        return self._banks
+
+    async def _call(self, request: Request, work: Callable[[], _Answer]) -> _Answer:
+        # While it is worked on, its connection is not closed in favour of another one.
+        request.state.connection_is_needed = True
+        return await self._workers.call(lambda: self._answered(work))
+
+    def _answered(self, work: Callable[[], _Answer]) -> _Answer:
+        try:
+            answer = work()
+        except BankError as error:
+            self._note(str(error))
+            if isinstance(error, ChangeUnknown):
+                raise outcome_unknown("The banks may have been changed in part.") from error
+            raise retry_later(
+                BANKS,
+                "The banks cannot be read or changed; the log of the service says why. Try again after the seconds in "
+                "Retry-After.",
+                RETRY_S,
+            ) from error
+        self._note(None)
+        return answer
+
+    def _note(self, fault: str | None) -> None:
+        """Log a fault of the banks, and its end, once each."""
+        if fault is not None and fault != self._fault:
+            log.warning("The banks do not answer: %s", fault)
+        elif fault is None and self._fault is not None:
+            log.warning("The banks answer again.")
+        self._fault = fault
+
+
+def _changed(banks: CurrentBanks, change: BankChange[_Answer]) -> _Answer:
+    answers: list[_Answer] = []
+
+    def checked(found: Banks) -> Sequence[Entry]:
+        entries, answer = change(found)
+        try:
+            found.after(entries)
+        except BankError as error:
+            # The client is at fault, and not what holds the banks.
+            raise ProblemError(INVALID_REQUEST, f"{error}.") from error
+        answers.append(answer)
+        return entries
+
+    banks.change(checked)
+    return answers[0]

@@ -1,0 +1,163 @@
+"""The routes of banks of known texts: what each takes, who may ask, and what answers."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from consumer.service import problems
+from consumer.service.access import allowed
+from consumer.service.bank_desk import BankDesk
+from consumer.service.bank_messages import ITEMS_MAX
+from consumer.service.bank_reading import bank_item, bank_list, bank_page
+from consumer.service.bank_writing import BankWrites
+from consumer.service.openapi import BANK_EXAMPLE, ITEMS_EXAMPLE, PATCH_EXAMPLE, json_answer, json_body, problem_answers
+from consumer.service.reading import article_id_in
+from consumer.service.receiving import Receiving
+from consumer.service.routes import ALWAYS, OF_BODIES, json_response
+from consumer.web.problems import BUSY, STORE
+
+PAGE: Final = 100
+"""Items of a page, unless the request says how many."""
+_BANKS: Final = "banks"
+_READER: Final = [Depends(allowed("reader"))]
+_ADMIN: Final = [Depends(allowed("admin"))]
+_OF_ITEMS: Final = [Depends(allowed("reviewer", "admin"))]
+"""Which of them depends on the bank: one that denies needs a reviewer, one that allows an admin."""
+_OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
+_OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
+_REPEATABLE: Final = "Repeated, it has no other effect."
+
+BankInPath = Annotated[
+    str, Path(description="A bank's name.", json_schema_extra={"pattern": r"^[a-z0-9][a-z0-9._-]{0,63}$"})
+]
+ItemInPath = Annotated[
+    str,
+    Path(
+        description="An item's id, percent-encoded.",
+        json_schema_extra={"pattern": r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"},
+    ),
+]
+PageLimit = Annotated[int, Query(description="How many items.", ge=1, le=ITEMS_MAX)]
+After = Annotated[str, Query(description="The id of an item: the page begins with the next one.", max_length=64)]
+Texts = Annotated[bool, Query(description="Whether items have their texts; then a page may end earlier.")]
+
+
+def bank_reading_routes(banks: BankDesk) -> APIRouter:
+    """Return the routes that show banks."""
+    router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_READER)
+
+    @router.get(
+        "",
+        operation_id="list_banks",
+        summary="All banks",
+        responses=json_answer("BankList", "All banks, by name.") | problem_answers(*_OF_READING),
+    )
+    async def listed(request: Request) -> Response:
+        """Return all banks, and how many items each has."""
+        return json_response(await banks.read(request, bank_list))
+
+    @router.get(
+        "/{bank}",
+        operation_id="get_bank",
+        summary="A bank and its items",
+        responses=json_answer("BankPage", "The bank, and a page of its items.")
+        | problem_answers(problems.UNKNOWN_BANK, problems.INVALID_REQUEST, *_OF_READING),
+    )
+    async def shown(
+        request: Request, bank: BankInPath, limit: PageLimit = PAGE, after: After = "", *, texts: Texts = False
+    ) -> Response:
+        """Return a bank and a page of its items. Pass ``next`` as ``after`` to get the next page."""
+        name = article_id_in(bank)
+        return json_response(await banks.read(request, lambda found: bank_page(found, name, limit, after, texts=texts)))
+
+    @router.get(
+        "/{bank}/items/{item}",
+        operation_id="get_item",
+        summary="An item with its text",
+        responses=json_answer("ItemSummary", "The item.")
+        | problem_answers(problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING),
+    )
+    async def shown_item(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+        """Return all of an item."""
+        names = article_id_in(bank), article_id_in(item)
+        return json_response(await banks.read(request, lambda found: bank_item(found, *names)))
+
+    return router
+
+
+def bank_changing_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
+    """Return the routes that create, change and remove banks."""
+    router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_ADMIN)
+
+    @router.put(
+        "/{bank}",
+        operation_id="put_bank",
+        summary="Create or change a bank",
+        description=f"Create a bank, or replace its settings; its items stay. {_REPEATABLE}",
+        responses=json_answer("BankSummary", "The bank as it is now.")
+        | problem_answers(*OF_BODIES, problems.OTHER_ACTION, *_OF_CHANGES),
+        openapi_extra=json_body("BankSettings", BANK_EXAMPLE),
+    )
+    async def put(request: Request, bank: BankInPath) -> Response:
+        name = article_id_in(bank)
+        async with receiving.received(request) as body:
+            return json_response(await writes.put(request, name, body))
+
+    @router.delete(
+        "/{bank}",
+        operation_id="remove_bank",
+        summary="Remove a bank with its items",
+        description=f"Remove a bank with its items. Verdicts that name them stay as they are. {_REPEATABLE}",
+        responses=json_answer("Removal", "What was removed.") | problem_answers(*_OF_CHANGES),
+    )
+    async def remove(request: Request, bank: BankInPath) -> Response:
+        return json_response(await writes.remove(request, article_id_in(bank)))
+
+    return router
+
+
+def item_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
+    """Return the routes that add, change and remove the items of banks."""
+    router = APIRouter(prefix="/v1/banks/{bank}/items", tags=[_BANKS], dependencies=_OF_ITEMS)
+
+    @router.post(
+        "",
+        operation_id="add_items",
+        summary="Add items to a bank",
+        description=f"Add up to 1,000 items, all or none. They replace items that have the same ids. {_REPEATABLE}",
+        responses=json_answer("AddedItems", "The items as they are now.")
+        | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ARTICLE, *_OF_CHANGES, *ALWAYS),
+        openapi_extra=json_body("NewItems", ITEMS_EXAMPLE),
+    )
+    async def add(request: Request, bank: BankInPath) -> Response:
+        name = article_id_in(bank)
+        async with receiving.received(request) as body:
+            return json_response(await writes.add(request, name, body))
+
+    @router.patch(
+        "/{item}",
+        operation_id="change_item",
+        summary="Change an item",
+        description=f"Change an item, or switch it on or off. {_REPEATABLE}",
+        responses=json_answer("ItemSummary", "The item as it is now.")
+        | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, *_OF_CHANGES),
+        openapi_extra=json_body("ItemPatch", PATCH_EXAMPLE),
+    )
+    async def patch(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+        names = article_id_in(bank), article_id_in(item)
+        async with receiving.received(request) as body:
+            return json_response(await writes.patch(request, *names, body))
+
+    @router.delete(
+        "/{item}",
+        operation_id="remove_item",
+        summary="Remove an item",
+        description=f"Remove an item of a bank. {_REPEATABLE}",
+        responses=json_answer("Removal", "What was removed.") | problem_answers(problems.UNKNOWN_BANK, *_OF_CHANGES),
+    )
+    async def remove(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+        return json_response(await writes.remove_item(request, article_id_in(bank), article_id_in(item)))
+
+    return router

@@ -1,0 +1,270 @@
+"""Changes of banks: what requests ask for, as entries of the log, and what is answered and recorded.
+
+Every change may be repeated: an entry that says nothing new is not written, and the audit log has a line all the same.
+"""
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry
+from consumer.banks.exchange import item_id
+from consumer.decode.json_value import check_values
+from consumer.model.errors import BadRecord, ConfigError
+from consumer.model.limits import DecodeLimits
+from consumer.service.access import check_roles
+from consumer.service.bank_desk import BankChange, BankDesk
+from consumer.service.bank_messages import ITEMS_MAX, AddedItems, BankSettings, ItemPatch, NewItem, NewItems, Removal
+from consumer.service.bank_reading import bank_summary, item_summary, known_bank, known_item
+from consumer.service.desk import Desk, Judging
+from consumer.service.problems import INVALID_REQUEST, OTHER_ACTION, UNKNOWN_ARTICLE, unreadable
+from consumer.service.writing import Action, Changed, owner_of, record
+from consumer.store_tools.inspection import stored_article
+from consumer.text.timestamps import rfc3339
+from consumer.web.audit_log import AuditLog
+from consumer.web.problems import Limit, ProblemError
+from consumer.web.token import Role
+from storage.clock import now_ms
+
+LIMITS: Final = DecodeLimits(values_max=100_000)
+"""Limits on a body: 1,000 items with twenty labels each have a third of these values."""
+_STORE: Final = "the store"
+"""Clients need not know where it is."""
+_SETTINGS_DECODER: Final = msgspec.json.Decoder(BankSettings)
+_ITEMS_DECODER: Final = msgspec.json.Decoder(NewItems)
+_PATCH_DECODER: Final = msgspec.json.Decoder(ItemPatch)
+
+_Body = TypeVar("_Body")
+_Kind = TypeVar("_Kind", Bank, BankItem)
+Stamp = dict[str, object]
+"""Who makes a change, and when, as members of an entry."""
+
+
+class BankWrites:
+    """Changes banks, and answers with what they are then. Used by one event loop."""
+
+    def __init__(self, desk: Desk, banks: BankDesk, audit_log: AuditLog | None) -> None:
+        self._desk = desk
+        self._banks = banks
+        self._audit_log = audit_log
+
+    async def put(self, request: Request, name: str, body: bytes) -> bytes:
+        """Create a bank, or change one; return it. Raises ``ProblemError``."""
+        made = _stamp(request)
+
+        def prepare() -> BankChange[tuple[Bank, int]]:
+            settings = msgspec.structs.asdict(_decoded(_SETTINGS_DECODER, body))
+            entry = _entry(settings | made | {"bank": name}, Bank)
+            return lambda banks: _bank_put(banks, entry)
+
+        bank, items = await self._banks.change(request, prepare)
+        await self._record(request, "banks.create", [(name, _state(bank))])
+        return msgspec.json.encode(bank_summary(bank, items))
+
+    async def remove(self, request: Request, name: str) -> bytes:
+        """Remove a bank with its items, and say what was removed. Raises ``ProblemError``."""
+        made = _stamp(request)
+
+        def prepare() -> BankChange[Removal]:
+            entry = _entry({"bank": name, "removed": True} | made, Bank)
+            return lambda banks: _bank_removed(banks, entry)
+
+        return await self._removed(request, name, prepare)
+
+    async def add(self, request: Request, name: str, body: bytes) -> bytes:
+        """Add items to a bank, all or none, and return them. Raises ``ProblemError``."""
+        self._banks.check_configured()
+        made = _stamp(request)
+        items = await self._desk.ask(request, lambda judging: _new_items(judging, name, body, made))
+
+        def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
+            _check_role(request, known_bank(banks, name))
+            current = [_unless_same(banks.items.get(item.key), item) for item in items]
+            return [item for item in current if banks.items.get(item.key) is not item], current
+
+        current = await self._banks.change(request, lambda: added)
+        await self._record(request, "banks.add", [(f"{name}/{item.item}", _state(item)) for item in current])
+        return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
+
+    async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
+        """Change an item, and return it with its text. Raises ``ProblemError``."""
+        made = _stamp(request)
+
+        def prepare() -> BankChange[BankItem]:
+            patch = _decoded(_PATCH_DECODER, body)
+
+            def patched(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
+                _check_role(request, known_bank(banks, name))
+                before = known_item(banks, name, item)
+                after = _unless_same(before, _patched(before, patch, made))
+                return [] if after is before else [after], after
+
+            return patched
+
+        after = await self._banks.change(request, prepare)
+        await self._record(request, "banks.change", [(f"{name}/{item}", _state(after))])
+        return msgspec.json.encode(item_summary(after, with_text=True))
+
+    async def remove_item(self, request: Request, name: str, item: str) -> bytes:
+        """Remove an item of a bank, and say whether it existed. Raises ``ProblemError``."""
+        made = _stamp(request)
+
+        def prepare() -> BankChange[Removal]:
+            entry = _entry({"bank": name, "item": item, "removed": True} | made, BankItem)
+
+            def removed(banks: Banks) -> tuple[Sequence[Entry], Removal]:
+                _check_role(request, known_bank(banks, name))
+                existed = entry.key in banks.items
+                return [entry] if existed else [], Removal(name, item, existed, int(existed))
+
+            return removed
+
+        return await self._removed(request, f"{name}/{item}", prepare)
+
+    async def _removed(self, request: Request, target: str, prepare: Callable[[], BankChange[Removal]]) -> bytes:
+        removal = await self._banks.change(request, prepare)
+        await self._record(request, "banks.remove", [(target, "removed" if removal.existed else "absent")])
+        return msgspec.json.encode(removal)
+
+    async def _record(self, request: Request, action: Action, changes: Sequence[tuple[str, str]]) -> None:
+        await record(self._audit_log, request, [Changed(action, target, state) for target, state in changes])
+
+
+def _stamp(request: Request) -> Stamp:
+    return {"by": owner_of(request.state.caller), "at": rfc3339(now_ms())}
+
+
+def _check_role(request: Request, bank: Bank) -> None:
+    """Raise ``ProblemError`` where the caller may not change the items of a bank: one that allows decides."""
+    check_roles(request, [Role.ADMIN if bank.action == "allow" else Role.REVIEWER])
+
+
+def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
+    """Decode a body. Raises ``ProblemError``."""
+    try:
+        check_values(body, LIMITS.values_max)
+        return decoder.decode(body.removeprefix(BOM_UTF8))
+    except BadRecord as error:
+        raise unreadable(error, LIMITS) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
+
+
+def _entry(values: Mapping[str, object], kind: type[_Kind], place: str = "") -> _Kind:
+    """Return an entry with these members. Raises ``ProblemError``, whose sentence begins with ``place``."""
+    try:
+        entry = msgspec.convert(values, kind)
+        check_entry(entry)
+    except (msgspec.ValidationError, BankError) as error:
+        raise ProblemError(INVALID_REQUEST, f"{place}{error}.") from error
+    return entry
+
+
+def _new_items(judging: Judging, name: str, body: bytes, made: Stamp) -> list[BankItem]:
+    """Return the items that a body adds to a bank, each once. Raises ``ProblemError`` and the store's errors."""
+    asked = _decoded(_ITEMS_DECODER, body).items
+    if len(asked) > ITEMS_MAX:
+        raise ProblemError(
+            INVALID_REQUEST,
+            f"The request has {len(asked)} items. Send at most {ITEMS_MAX} at a time.",
+            limit=Limit("items_max", ITEMS_MAX),
+        )
+    items: dict[str, BankItem] = {}
+    for place, each in enumerate(asked):
+        item = _new_item(judging, name, each, made, f"items[{place}]: ")
+        if items.setdefault(item.item, item) != item:
+            raise ProblemError(
+                INVALID_REQUEST, f"items[{place}]: another item of the request has the id {item.item!r}. Name it once."
+            )
+    return list(items.values())
+
+
+def _new_item(judging: Judging, name: str, asked: NewItem, made: Stamp, place: str) -> BankItem:
+    if (asked.text is None) == (asked.article is None):
+        raise ProblemError(INVALID_REQUEST, f"{place}give either text, or article, the id of a stored article.")
+    text, title, lang = asked.text, "", ""
+    if asked.article is not None:
+        text, title, lang = _copied(judging, asked.article, place)
+    assert text is not None  # noqa: S101  # one of the two is given
+    values: dict[str, object] = {
+        "bank": name,
+        "item": item_id(text) if asked.item is None else asked.item,
+        "text": text,
+        "title": title if asked.title is None else asked.title,
+        "lang": lang if asked.lang is None else asked.lang,
+        "labels": asked.labels,
+        "note": asked.note,
+        "article": asked.article,
+        "until": _timestamp(asked.until, place),
+        "similarity": asked.similarity,
+        "enabled": asked.enabled,
+    }
+    return _entry(values | made, BankItem, place)
+
+
+def _copied(judging: Judging, article_id: str, place: str) -> tuple[str, str, str]:
+    """Return the text, the title and the language of a stored article."""
+    try:
+        record = stored_article(judging.store, _STORE, article_id).stored.record
+    except ConfigError as error:
+        raise ProblemError(UNKNOWN_ARTICLE, f"{place}{error}.") from error
+    (body,) = judging.store.bodies([record.reference])
+    if body is None:
+        raise ProblemError(
+            INVALID_REQUEST, f"{place}the store does not keep the text of {article_id!r}. Send it as text."
+        )
+    return body, record.title, record.lang
+
+
+def _patched(before: BankItem, patch: ItemPatch, made: Stamp) -> BankItem:
+    values = msgspec.structs.asdict(before)
+    values |= {name: value for name, value in msgspec.structs.asdict(patch).items() if value is not msgspec.UNSET}
+    if isinstance(patch.until, datetime):
+        values["until"] = _timestamp(patch.until, "")
+    return _entry(values | made, BankItem)
+
+
+def _timestamp(moment: datetime | None, place: str) -> str | None:
+    """Return a time as entries have it. Raises ``ProblemError`` for one that the calendar does not have in UTC."""
+    if moment is None:
+        return None
+    try:
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError as error:
+        raise ProblemError(INVALID_REQUEST, f"{place}until is out of range. Give a time before 9999.") from error
+
+
+def _unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
+    """Return what there was ``before`` if the entry differs only in who made it, and when; otherwise the entry."""
+    if before is None:
+        return entry
+    return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
+
+
+def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, int]]:
+    before = banks.banks.get(entry.bank)
+    if before is not None and before.action != entry.action:
+        raise ProblemError(
+            OTHER_ACTION,
+            f"The bank {entry.bank!r} has the action {before.action!r}, which never changes. Create another bank, or "
+            "first remove this one with its items.",
+        )
+    bank = _unless_same(before, entry)
+    return [] if bank is before else [bank], (bank, _count(banks, entry.bank))
+
+
+def _bank_removed(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
+    existed = entry.bank in banks.banks
+    return [entry] if existed else [], Removal(entry.bank, None, existed, _count(banks, entry.bank))
+
+
+def _count(banks: Banks, name: str) -> int:
+    return sum(bank == name for bank, _ in banks.items)
+
+
+def _state(entry: Bank | BankItem) -> str:
+    return "enabled" if entry.enabled else "disabled"
