@@ -48,6 +48,9 @@ run: .venv/run.stamp
 	@echo "Reposts under another headline and with a comment, found by the profile posts, not by news (sample/posts.jsonl):"
 	@$(BIN)/dupwatch run --source sample/posts.jsonl --sink $(OUT)/posts.jsonl --store lmdb:$(OUT)/posts \
 	    --set judge.profile=posts --emit all --show
+	@echo "Banks: spam in a longer post, a slogan, and a notice that everybody may repeat (sample/known_texts.jsonl):"
+	@$(BIN)/dupwatch run --source sample/known_texts.jsonl --sink $(OUT)/known.jsonl --store lmdb:$(OUT)/known \
+	    --set banks.url=sample/banks.jsonl --emit all --show
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test: $(if $(WITH_CORE),rust-toolchain)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import FeedText
+from consumer.banks.known_texts import KnownTexts
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, Fingerprints, Lexicon, TextKind
 from consumer.judge import events
@@ -18,7 +19,9 @@ from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent
+from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding
 from storage.clock import MS_PER_S, now_ms
@@ -43,8 +46,11 @@ class Dupwatch:
         fingerprinter: Engine,
         seen_ms: int = 0,
         common: CommonHashes | None = None,
+        known: KnownTexts | None = None,
     ) -> None:
-        self.detector = Detector(store, bound.settings, now_ms, seen_ms=seen_ms, common=common)
+        self.detector = Detector(
+            store, bound.settings, now_ms, seen_ms=seen_ms, common=common, with_bank_matches=matcher_of(known)
+        )
         self.fingerprinter = fingerprinter
         self.builder: VersionBuilder = version_builder(bound)
         self._store = store
@@ -57,8 +63,9 @@ class Dupwatch:
         config = load_config(None, overrides | {"store": {"url": store_url}})
         bound = unstored_binding(config, judge_settings(config, lexicon))
         store = stack.enter_context(opened_store(config))
-        computing = engine(config, bound, lexicon)
-        return cls(store, bound, computing, config.seen_s * MS_PER_S, common_hashes(config))
+        known = stack.enter_context(followed_banks(config, bound, lexicon, Hooks()))
+        computing = engine(config, bound, lexicon, known=known)
+        return cls(store, bound, computing, config.seen_s * MS_PER_S, common_hashes(config), known)
 
     def preload(self, model: CodeModel, count: int, rng: np.random.Generator) -> None:
         """Store articles that were kept: record, verdict and postings of each, without a body."""

@@ -28,6 +28,7 @@ MODULES: Final = {
     "explain": "articles.explain",
     "query": "articles.query",
     "release": "articles.release",
+    "bank": "banks.bank",
     "evaluate": "evaluation.evaluate",
     "fingerprint": "articles.fingerprint",
     "compare": "articles.compare",

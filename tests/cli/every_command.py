@@ -34,6 +34,7 @@ class Entry(NamedTuple):
 
 
 _LETTERS: Final = ("--sink", "{folder}/verdicts")
+_BANKS: Final = ("--banks", "{folder}/banks")
 _PEOPLE: Final = ("--set", "console.database=sqlite:///{folder}/people.db")
 _PEOPLE_AT_PATH: Final = ("--set", "console.database=sqlite:///{path}")
 _TOKEN: Final = ("crawler", "--role", "reader", "--owner", "An Na")
@@ -77,6 +78,26 @@ EVERY: Final[dict[Name, Entry]] = {
         from_stdin=("-", "--store", "{store}"),
     ),
     ("release",): Entry(("a4", "--store", "{store}", "--dry-run")),
+    ("bank", "create"): Entry(
+        ("new", "--action", "deny", *_BANKS), writes=((2, ("new", "--action", "deny", "--banks", "{path}")),)
+    ),
+    ("bank", "add"): Entry(
+        ("spam", "--article", "a3", "--item", "copied", "--store", "{store}", *_BANKS),
+        reads=((3, ("spam", "{path}", *_BANKS)),),
+        from_stdin=("spam", "-", *_BANKS),
+    ),
+    ("bank", "list"): Entry(_BANKS, reads=((2, ("--banks", "{path}")),)),
+    ("bank", "show"): Entry(("spam", *_BANKS), reads=((2, ("spam", "--banks", "{path}")),)),
+    ("bank", "disable"): Entry(("off", *_BANKS)),
+    ("bank", "enable"): Entry(("off", *_BANKS)),
+    ("bank", "remove"): Entry(("spam", "copied", *_BANKS)),
+    ("bank", "import"): Entry(("spam", "{folder}/items.csv", *_BANKS), reads=((3, ("spam", "{path}", *_BANKS)),)),
+    ("bank", "export"): Entry(_BANKS, reads=((2, ("--banks", "{path}")),)),
+    ("bank", "test"): Entry(
+        ("--text", "Win a ferry ticket", *_BANKS),
+        reads=((3, ("{path}", *_BANKS)),),
+        from_stdin=("-", *_BANKS),
+    ),
     ("evaluate",): Entry(
         ("{feed}", "--pairs", "{folder}/pairs"),
         reads=((3, ("{path}", "--pairs", "{folder}/pairs")), (3, ("{feed}", "--pairs", "{path}"))),

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from consumer.banks.bank import Bank, BankItem
+from consumer.banks.exchange import lines_of
 from consumer.reviews.database import opened_database
 from consumer.reviews.flag_events import add_events
 from tests.cli.command import (
@@ -75,6 +77,10 @@ class Files:
         (folder / "text").write_text(f"苍浦地铁 {text(1)}", encoding="utf-8")
         write_lines(folder / "pairs", [["a3", "a4", "duplicate"], ["a1", "a2", "unique"]])
         (folder / "empty").touch()
+        (folder / "items.csv").write_text("text\nletters enough\n")
+        offer = BankItem(bank="spam", item="offer", text="Win a ferry ticket")
+        banks = [Bank(bank=name, action="deny") for name in ("spam", "off")]
+        (folder / "banks").write_bytes(lines_of([*banks, offer]))
         (folder / "a-folder").mkdir()
         ended = run_process(
             "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
@@ -389,6 +395,8 @@ def on_terminal(arguments: list[str]) -> str:
 
 
 NOT_MADE_FOR_COLUMNS = {
+    ("bank", "export"),
+    ("bank", "test"),
     ("demo",),
     ("query",),
     ("store", "export"),

@@ -1,0 +1,1 @@
+"""Commands about banks of known texts."""

@@ -1,0 +1,310 @@
+"""``dupwatch bank``: make banks of known texts, change them, and try what they would find."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry
+from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
+from consumer.banks.known_texts import KnownTexts
+from consumer.cli import render
+from consumer.cli.banks.options import (
+    BankArgument,
+    BanksOption,
+    ByOption,
+    LabelOption,
+    NoteOption,
+    SimilarityOption,
+    changed,
+    existing_bank,
+    existing_item,
+    new_entry,
+    stamp,
+)
+from consumer.cli.banks.views import bank_fields, bank_table, item_table, item_view
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import answer, results, write
+from consumer.cli.texts import read_article
+from consumer.config.config import Config
+from consumer.judge.events import bank_mentions
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article
+from consumer.model.errors import ConfigError, SourceError
+from consumer.store_tools.inspection import stored_article
+from consumer.text.timestamps import option_time_ms, rfc3339
+from consumer.wiring.banks import read_banks
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import opened_store, unstored_binding
+from storage.clock import now_ms
+
+app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
+
+ItemArgument = Annotated[str | None, typer.Argument(metavar="[ITEM]", help="An item; without one, the whole bank.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+
+
+@app.command()
+def create(
+    bank: BankArgument,
+    action: Annotated[
+        Action, typer.Option(help="deny: report what repeats an item. allow: never flag what repeats one.")
+    ],
+    label: LabelOption = None,
+    note: NoteOption = "",
+    similarity: SimilarityOption = None,
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Create a bank, or change the labels, note and similarity of one. The file is created if there is none."""
+    chosen = configured(config, settings, banks__url=banks)
+    values: dict[str, object] = {
+        "bank": bank,
+        "action": action,
+        "labels": label or [],
+        "note": note,
+        "similarity": similarity,
+    }
+    entry = new_entry(values | stamp(by), Bank)
+    changed(chosen, "create", bank, lambda _: [entry])
+    done = "never flags what repeats its texts" if action == "allow" else "reports what repeats its texts"
+    _say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE")
+
+
+@app.command()
+def add(  # what an item has
+    bank: BankArgument,
+    source: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="A text, or an article in JSON; - for standard input.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="The text itself.", metavar="TEXT")] = None,
+    article: Annotated[
+        str | None, typer.Option(help="Copy the text of this article of the store.", metavar="ID")
+    ] = None,
+    item: Annotated[
+        str | None, typer.Option(help="The item's id; default: a digest of the text.", metavar="ID")
+    ] = None,
+    title: Annotated[str, typer.Option(help="A title for people; it is not compared.", metavar="TEXT")] = "",
+    until: Annotated[str | None, typer.Option(help="When the item ends; default: never.", metavar="TIME")] = None,
+    label: LabelOption = None,
+    note: NoteOption = "",
+    similarity: SimilarityOption = None,
+    by: ByOption = None,
+    store: LastingStoreOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Add a text to a bank, or change an item. Running consumers find it within two seconds."""
+    chosen = configured(config, settings, banks__url=banks, store__url=store)
+    found = _article(chosen, source, text, article)
+    values: dict[str, object] = {
+        "bank": bank,
+        "item": item or item_id(found.body or ""),
+        "text": found.body or "",
+        "title": title or found.title,
+        "lang": found.lang,
+        "article": article,
+        "labels": label or [],
+        "note": note,
+        "similarity": similarity,
+        "until": None if until is None else rfc3339(option_time_ms("--until", until)),
+    }
+    entry = new_entry(values | stamp(by), BankItem)
+    changed(chosen, "add", f"{entry.bank}/{entry.item}", lambda _: [entry])
+    _say(f"Added {entry.item} to the bank {bank}.")
+
+
+@app.command("list")
+def list_(
+    json: JsonOption = False, banks: BanksOption = None, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """List all banks."""
+    found = read_banks(configured(config, settings, banks__url=banks))
+    answer(json=json, lines=(bank_fields(found, bank) for bank in found.banks.values()), text=[bank_table(found)])
+
+
+@app.command()
+def show(
+    bank: BankArgument,
+    item: ItemArgument = None,
+    json: JsonOption = False,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Show the items of a bank, or one of them with its whole text."""
+    found = read_banks(configured(config, settings, banks__url=banks))
+    existing_bank(found, bank)
+    shown = (
+        [each for each in found.items.values() if each.bank == bank]
+        if item is None
+        else [existing_item(found, bank, item)]
+    )
+    text = [item_table(shown)] if item is None else [item_view(shown[0])]
+    answer(json=json, lines=(msgspec.to_builtins(each) for each in shown), text=text)
+
+
+@app.command()
+def disable(
+    bank: BankArgument,
+    item: ItemArgument = None,
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Switch an item or a bank off; it stays in the file."""
+    _switch(configured(config, settings, banks__url=banks), bank, item, by, enabled=False)
+
+
+@app.command()
+def enable(
+    bank: BankArgument,
+    item: ItemArgument = None,
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Switch an item or a bank on again."""
+    _switch(configured(config, settings, banks__url=banks), bank, item, by, enabled=True)
+
+
+@app.command()
+def remove(
+    bank: BankArgument,
+    item: ItemArgument = None,
+    yes: YesOption = False,
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Remove an item, or a bank with all its items. Verdicts that name them stay as they are."""
+    chosen = configured(config, settings, banks__url=banks)
+    found = read_banks(chosen)
+    existing_bank(found, bank)
+    if item is not None and (bank, item) not in found.items:
+        _say(f"There is no item {item} in the bank {bank}; nothing was changed.")
+        return
+    if item is None:
+        count = sum(key[0] == bank for key in found.items)
+        if count and not yes and not typer.confirm(f"Remove the bank {bank} and its {count:,} items?", err=True):
+            raise typer.Exit(1)
+        entries: Sequence[Entry] = [new_entry({"bank": bank, "removed": True} | stamp(by), Bank)]
+    else:
+        entries = [new_entry({"bank": bank, "item": item, "removed": True} | stamp(by), BankItem)]
+    changed(chosen, "remove", bank if item is None else f"{bank}/{item}", lambda _: entries)
+    _say(f"Removed {f'the bank {bank}' if item is None else f'{item} from the bank {bank}'}.")
+
+
+@app.command("import")
+def import_(
+    bank: BankArgument,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="CSV (*.csv), or JSON lines.")],
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Add the items of a file to a bank, all or none of them. Items with the same id are replaced."""
+    chosen = configured(config, settings, banks__url=banks)
+    try:
+        content = source.read_bytes()
+        is_csv = source.suffix.lower() == ".csv"
+        items = (
+            items_of_csv(bank, content.decode("utf-8-sig")) if is_csv else items_of_lines(bank, content.split(b"\n"))
+        )
+        made = stamp(by)
+        entries = [msgspec.structs.replace(item, **made) for item in items]
+    except OSError as error:
+        raise SourceError(f"{source} cannot be read: {error.strerror}") from error
+    except (BankError, UnicodeDecodeError) as error:
+        raise BankError(f"{source}: {error}; nothing was changed") from None
+    if not entries:
+        raise SourceError(f"{source} has no items")
+    changed(chosen, "import", bank, lambda _: entries)
+    _say(f"Added {len(entries):,} items to the bank {bank}.")
+
+
+@app.command()
+def export(
+    bank: Annotated[str | None, typer.Argument(metavar="[BANK]", help="One bank; default: all.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV, of one bank.")] = False,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Write banks and items as JSON lines, which are a file of banks themselves, or as CSV."""
+    found = read_banks(configured(config, settings, banks__url=banks))
+    if bank is not None:
+        existing_bank(found, bank)
+    elif csv:
+        raise ConfigError("CSV has the items of one bank: name it")
+    entries = [entry for entry in found.entries() if bank in {None, entry.bank}]
+    items = [entry for entry in entries if isinstance(entry, BankItem)]
+    with results():
+        write(csv_of(items).encode() if csv else lines_of(entries))
+
+
+@app.command("test")
+def try_(
+    source: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="A text, or an article in JSON; - for standard input.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="The text itself.", metavar="TEXT")] = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Print which items a text repeats, a line of JSON for each."""
+    chosen = configured(config, settings, banks__url=banks)
+    found, lexicon = _article(chosen, source, text, None), lexicon_of(chosen)
+    bound = unstored_binding(chosen, judge_settings(chosen, lexicon))
+    computing = engine(chosen, bound, lexicon)
+    known = KnownTexts(computing, bound.settings, now_ms)
+    known.replace(read_banks(chosen).entries())
+    fingerprints = computing.fingerprint([found.body or ""], [found.lang], known.known_shingles)
+    (version,) = known.with_matches(version_builder(bound).versions([found], [ArrivedAt(now_ms(), 0)], fingerprints))
+    with results():
+        write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in bank_mentions(version.record)))
+
+
+def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:
+    made = stamp(by)
+
+    def switched(banks: Banks) -> Sequence[Entry]:
+        entry: Entry = existing_bank(banks, bank) if item is None else existing_item(banks, bank, item)
+        return [] if entry.enabled is enabled else [msgspec.structs.replace(entry, enabled=enabled, **made)]
+
+    name, state = bank if item is None else f"{bank}/{item}", "enabled" if enabled else "disabled"
+    if changed(config, state.removesuffix("d"), name, switched):
+        _say(f"{name} is {state}.")
+    else:
+        _say(f"{name} was {state} already; nothing was changed.")
+
+
+def _article(config: Config, source: str | None, text: str | None, article_id: str | None) -> Article:
+    """Return the text that is named, as an article. Raises ``ConfigError`` unless exactly one is."""
+    if sum(given is not None for given in (source, text, article_id)) != 1:
+        raise ConfigError("name one text: a file, --text TEXT, or --article ID of the store")
+    if text is not None:
+        return Article("", text)
+    if article_id is None:
+        return read_article(source or "", config)
+    with opened_store(config, readonly=True) as store:
+        stored = stored_article(store, config.store.url, article_id).stored
+        (body,) = store.bodies([stored.record.reference])
+    if body is None:
+        raise ConfigError(f"the store does not keep the text of {article_id!r}; give it with --text or as a file")
+    return Article(article_id, body, title=stored.record.title, lang=stored.record.lang)
+
+
+def _say(sentence: str) -> None:
+    with results():
+        render.console().print(render.plain(sentence), highlight=False)

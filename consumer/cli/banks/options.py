@@ -1,0 +1,78 @@
+"""What the commands about banks have in common."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+import typer
+
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry
+from consumer.banks.bank_log import Change
+from consumer.config.config import Config
+from consumer.text.timestamps import rfc3339
+from consumer.wiring.audit import current_user, opened_audit_log, record_change
+from consumer.wiring.banks import opened_banks
+from storage.clock import now_ms
+
+_Kind = TypeVar("_Kind", Bank, BankItem)
+
+BanksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--banks", help="A file, or kafka://HOST:PORT/PREFIX; default: the setting banks.url.", metavar="BANKS"
+    ),
+]
+BankArgument = Annotated[str, typer.Argument(metavar="BANK", help="The bank's name.")]
+ByOption = Annotated[
+    str | None, typer.Option("--by", help="Who does this; default: the user of this process.", metavar="WHO")
+]
+NoteOption = Annotated[str, typer.Option(help="A note for others.", metavar="TEXT")]
+LabelOption = Annotated[list[str] | None, typer.Option("--label", help="A label of your own. May be repeated.")]
+SimilarityOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How similar an article must be, 0.5 to 1; default: 0.7, or 0.9 where the bank allows.", metavar="SHARE"
+    ),
+]
+
+
+def changed(config: Config, action: str, target: str, change: Change) -> Sequence[Entry]:
+    """Change the configured banks, and record that in the audit log. Raises ``BankError``."""
+    with opened_audit_log(config) as audit_log, opened_banks(config) as banks:
+        entries = banks.change(change)
+        if entries:
+            record_change(audit_log, f"banks.{action}", target, f"{len(entries)} changes")
+    return entries
+
+
+def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
+    """Return an entry with these members. Raises ``BankError`` where they are not valid."""
+    try:
+        entry = msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise BankError(str(error)) from None
+    check_entry(entry)
+    return entry
+
+
+def stamp(by: str | None) -> dict[str, str]:
+    """Return who makes a change now, and when, as members of an entry."""
+    return {"by": current_user() if by is None else by, "at": rfc3339(now_ms())}
+
+
+def existing_bank(banks: Banks, name: str) -> Bank:
+    """Return a bank. Raises ``BankError`` if there is none of that name."""
+    bank = banks.banks.get(name)
+    if bank is None:
+        others = ", ".join(sorted(banks.banks)) or "none; dupwatch bank create makes one"
+        raise BankError(f"there is no bank {name!r}; banks: {others}")
+    return bank
+
+
+def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
+    """Return an item of a bank. Raises ``BankError`` if there is none."""
+    existing_bank(banks, bank)
+    found = banks.items.get((bank, item))
+    if found is None:
+        raise BankError(f"there is no item {item!r} in the bank {bank!r}; dupwatch bank show {bank} lists them")
+    return found

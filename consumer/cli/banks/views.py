@@ -1,0 +1,115 @@
+"""How banks and their items are shown."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
+from rich.text import Text
+
+from consumer.banks.bank import ALLOW_SIMILARITY, SIMILARITY, Bank, BankItem, Banks
+from consumer.cli.render import plain, table
+from consumer.text.visible import cut
+
+_TEXT_CHARS: int = 60
+
+
+def bank_fields(banks: Banks, bank: Bank) -> dict[str, object]:
+    """Return a bank, and how many items it has."""
+    return {
+        "bank": bank.bank,
+        "action": bank.action,
+        "items": _counts(banks)[bank.bank],
+        "enabled": bank.enabled,
+        "similarity": _similarity(bank),
+        "labels": bank.labels,
+        "note": bank.note,
+        "by": bank.by,
+        "at": bank.at,
+    }
+
+
+def bank_table(banks: Banks) -> Table:
+    """Return all banks, a row for each."""
+    counts = _counts(banks)
+    columns = [
+        Column("bank", overflow="fold"),
+        Column("action", no_wrap=True),
+        Column("items", justify="right", no_wrap=True),
+        Column("similarity", justify="right", no_wrap=True),
+        Column("state", no_wrap=True),
+        Column("labels", overflow="fold"),
+        Column("note", overflow="fold"),
+    ]
+    return table(
+        columns,
+        (
+            (
+                bank.bank,
+                bank.action or "",
+                f"{counts[bank.bank]:,}",
+                f"{_similarity(bank):g}",
+                _state(bank),
+                plain(" ".join(bank.labels)),
+                plain(bank.note),
+            )
+            for bank in banks.banks.values()
+        ),
+    )
+
+
+def item_table(items: Sequence[BankItem]) -> Table:
+    """Return items, a row for each, with the beginning of the text."""
+    columns = [
+        Column("item", overflow="fold"),
+        Column("title", overflow="fold"),
+        Column("text", overflow="fold"),
+        Column("state", no_wrap=True),
+        Column("until", no_wrap=True),
+        Column("by", overflow="fold"),
+    ]
+    return table(
+        columns,
+        (
+            (
+                item.item,
+                plain(item.title),
+                plain(cut(item.text, _TEXT_CHARS)),
+                _state(item),
+                item.until or "",
+                plain(item.by),
+            )
+            for item in items
+        ),
+    )
+
+
+def item_view(item: BankItem) -> RenderableType:
+    """Return all of an item."""
+    head = {
+        "bank": item.bank,
+        "title": item.title,
+        "state": _state(item),
+        "until": item.until or "",
+        "similarity": "" if item.similarity is None else f"{item.similarity:g}",
+        "language": item.lang,
+        "labels": " ".join(item.labels),
+        "note": item.note,
+        "article": item.article or "",
+        "by": item.by,
+        "at": item.at or "",
+    }
+    lines = (Text.assemble((f"{name}: ", "dim"), plain(value)) for name, value in head.items() if value)
+    return Group(Text(item.item, "bold"), *lines, Text(), plain(item.text))
+
+
+def _counts(banks: Banks) -> Counter[str]:
+    return Counter(bank for bank, _ in banks.items)
+
+
+def _similarity(bank: Bank) -> float:
+    return bank.similarity or (ALLOW_SIMILARITY if bank.action == "allow" else SIMILARITY)
+
+
+def _state(entry: Bank | BankItem) -> str:
+    return "enabled" if entry.enabled else "disabled"
