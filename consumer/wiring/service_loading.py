@@ -173,7 +173,7 @@ class Loading:
         settings = components.judge_settings(config, lexicon)
         store, bound = self._when_reachable(partial(self._opened, config, settings))
         chosen = components.engine_choice(config, settings, lexicon)
-        known = self._resources.enter_context(followed_banks(config, bound, lexicon, self._hooks))
+        known = self._resources.enter_context(followed_banks(config, bound, lexicon, self._hooks, self._starting))
         engine = components.engine(config, bound, lexicon, known=known)
         if chosen.name != COMPILED:
             engine = InTurns(engine)
