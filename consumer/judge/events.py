@@ -173,7 +173,9 @@ def _unique(record: Record, *, truncated: bool, decided_ms: int, remarks: Remark
 
 def bank_mentions(record: Record) -> tuple[BankMention, ...]:
     """Return what a verdict says of the known texts that an article repeats."""
-    return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in record.bank_matches or ())
+    if record.bank_matches is None:
+        return ()
+    return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in record.bank_matches)
 
 
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
