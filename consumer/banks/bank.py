@@ -4,6 +4,7 @@ A bank is a named list of known texts. An entry states a bank or an item as it i
 entries are a log: the last one about a bank or an item counts, and the others may be dropped.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -63,6 +64,11 @@ class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     note: _Note = ""
     similarity: _Similarity | None = None
     enabled: bool = True
+
+    @property
+    def item_similarity(self) -> float:
+        """How similar an article must be to an item that has no similarity of its own."""
+        return self.similarity or (ALLOW_SIMILARITY if self.action == "allow" else SIMILARITY)
 
 
 class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -198,6 +204,10 @@ class Banks:
     def entries(self) -> Iterable[Entry]:
         """Return the shortest log that leaves these banks."""
         return (*self.banks.values(), *self.items.values())
+
+    def item_counts(self) -> Counter[str]:
+        """Return how many items each bank has."""
+        return Counter(bank for bank, _ in self.items)
 
 
 def _check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:

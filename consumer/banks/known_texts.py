@@ -17,16 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from consumer.banks.bank import (
-    ALLOW_SIMILARITY,
-    SIMILARITY,
-    Bank,
-    BankError,
-    BankItem,
-    Banks,
-    Entry,
-    letters_in,
-)
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, letters_in
 from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Pairs, Texts, shingle_rows
 from consumer.banks.segment import NEVER_MS, NO_ITEMS, Items, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
@@ -201,7 +192,7 @@ class KnownTexts:
             return None
         allows = bank.action == ALLOW
         own = float(items.similarities[likeness.item])
-        wanted = _similarity_of(bank) if isnan(own) else own
+        wanted = bank.item_similarity if isnan(own) else own
         if likeness.similarity < (min(wanted + PART_MARGIN, 1.0) if likeness.form == PART else wanted):
             return None
         if allows and not self._may_be_allowed(items.facts.get(name, b""), record, likeness):
@@ -232,7 +223,7 @@ class KnownTexts:
         known = KnownShingles(hashes) if len(hashes) else None
         # The engine makes its own form of them at the first use, which would delay a batch.
         self.engine.fingerprint([""], None, known)
-        wanted = [_similarity_of(bank) for bank in banks.values()]
+        wanted = [bank.item_similarity for bank in banks.values()]
         wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
         self._snapshot = _Snapshot(MappingProxyType(dict(banks)), (large, small), known, min(wanted))
 
@@ -279,11 +270,6 @@ class KnownTexts:
 
     def _segment(self, items: Items) -> Segment:
         return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
-
-
-def _similarity_of(bank: Bank) -> float:
-    """Return how similar an article must be to an item that asks for nothing of its own."""
-    return bank.similarity or (ALLOW_SIMILARITY if bank.action == ALLOW else SIMILARITY)
 
 
 def _ends_ms(item: BankItem) -> int:

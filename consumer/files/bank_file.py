@@ -8,15 +8,16 @@ leaves at most an incomplete last line, which readers ignore and the next writer
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, Entry, decode_entry, encode_entry
+from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, Change, NewEntries
+from consumer.banks.exchange import lines_of
 from storage.files import FileWriting, lock_file, open_made, replace_file
 
 LOCK_S: Final = 10.0
@@ -64,9 +65,9 @@ class BankFile(BankLog):
                 left = len(after.banks) + len(after.items)
                 if lines - left > max(SUPERSEDED_MIN, left):
                     temporary = self._path.with_name(f"{self._path.name}.new")
-                    replace_file(self._path, temporary, _lines(after.entries()), self._writing)
+                    replace_file(self._path, temporary, lines_of(after.entries()), self._writing)
                 elif entries:
-                    _append(self._path, before.place.size_bytes if before else 0, _lines(entries), self._writing)
+                    _append(self._path, before.place.size_bytes if before else 0, lines_of(entries), self._writing)
         except OSError as error:
             raise BankError(f"the bank file {self._path} cannot be changed: {error.strerror or error}") from error
         return entries
@@ -99,10 +100,6 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
             return _Found(*_entries(path, descriptor, start), is_whole=not goes_on)
     except OSError as error:
         raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
-
-
-def _lines(entries: Iterable[Entry]) -> bytes:
-    return b"".join(encode_entry(entry) + b"\n" for entry in entries)
 
 
 def _append(path: Path, size_bytes: int, lines: bytes, writing: FileWriting) -> None:

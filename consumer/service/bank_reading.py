@@ -1,12 +1,11 @@
 """Banks and their items, as clients are told."""
 
-from collections import Counter
 from heapq import nsmallest
 from typing import Final
 
 import msgspec
 
-from consumer.banks.bank import ALLOW_SIMILARITY, SIMILARITY, Bank, BankItem, Banks
+from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.service.bank_messages import BankList, BankPage, BankSummary, ItemSummary
 from consumer.service.problems import UNKNOWN_BANK, UNKNOWN_ITEM
 from consumer.web.problems import ProblemError
@@ -17,7 +16,7 @@ PAGE_CHARS_MAX: Final = 4_000_000
 
 def bank_list(banks: Banks) -> bytes:
     """Return all banks, as JSON."""
-    counts = Counter(bank for bank, _ in banks.items)
+    counts = banks.item_counts()
     found = sorted(banks.banks.values(), key=lambda bank: bank.bank)
     return msgspec.json.encode(BankList(tuple(bank_summary(bank, counts[bank.bank]) for bank in found)))
 
@@ -79,7 +78,7 @@ def bank_summary(bank: Bank, items: int) -> BankSummary:
         action=bank.action,
         items=items,
         enabled=bank.enabled,
-        similarity=bank.similarity or (ALLOW_SIMILARITY if bank.action == "allow" else SIMILARITY),
+        similarity=bank.item_similarity,
         labels=bank.labels,
         note=bank.note,
         by=bank.by,

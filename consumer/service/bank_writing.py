@@ -254,16 +254,12 @@ def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, i
             "first remove this one with its items.",
         )
     bank = _unless_same(before, entry)
-    return [] if bank is before else [bank], (bank, _count(banks, entry.bank))
+    return [] if bank is before else [bank], (bank, banks.item_counts()[entry.bank])
 
 
 def _bank_removed(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
     existed = entry.bank in banks.banks
-    return [entry] if existed else [], Removal(entry.bank, None, existed, _count(banks, entry.bank))
-
-
-def _count(banks: Banks, name: str) -> int:
-    return sum(bank == name for bank, _ in banks.items)
+    return [entry] if existed else [], Removal(entry.bank, None, existed, banks.item_counts()[entry.bank])
 
 
 def _state(entry: Bank | BankItem) -> str:

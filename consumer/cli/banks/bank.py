@@ -76,7 +76,7 @@ def create(
 
 
 @app.command()
-def add(  # what an item has
+def add(
     bank: BankArgument,
     source: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="A text, or an article in JSON; - for standard input.")
@@ -125,7 +125,9 @@ def list_(
 ) -> None:
     """List all banks."""
     found = read_banks(configured(config, settings, banks__url=banks))
-    answer(json=json, lines=(bank_fields(found, bank) for bank in found.banks.values()), text=[bank_table(found)])
+    counts = found.item_counts()
+    lines = (bank_fields(bank, counts[bank.bank]) for bank in found.banks.values())
+    answer(json=json, lines=lines, text=[bank_table(found)])
 
 
 @app.command()
@@ -193,7 +195,7 @@ def remove(
         _say(f"There is no item {item} in the bank {bank}; nothing was changed.")
         return
     if item is None:
-        count = sum(key[0] == bank for key in found.items)
+        count = found.item_counts()[bank]
         if count and not yes and not typer.confirm(f"Remove the bank {bank} and its {count:,} items?", err=True):
             raise typer.Exit(1)
         entries: Sequence[Entry] = [new_entry({"bank": bank, "removed": True} | stamp(by), Bank)]

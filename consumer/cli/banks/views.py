@@ -1,27 +1,26 @@
 """How banks and their items are shown."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from consumer.banks.bank import ALLOW_SIMILARITY, SIMILARITY, Bank, BankItem, Banks
+from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.cli.render import plain, table
 from consumer.text.visible import cut
 
 _TEXT_CHARS: int = 60
 
 
-def bank_fields(banks: Banks, bank: Bank) -> dict[str, object]:
+def bank_fields(bank: Bank, items: int) -> dict[str, object]:
     """Return a bank, and how many items it has."""
     return {
         "bank": bank.bank,
         "action": bank.action,
-        "items": _counts(banks)[bank.bank],
+        "items": items,
         "enabled": bank.enabled,
-        "similarity": _similarity(bank),
+        "similarity": bank.item_similarity,
         "labels": bank.labels,
         "note": bank.note,
         "by": bank.by,
@@ -31,7 +30,7 @@ def bank_fields(banks: Banks, bank: Bank) -> dict[str, object]:
 
 def bank_table(banks: Banks) -> Table:
     """Return all banks, a row for each."""
-    counts = _counts(banks)
+    counts = banks.item_counts()
     columns = [
         Column("bank", overflow="fold"),
         Column("action", no_wrap=True),
@@ -48,7 +47,7 @@ def bank_table(banks: Banks) -> Table:
                 bank.bank,
                 bank.action or "",
                 f"{counts[bank.bank]:,}",
-                f"{_similarity(bank):g}",
+                f"{bank.item_similarity:g}",
                 _state(bank),
                 plain(" ".join(bank.labels)),
                 plain(bank.note),
@@ -101,14 +100,6 @@ def item_view(item: BankItem) -> RenderableType:
     }
     lines = (Text.assemble((f"{name}: ", "dim"), plain(value)) for name, value in head.items() if value)
     return Group(Text(item.item, "bold"), *lines, Text(), plain(item.text))
-
-
-def _counts(banks: Banks) -> Counter[str]:
-    return Counter(bank for bank, _ in banks.items)
-
-
-def _similarity(bank: Bank) -> float:
-    return bank.similarity or (ALLOW_SIMILARITY if bank.action == "allow" else SIMILARITY)
 
 
 def _state(entry: Bank | BankItem) -> str:
