@@ -6,6 +6,8 @@ the umask that the process inherited. Existing files keep their mode.
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,6 +117,17 @@ def lock_file(descriptor: int, wait_s: float) -> None:
         _LOCK_PAUSES.call(lock, lambda error: isinstance(error, BlockingIOError), wait_s)
     except BlockingIOError:
         raise TimeoutError(f"another process has kept it locked for {wait_s:g} s") from None
+
+
+@contextmanager
+def locked_folder(folder: Path, wait_s: float) -> Iterator[None]:
+    """Hold the lock of a folder, as ``lock_file`` takes it: for files that are replaced, and so cannot carry it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock_file(descriptor, wait_s)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _with_mode(descriptor: int, file_mode: int) -> int:

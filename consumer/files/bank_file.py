@@ -18,7 +18,7 @@ from typing_extensions import override
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, Change, NewEntries
 from consumer.banks.exchange import lines_of
-from storage.files import FileWriting, lock_file, open_made, replace_file
+from storage.files import FileWriting, locked_folder, open_made, replace_file
 
 LOCK_S: Final = 10.0
 """How long to wait for another process that changes the file."""
@@ -56,7 +56,7 @@ class BankFile(BankLog):
     @override
     def change(self, change: Change) -> Sequence[Entry]:
         try:
-            with _locked(self._path.parent):
+            with locked_folder(self._path.parent, LOCK_S):
                 before = _read(self._path, None) if self._path.exists() else None
                 banks = Banks.of(before.entries if before else ())
                 entries = change(banks)
@@ -137,16 +137,6 @@ def _opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         yield descriptor, status
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        lock_file(descriptor, LOCK_S)
-        yield
     finally:
         os.close(descriptor)
 

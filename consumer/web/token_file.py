@@ -9,8 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,7 +28,7 @@ from consumer.web.token import (
     digest_of,
     new_secret,
 )
-from storage.files import FILE_MODE, FileWriting, lock_file, replace_file
+from storage.files import FILE_MODE, FileWriting, locked_folder, replace_file
 
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000
@@ -239,7 +238,7 @@ def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool)
     try:
         # The file, not a link to it, is replaced.
         target = path.resolve()
-        with _locked(target.parent):
+        with locked_folder(target.parent, LOCK_S):
             before = _loaded(target, makes_file=makes_file)
             after = change(before)
             if after != before:
@@ -256,13 +255,3 @@ def _loaded(path: Path, *, makes_file: bool) -> Tokens:
         if makes_file:
             return ()
         raise
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        lock_file(descriptor, LOCK_S)
-        yield
-    finally:
-        os.close(descriptor)
