@@ -36,7 +36,7 @@ MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
     LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)
 
-.PHONY: run test test-light test-load checks lint types contracts rust servers unit unit-light stack-up stack-down
+.PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
 .PHONY: core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean
 
 run: .venv/run.stamp
@@ -54,7 +54,7 @@ run: .venv/run.stamp
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test: $(if $(WITH_CORE),rust-toolchain)
-	@$(MAKE) --no-print-directory --jobs=2 servers .venv/test.stamp $(if $(WITH_CORE),core)
+	@$(MAKE) --no-print-directory --jobs=3 servers bytecode $(if $(WITH_CORE),core)
 	@$(MAKE) --no-print-directory --jobs=2 unit checks
 
 test-light: $(if $(WITH_CORE),rust-toolchain core) checks unit-light
@@ -84,6 +84,10 @@ servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
 	@$(BIN)/python -m deploy.openapi.generator
+
+# Six workers would each compile all tests at the same time. What fails here fails in the run.
+bytecode: .venv/test.stamp
+	@$(BIN)/pytest --collect-only --quiet -n 0 >/dev/null 2>&1 || true
 
 unit: servers .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -70,6 +72,30 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let half of the workers begin with the modules that wait for servers, beside others that compute.
+
+    xdist gives every worker an equal part of the list. In the order of files, all of them would wait at the same time,
+    at the end of the run.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
+    if workers > 1:
+        items[:] = _waiting_beside_computing(items, workers)
+
+
+def _waiting_beside_computing(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the tests in another order; those of a module stay together."""
+    modules = [list(module) for _, module in groupby(items, attrgetter("path"))]
+    waiting = [module for module in modules if any(item.get_closest_marker("servers") for item in module)]
+    computing = chain.from_iterable(module for module in modules if module not in waiting)
+    parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for place, module in enumerate(waiting):
+        parts[place % (workers // 2)] += module
+    for part in parts:
+        part.extend(islice(computing, max(0, len(items) // workers - len(part))))
+    return [*chain.from_iterable(parts), *computing]
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
