@@ -1,7 +1,6 @@
 """No verdict is ever built on the answer to another question."""
 
 import random
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +14,7 @@ from storage.postings import postings_of
 from storage.records import Stored
 from tests.builders import make_version
 from tests.hbase.proxy import Answer, Proxy, Swapping, pass_on, proxied
+from tests.kafka.reading import until
 
 pytestmark = pytest.mark.servers
 
@@ -101,16 +101,17 @@ def test_a_connection_is_not_used_again_after_a_time_out(
 ) -> None:
     """The next request has a new connection, and late answers on the old one are ignored."""
     place = parse_place(f"hbase://{proxy.address}/{hbase_namespace}")
-    store = HbaseStore.open(place, HbaseOptions(call_s=0.2, connections_max=1))
+    store = HbaseStore.open(place, HbaseOptions(call_s=2.0, connections_max=1))
     version = make_version()
     reference = version.record.reference
     store.create([version])
-    waits_s = iter([0.4 if late else 0.0])
+    lates = iter([late])
     tries: list[Exception] = []
     monkeypatch.setattr(Calls, "pause", lambda self, why: tries.append(why))
 
     def first_late(answer: Answer) -> None:
-        time.sleep(next(waits_s, 0.0))
+        if next(lates, False):
+            until(lambda: len(proxy.links) > before)
         pass_on(answer)
 
     before = len(proxy.links)

@@ -209,10 +209,11 @@ def test_files_are_compressed_and_encoded(observed: ObservedTables, table: str, 
 def test_large_cells_lie_apart(observed: ObservedTables, table: str, family: str) -> None:
     """A cell above the threshold lies under HBase's folder for large cells, one below does not, and both are read."""
     name = f"{observed.schema.namespace}:{table}"
-    (path,) = files(observed, "mobdir/data", name, family)
-    assert f"{family}:large" in observed.printed[path]
-    assert f"{family}:small" not in observed.printed[path]
-    assert path.stat().st_size > len(_LARGE)
+    # A busy server may flush more than once.
+    apart = files(observed, "mobdir/data", name, family)
+    assert any(f"{family}:large" in observed.printed[path] for path in apart)
+    assert not any(f"{family}:small" in observed.printed[path] for path in apart)
+    assert sum(path.stat().st_size for path in apart) > len(_LARGE)
     row = observed.connection.table(name).row(b"\x00\x00\x01", [family.encode()])
     assert row == {f"{family}:large".encode(): _LARGE, f"{family}:small".encode(): _SMALL}
 
