@@ -75,7 +75,7 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     """A known text.
 
     It counts until ``until``, if that is set, and while it is enabled. ``article`` is the id of the article from which
-    the text was copied.
+    the text was copied. ``confirmed``: an admin says that it may match any share of the feed.
     """
 
     item: ItemId
@@ -88,6 +88,7 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     until: Timestamp | None = None
     similarity: _Similarity | None = None
     enabled: bool = True
+    confirmed: bool = False
 
     @property
     def key(self) -> ItemKey:
@@ -157,6 +158,14 @@ def check_entry(entry: Entry) -> None:
             f"item {entry.item!r} has {letters} letters and digits, and needs at least {ITEM_LETTERS_MIN}: a shorter "
             "text would be equal to too many articles"
         )
+
+
+def replacement(before: BankItem | None, entry: BankItem) -> BankItem:
+    """Return an entry that takes the place of an item: the same text stays confirmed, another one is not."""
+    if before is None:
+        return entry
+    confirmed = entry.text == before.text and (entry.confirmed or before.confirmed)
+    return msgspec.structs.replace(entry, confirmed=confirmed)
 
 
 def letters_in(text: str) -> int:

@@ -11,10 +11,12 @@ import msgspec
 from consumer.banks.bank import BankError, BankItem, Entry, check_entry, decode_entry, encode_entry
 from consumer.fingerprint import normalise
 
-COLUMNS: Final = ("item", "text", "title", "lang", "labels", "note", "article", "until", "similarity", "enabled")
+COLUMNS: Final = (
+    "item", "text", "title", "lang", "labels", "note", "article", "until", "similarity", "enabled", "confirmed",
+)  # fmt: skip
 """The columns of a CSV file; ``text`` is required. Labels are separated by spaces."""
 _ITEM_BYTES: Final = 6
-_YES: Final = frozenset({"", "1", "true", "yes"})
+_YES: Final = frozenset({"1", "true", "yes"})
 _NO: Final = frozenset({"0", "false", "no"})
 
 
@@ -66,7 +68,11 @@ def csv_of(items: Iterable[BankItem]) -> str:
     for item in items:
         writer.writerow(
             {name: getattr(item, name) for name in COLUMNS}
-            | {"labels": " ".join(item.labels), "enabled": "yes" if item.enabled else "no"}
+            | {
+                "labels": " ".join(item.labels),
+                "enabled": "yes" if item.enabled else "no",
+                "confirmed": "yes" if item.confirmed else "no",
+            }
         )
     return written.getvalue()
 
@@ -92,9 +98,8 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
     if None in row:
         raise BankError("it has more values than there are columns")
     text = values.pop("text", "")
-    enabled = values.pop("enabled", "").lower()
-    if enabled not in _YES | _NO:
-        raise BankError(f"enabled is {enabled!r}, and must be yes or no")
+    enabled = _switch(values, "enabled", empty=True)
+    confirmed = _switch(values, "confirmed", empty=False)
     try:
         similarity = float(values.pop("similarity")) if "similarity" in values else None
     except ValueError as error:
@@ -107,9 +112,18 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
             "text": text,
             "labels": values.get("labels", "").split(),
             "similarity": similarity,
-            "enabled": enabled in _YES,
+            "enabled": enabled,
+            "confirmed": confirmed,
         },
         BankItem,
     )
     check_entry(item)
     return item
+
+
+def _switch(values: dict[str, str], name: str, *, empty: bool) -> bool:
+    """Take a column of yes or no out of a row; ``empty`` is what it says without a value. Raises ``BankError``."""
+    value = values.pop(name, "").lower()
+    if value not in {"", *_YES, *_NO}:
+        raise BankError(f"{name} is {value!r}, and must be yes or no")
+    return value in _YES if value else empty

@@ -69,10 +69,12 @@ class NewItems(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ItemPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to change of an item; what is left out stays as it is. Add the item again to change its text.
 
-    With ``until`` null it never ends; with ``similarity`` null that of the bank counts.
+    With ``until`` null it never ends; with ``similarity`` null that of the bank counts. ``confirmed``, for admins
+    alone, says that the item may match any share of the feed.
     """
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    confirmed: bool | msgspec.UnsetType = msgspec.UNSET
     title: _Title | msgspec.UnsetType = msgspec.UNSET
     labels: _Labels | msgspec.UnsetType = msgspec.UNSET
     note: _Note | msgspec.UnsetType = msgspec.UNSET
@@ -101,7 +103,10 @@ class BankList(msgspec.Struct, frozen=True):
 
 
 class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An item. ``similarity`` is null where that of the bank counts. ``text`` is there where it was asked for."""
+    """An item. ``similarity`` is null where that of the bank counts. ``text`` is there where it was asked for.
+
+    ``confirmed`` says that an admin lets it match any share of the feed.
+    """
 
     bank: str
     item: str
@@ -113,6 +118,7 @@ class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
     until: Timestamp | None
     similarity: float | None
     enabled: bool
+    confirmed: bool
     by: str
     at: Timestamp | None
     text: str | msgspec.UnsetType = msgspec.UNSET

@@ -99,6 +99,7 @@ def item_summary(item: BankItem, *, with_text: bool = False) -> ItemSummary:
         until=item.until,
         similarity=item.similarity,
         enabled=item.enabled,
+        confirmed=item.confirmed,
         by=item.by,
         at=item.at,
         text=item.text if with_text else msgspec.UNSET,

@@ -140,7 +140,7 @@ def item_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
         "/{item}",
         operation_id="change_item",
         summary="Change an item",
-        description=f"Change an item, or switch it on or off. {_REPEATABLE}",
+        description=f"Change an item, or switch it on or off. Only an admin may set `confirmed`. {_REPEATABLE}",
         responses=json_answer("ItemSummary", "The item as it is now.")
         | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, *_OF_CHANGES),
         openapi_extra=json_body("ItemPatch", PATCH_EXAMPLE),

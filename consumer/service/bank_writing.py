@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry, replacement
 from consumer.banks.exchange import item_id
 from consumer.decode.json_value import check_values
 from consumer.model.errors import BadRecord, ConfigError
@@ -83,7 +83,10 @@ class BankWrites:
 
         def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
             _check_role(request, known_bank(banks, name))
-            current = [_unless_same(banks.items.get(item.key), item) for item in items]
+            befores = [banks.items.get(item.key) for item in items]
+            current = [
+                _unless_same(before, replacement(before, item)) for before, item in zip(befores, items, strict=True)
+            ]
             return [item for item in current if banks.items.get(item.key) is not item], current
 
         current = await self._banks.change(request, lambda: added)
@@ -98,7 +101,7 @@ class BankWrites:
             patch = _decoded(_PATCH_DECODER, body)
 
             def patched(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
-                _check_role(request, known_bank(banks, name))
+                _check_patch(request, known_bank(banks, name), patch)
                 before = known_item(banks, name, item)
                 after = _unless_same(before, _patched(before, patch, made))
                 return [] if after is before else [after], after
@@ -141,6 +144,15 @@ def _stamp(request: Request) -> Stamp:
 def _check_role(request: Request, bank: Bank) -> None:
     """Raise ``ProblemError`` where the caller may not change the items of a bank: one that allows decides."""
     check_roles(request, [Role.ADMIN if bank.action == "allow" else Role.REVIEWER])
+
+
+def _check_patch(request: Request, bank: Bank, patch: ItemPatch) -> None:
+    """Raise ``ProblemError`` where the caller may not make these changes: only an admin confirms, in any bank."""
+    if patch.confirmed is not msgspec.UNSET:
+        check_roles(request, [Role.ADMIN])
+        if patch == ItemPatch(confirmed=patch.confirmed):
+            return
+    _check_role(request, bank)
 
 
 def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
@@ -263,4 +275,5 @@ def _bank_removed(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
 
 
 def _state(entry: Bank | BankItem) -> str:
-    return "enabled" if entry.enabled else "disabled"
+    state = "enabled" if entry.enabled else "disabled"
+    return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state

@@ -177,6 +177,35 @@ def test_switches_and_removal(dupwatch: Command, made: Path) -> None:
     assert [line["bank"] for line in json_lines(dupwatch("bank", "list", "--json", "--banks", made).out)] == ["spam"]
 
 
+def test_an_item_is_confirmed(dupwatch: Command, made: Path, tmp_path: Path) -> None:
+    """Until that is withdrawn, or the text is another one; also by way of a file. The audit log says who did it."""
+    log = ("--set", f"service.audit={tmp_path / 'audit.jsonl'}", "--banks", made)
+
+    def is_confirmed() -> bool:
+        (item,) = json_lines(dupwatch("bank", "show", "spam", "offer", "--json", "--banks", made).out)
+        return bool(item.get("confirmed"))
+
+    assert b"spam/offer is confirmed." in dupwatch("bank", "confirm", "spam", "offer", "--by", "An Na", *log).out
+    assert b"was confirmed already" in dupwatch("bank", "confirm", "spam", "offer", *log).out
+    assert b"enabled, confirmed" in dupwatch("bank", "show", "spam", "offer", "--banks", made).out
+    for form, name in ((("--csv",), "spam.csv"), ((), "spam.jsonl")):
+        exported = tmp_path / name
+        exported.write_bytes(dupwatch("bank", "export", "spam", *form, "--banks", made).out)
+        assert b"is no longer confirmed" in dupwatch("bank", "confirm", "spam", "offer", "--undo", *log).out
+        assert b"was not confirmed already" in dupwatch("bank", "confirm", "spam", "offer", "--undo", *log).out
+        assert not is_confirmed()
+        assert dupwatch("bank", "import", "spam", exported, "--banks", made).code == 0
+        assert is_confirmed()
+    assert dupwatch("bank", "add", "spam", "--text", OFFER, "--item", "offer", "--banks", made).code == 0
+    assert is_confirmed()
+    assert dupwatch("bank", "add", "spam", "--text", text(9), "--item", "offer", "--banks", made).code == 0
+    assert not is_confirmed()
+    recorded = [(line["action"], line["id"]) for line in json_lines((tmp_path / "audit.jsonl").read_bytes())]
+    assert recorded == [(f"banks.{action}", "spam/offer") for action in ("confirm", "unconfirm", "unconfirm")]
+    ended = dupwatch("bank", "confirm", "spam", "none", "--banks", made)
+    assert (ended.code, "there is no item 'none'" in ended.err) == (2, True)
+
+
 def test_export_and_import(dupwatch: Command, made: Path, tmp_path: Path) -> None:
     """An export is a file of banks; CSV goes there and back; a file with a fault changes nothing."""
     exported = tmp_path / "copy.jsonl"

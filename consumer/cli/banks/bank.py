@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry
+from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry, replacement
 from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
 from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
@@ -115,7 +115,8 @@ def add(
         "until": None if until is None else rfc3339(option_time_ms("--until", until)),
     }
     entry = new_entry(values | stamp(by), BankItem)
-    changed(chosen, "add", f"{entry.bank}/{entry.item}", lambda _: [entry])
+    target = f"{entry.bank}/{entry.item}"
+    changed(chosen, "add", target, lambda found: [replacement(found.items.get(entry.key), entry)])
     _say(f"Added {entry.item} to the bank {bank}.")
 
 
@@ -178,6 +179,33 @@ def enable(
 
 
 @app.command()
+def confirm(
+    bank: BankArgument,
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="The item.")],
+    undo: Annotated[bool, typer.Option("--undo", help="Withdraw the confirmation.")] = False,
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Confirm that an item may match any share of the feed: its bank matches are sent, and no alert fires.
+
+    Another text has to be confirmed again.
+    """
+    made, name = stamp(by), f"{bank}/{item}"
+
+    def confirmed(found: Banks) -> Sequence[Entry]:
+        entry = existing_item(found, bank, item)
+        return [msgspec.structs.replace(entry, confirmed=not undo, **made)] if entry.confirmed is undo else []
+
+    action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "confirmed")
+    if changed(configured(config, settings, banks__url=banks), action, name, confirmed):
+        _say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
+    else:
+        _say(f"{name} was {state} already; nothing was changed.")
+
+
+@app.command()
 def remove(
     bank: BankArgument,
     item: ItemArgument = None,
@@ -230,7 +258,7 @@ def import_(
         raise BankError(f"{source}: {error}; nothing was changed") from None
     if not entries:
         raise SourceError(f"{source} has no items")
-    changed(chosen, "import", bank, lambda _: entries)
+    changed(chosen, "import", bank, lambda found: [replacement(found.items.get(each.key), each) for each in entries])
     _say(f"Added {len(entries):,} items to the bank {bank}.")
 
 

@@ -103,4 +103,5 @@ def item_view(item: BankItem) -> RenderableType:
 
 
 def _state(entry: Bank | BankItem) -> str:
-    return "enabled" if entry.enabled else "disabled"
+    state = "enabled" if entry.enabled else "disabled"
+    return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state

@@ -102,7 +102,7 @@ def test_banks_are_shown(service: Fixture) -> None:
     assert service.send("GET", "").json == {"banks": [notices, spam]}
     offer = {
         "bank": "spam", "item": "offer", "title": "", "lang": "", "labels": ["tickets"], "note": "", "article": None,
-        "until": None, "similarity": None, "enabled": True, "by": "", "at": None,
+        "until": None, "similarity": None, "enabled": True, "confirmed": False, "by": "", "at": None,
     }  # fmt: skip
     assert service.send("GET", "/spam").json == {"bank": spam, "items": [offer], "next": None}
     assert service.send("GET", "/spam?texts=true").json["items"] == [offer | {"text": OFFER.text}]
@@ -212,7 +212,7 @@ def test_an_item_is_changed_and_removed(service: Fixture) -> None:
     until = {"until": "2030-01-01T00:00:00.000Z"}
     assert changed.json == patch | until | {
         "bank": "spam", "item": "offer", "lang": "", "article": None, "text": OFFER.text, "by": NO_OWNER,
-        "at": changed.json["at"],
+        "at": changed.json["at"], "confirmed": False,
     }  # fmt: skip
     assert service.send("PATCH", "/spam/items/offer", {"enabled": False}).data == changed.data
     again = service.send("PATCH", "/spam/items/offer", {"until": None, "similarity": None, "enabled": True})
@@ -229,6 +229,29 @@ def test_an_item_is_changed_and_removed(service: Fixture) -> None:
         ("banks.remove", "spam/offer", "removed"),
         ("banks.remove", "spam/offer", "absent"),
     ]
+
+
+def test_an_item_is_confirmed_as_long_as_its_text_stays(service: Fixture) -> None:
+    """Whatever else is changed; the audit log says that it is."""
+
+    def is_confirmed() -> bool:
+        return service.banks.items[OFFER.key].confirmed
+
+    confirmed = service.send("PATCH", "/spam/items/offer", {"confirmed": True})
+    assert (confirmed.status, confirmed.json["confirmed"]) == (200, True)
+    assert service.send("PATCH", "/spam/items/offer", {"note": "n", "enabled": False}).json["confirmed"] is True
+    assert service.add("spam", {"item": "offer", "text": OFFER.text}).json["items"][0]["confirmed"] is True
+    assert is_confirmed()
+    assert service.add("spam", {"item": "offer", "text": LETTERS}).json["items"][0]["confirmed"] is False
+    assert not is_confirmed()
+    assert service.send("PATCH", "/spam/items/offer", {"confirmed": True}).status == 200
+    assert is_confirmed()
+    assert service.send("PATCH", "/spam/items/offer", {"confirmed": False}).json["confirmed"] is False
+    assert not is_confirmed()
+    recorded = [line["result"] for line in lines(service.path.with_name("audit.jsonl"))]
+    assert recorded == [
+        "enabled, confirmed", "disabled, confirmed", "enabled, confirmed", "enabled", "enabled, confirmed", "enabled",
+    ]  # fmt: skip
 
 
 LONG = "x" * 100_001
@@ -292,6 +315,8 @@ REFUSED: list[tuple[str, str, object, int, str, str]] = [
     ("PATCH", "/spam/items/none", {}, 404, "unknown-item", "no item"),
     ("PATCH", "/spam/items/offer", {"text": LETTERS}, 422, "invalid-request", "unknown field"),
     ("PATCH", "/spam/items/offer", {"enabled": None}, 422, "invalid-request", "enabled"),
+    ("PATCH", "/spam/items/offer", {"confirmed": None}, 422, "invalid-request", "confirmed"),
+    ("POST", "/spam/items", {"items": [{"text": LETTERS, "confirmed": True}]}, 422, "invalid-request", "confirmed"),
     ("PATCH", "/spam/items/offer", {"until": "0001-01-01T00:00:00+01:00"}, 422, "invalid-request", "out of range"),
     ("PATCH", "/spam/items/offer", b"[", 422, "invalid-request", "body cannot be read"),
     ("DELETE", "/none/items/offer", None, 404, "unknown-bank", "no bank"),
@@ -399,6 +424,43 @@ def test_who_changes_a_bank_depends_on_its_action(
     }  # fmt: skip
     banks = Banks.of(bank_file(path).read().entries)
     assert {item.by for item in banks.items.values()} <= {"Reviewer", "Admin", "Both"}
+
+
+def test_only_an_admin_confirms_in_any_bank(window: dupwatch.Window, path: Path, tmp_path: Path) -> None:
+    """Also in a bank that denies, where other changes need a reviewer; a refused patch changes nothing."""
+    bank_file(path).change(lambda _: [BankItem(bank="notices", item="n", text=LETTERS)])
+    tokens = tmp_path / "tokens.json"
+    reviewer, admin, both = (
+        add(tokens, name, *roles, now=current_time())
+        for name, roles in (
+            ("reviewer", (Role.REVIEWER,)), ("admin", (Role.ADMIN,)), ("both", (Role.REVIEWER, Role.ADMIN)),
+        )
+    )  # fmt: skip
+    confirmed, and_more = {"confirmed": True}, {"confirmed": True, "note": "n"}
+    cases = [
+        (reviewer, "spam/items/offer", confirmed, "admin"),
+        (reviewer, "spam/items/offer", {"confirmed": False}, "admin"),
+        (reviewer, "spam/items/offer", and_more, "admin"),
+        (reviewer, "notices/items/n", confirmed, "admin"),
+        (admin, "spam/items/offer", and_more, "reviewer"),
+        (admin, "spam/items/offer", {}, "reviewer"),
+        (admin, "spam/items/offer", confirmed, None),
+        (admin, "notices/items/n", and_more, None),
+        (both, "spam/items/offer", and_more, None),
+        (reviewer, "spam/items/offer", {"note": "m"}, None),
+    ]
+    with serving_banks(window, bank_file(path), tokens=str(tokens)) as client:
+        wait_until_ready(client)
+        service = Fixture(client, path)
+        for secret, place, patch, needed in cases:
+            client.secret, before = secret, path.read_bytes()
+            answer = service.send("PATCH", f"/{place}", patch)
+            if needed is None:
+                assert (answer.status, answer.json["confirmed"]) == (200, True), (place, patch)
+            else:
+                assert answer.status == 403, (place, patch)
+                assert f"a token with the role {needed}." in answer.json["detail"]
+                assert path.read_bytes() == before
 
 
 def test_an_invalid_item_keeps_out_the_others(service: Fixture) -> None:
