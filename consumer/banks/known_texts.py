@@ -77,16 +77,24 @@ class BankMatches(NamedTuple):
     limited: int
 
 
+class HeldItem(NamedTuple):
+    """An item that articles are compared with: the hash of its entry in this process, and whether it is confirmed."""
+
+    entry_hash: int
+    is_confirmed: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Snapshot:
     """All banks and items at one time.
 
-    ``known`` are the shingles of the items that are found as parts. What is less similar than ``similarity_min`` is too
-    little for any item.
+    ``places`` says where items are, by name: their row, and in the lowest bit the segment. ``known`` are the shingles
+    of the items that are found as parts. What is less similar than ``similarity_min`` is too little for any item.
     """
 
     banks: Mapping[str, Bank]
     segments: tuple[Segment, ...]
+    places: Mapping[str, int]
     known: KnownShingles | None = None
     similarity_min: float = 0.0
 
@@ -104,23 +112,38 @@ class KnownTexts:
     clock: Callable[[], int]
     report: Callable[[object], None] = _ignored
     _snapshot: _Snapshot = field(init=False, repr=False)
-    _places: dict[str, int] = field(init=False, repr=False, default_factory=dict)
-    """Where items are, by name: their row, and in the lowest bit the segment."""
 
     def __post_init__(self) -> None:
         """Begin without banks. Raises ``BankError`` for settings without sketches, with which nothing can be found."""
         if not self.settings.sketched:
             raise BankError("banks need sketches: set judge.verify or judge.lane1")
-        self._snapshot = _Snapshot(MappingProxyType({}), (self._segment(NO_ITEMS), self._segment(NO_ITEMS)))
+        nothing = self._segment(NO_ITEMS)
+        self._snapshot = _Snapshot(MappingProxyType({}), (nothing, nothing), MappingProxyType({}))
 
     def __len__(self) -> int:
         """Return the number of items that count."""
-        return len(self._places)
+        return len(self.names)
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """The items that count, by the names of bank and item joined by "/"; another mapping after each change."""
+        return self._snapshot.places
 
     @property
     def known_shingles(self) -> KnownShingles | None:
         """The shingles that articles have to be searched for; None for none."""
         return self._snapshot.known
+
+    def held(self, bank: str, item: str, action: str) -> HeldItem | None:
+        """Return an item of a bank with this action if articles are compared with it now, otherwise None."""
+        snapshot = self._snapshot
+        of_bank, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
+        if of_bank is None or place is None or of_bank.action != action or not of_bank.enabled:
+            return None
+        items, row = snapshot.segments[place & 1].items, place >> 1
+        if items.ends_ms[row] <= self.clock():
+            return None
+        return HeldItem(int(items.entry_hashes[row]), bool(items.confirmed[row]))
 
     def change(self, entries: Iterable[Entry]) -> None:
         """Make these changes, in their order. What is asked in the meantime is answered as before."""
@@ -132,7 +155,7 @@ class KnownTexts:
             elif entry.removed:
                 banks.pop(entry.bank, None)
                 mine = f"{entry.bank}/"
-                items |= dict.fromkeys(name for name in (*items, *self._places) if name.startswith(mine))
+                items |= dict.fromkeys(name for name in (*items, *self.names) if name.startswith(mine))
             else:
                 banks[entry.bank] = entry
         self._publish(banks, items)
@@ -142,7 +165,7 @@ class KnownTexts:
         banks, before = Banks.of(entries), self._snapshot.banks
         other = {name for name, bank in banks.banks.items() if name in before and before[name].action != bank.action}
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
-        gone: dict[str, BankItem | None] = dict.fromkeys(self._places.keys() - named.keys())
+        gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
         changed = {
             name: item
             for name, item in named.items()
@@ -209,36 +232,40 @@ class KnownTexts:
         return guards_let_pass(facts, record.facts, self.settings.thresholds_for(record.source))
 
     def _publish(self, banks: Mapping[str, Bank], items: Mapping[str, BankItem | None]) -> None:
-        large, small = self._without(items)
+        # A copy: whoever asks in the meantime sees the places and the segments of one time.
+        places = dict(self._snapshot.places)
+        large, small = self._without(items, places)
         added = [item for item in items.values() if item is not None]
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
         living = Items.joined([small.living(), *(self._fingerprinted(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
             large, small = self._segment(Items.joined([large.living(), living])), self._segment(NO_ITEMS)
-            self._places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
+            places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
         else:
             small = self._segment(living)
-            self._places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
+            places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
         hashes = np.concatenate((large.items.shingles.keys, small.items.shingles.keys)).astype(np.uint64)
         known = KnownShingles(hashes) if len(hashes) else None
         # The engine makes its own form of them at the first use, which would delay a batch.
         self.engine.fingerprint([""], None, known)
         wanted = [bank.item_similarity for bank in banks.values()]
         wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
-        self._snapshot = _Snapshot(MappingProxyType(dict(banks)), (large, small), known, min(wanted))
+        self._snapshot = _Snapshot(
+            MappingProxyType(dict(banks)), (large, small), MappingProxyType(places), known, min(wanted)
+        )
 
     def _entry_hash(self, name: str) -> int | None:
         """Return the hash of the entry that an item was computed from, None for an item that is not held."""
-        place = self._places.get(name)
+        place = self._snapshot.places.get(name)
         if place is None:
             return None
         return int(self._snapshot.segments[place & 1].items.entry_hashes[place >> 1])
 
-    def _without(self, names: Collection[str]) -> list[Segment]:
-        """Return the segments without these items."""
+    def _without(self, names: Collection[str], places: dict[str, int]) -> list[Segment]:
+        """Return the segments without these items, which are taken out of ``places``."""
         dead: tuple[list[int], list[int]] = [], []
         for name in names:
-            place = self._places.pop(name, None)
+            place = places.pop(name, None)
             if place is not None:
                 dead[place & 1].append(place >> 1)
         return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
@@ -261,6 +288,7 @@ class KnownTexts:
             np.array([hash(item) for item in items], np.int64),
             np.array([np.nan if item.similarity is None else item.similarity for item in items]),
             np.array([_ends_ms(item) for item in items], np.int64),
+            np.array([item.confirmed for item in items], np.bool_),
             {
                 name: facts
                 for name, facts, denies in zip(names, found.facts or repeat(b""), denied, strict=False)

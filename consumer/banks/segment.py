@@ -22,7 +22,8 @@ class Items:
 
     ``names`` are the names of bank and item, joined by "/". ``entry_hashes`` int64[n] are those of their entries in
     this process: an entry that did not change is not computed again. ``similarities`` float64[n] are their own, nan for
-    those of their bank; ``ends_ms`` int64[n] is when they end. ``facts`` has those of the items of banks that allow.
+    those of their bank; ``ends_ms`` int64[n] is when they end; ``confirmed`` bool[n] says which may match any share of
+    the feed. ``facts`` has those of the items of banks that allow.
     """
 
     names: tuple[str, ...]
@@ -31,6 +32,7 @@ class Items:
     entry_hashes: npt.NDArray[np.int64]
     similarities: npt.NDArray[np.float64]
     ends_ms: npt.NDArray[np.int64]
+    confirmed: npt.NDArray[np.bool_]
     facts: Mapping[str, bytes]
 
     def __len__(self) -> int:
@@ -49,6 +51,7 @@ class Items:
             self.entry_hashes[chosen],
             self.similarities[chosen],
             self.ends_ms[chosen],
+            self.confirmed[chosen],
             {name: self.facts[name] for name in names if name in self.facts},
         )
 
@@ -64,11 +67,14 @@ class Items:
             np.concatenate([part.entry_hashes for part in parts]),
             np.concatenate([part.similarities for part in parts]),
             np.concatenate([part.ends_ms for part in parts]),
+            np.concatenate([part.confirmed for part in parts]),
             dict(chain.from_iterable(part.facts.items() for part in parts)),
         )
 
 
-NO_ITEMS: Final = Items((), NO_TEXTS, NO_SHINGLES, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), {})
+NO_ITEMS: Final = Items(
+    (), NO_TEXTS, NO_SHINGLES, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_), {}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -68,6 +68,7 @@ class Config(BaseSettings):
             source_faults(self.source, self.judge),
             schema_faults(self.kafka, self.registry),
             near_miss_faults(self.kafka, self.judge),
+            bank_faults(self.banks),
             profile_faults(self.judge, self.fingerprint),
             rule_faults(self.rules, self.judge, self.fingerprint),
             slot_faults(self.rules, self.judge, self.fingerprint),
@@ -119,6 +120,15 @@ def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
     """Yield why there could be no near misses."""
     if kafka.near_miss_share and not judge.verify:
         yield "kafka.near_miss_share has no effect with verify = false; plain SimHash compares no similarities"
+
+
+def bank_faults(banks: BanksSection) -> Iterator[str]:
+    """Yield why the first match of any item would make it busy."""
+    if banks.busy_share * banks.busy_articles_min < 1:
+        yield (
+            f"banks.busy_share {banks.busy_share:g} of banks.busy_articles_min {banks.busy_articles_min} is less than "
+            "one article, so one match would be too many: raise one of them"
+        )
 
 
 def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iterator[str]:

@@ -31,10 +31,14 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A record and the event of its verdict."""
+    """A record and the event of its verdict.
+
+    ``match_withheld`` says that the bank match of the verdict is not sent, if it has one.
+    """
 
     record: RawRecord
     event: VerdictEvent
+    match_withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from consumer.banks.busy_items import BusyItems
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
@@ -86,8 +87,8 @@ class Pipeline:
 
     What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
     ``interruption`` is asked between any two pieces of work, and while the batch waits for its fingerprints; by default
-    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time. ``reply`` is
-    called once a batch is committed and reported.
+    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time. ``busy_items``
+    says which bank matches are withheld. ``reply`` is called once a batch is committed and reported.
     """
 
     source: Source
@@ -106,6 +107,7 @@ class Pipeline:
     patience: Patience = field(default_factory=NoPatience)
     interruption: Interruption = UNINTERRUPTED
     side_by_side: SideBySide | None = None
+    busy_items: BusyItems | None = None
     reply: Callable[[], None] = reply_to_nobody
 
     def run(self) -> None:
@@ -153,7 +155,7 @@ class Pipeline:
         self.hooks.report(StageEnded("look_up", cost.look_up_s))
         self.hooks.report(StageEnded("settle", cost.settle_s))
         verdicts = [event.verdict for event in events]
-        answers = [Answer(record, event) for (record, _), event in zip(prepared.articles, events, strict=True)]
+        answers = self._answers(prepared, events)
         letters = [rejection.letter for rejection in prepared.rejections]
         with timed(self.hooks, "emit"):
             self.sink.emit(answers)
@@ -162,6 +164,8 @@ class Pipeline:
             self.dead_letters.sink.flush()
         with timed(self.hooks, "commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
+        if self.busy_items is not None:
+            self.busy_items.commit()
         if self.hooks.wants(BatchMeasured):
             self.hooks.report(_measured(prepared, fingerprints, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
@@ -184,6 +188,14 @@ class Pipeline:
         judge = partial(_in_order, judge=self.detector.judge)
         # All parts are retried together: one that waits for the store must not hide that another has failed for good.
         return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
+
+    def _answers(self, prepared: Prepared, events: Sequence[VerdictEvent]) -> list[Answer]:
+        verdicts = [event.verdict for event in events]
+        withheld = [False] * len(events) if self.busy_items is None else self.busy_items.withheld(verdicts)
+        return [
+            Answer(record, event, match_withheld)
+            for (record, _), event, match_withheld in zip(prepared.articles, events, withheld, strict=True)
+        ]
 
     def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from consumer.banks.bank import BankError, Banks, BanksUnreachable
 from consumer.banks.bank_log import BankLog
+from consumer.banks.busy_items import BusyItems, BusyLimit
 from consumer.banks.known_texts import BanksRead, BanksUnreadable, KnownTexts
 from consumer.config.config import Config
 from consumer.feeds.kinds import banks_at
@@ -19,7 +20,7 @@ from consumer.lifecycle.background import Following, Starting
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage
 from consumer.wiring import components
-from consumer.wiring.feeds import sink_opening
+from consumer.wiring.feeds import is_followed, sink_opening
 from storage.clock import now_ms
 
 log = logging.getLogger("dupwatch")
@@ -132,6 +133,19 @@ def _read_when_reachable(reader: BankReader, starting: Starting) -> None:
         except BanksUnreachable as error:
             log.warning("Waiting for the banks: %s", error)
             starting.call(partial(time.sleep, AGAIN_S))
+
+
+def busy_items(config: Config, known: KnownTexts | None, hooks: Hooks) -> BusyItems | None:
+    """Return what finds the busy items of a run, and follows the changes of its banks; None without banks."""
+    if known is None:
+        return None
+    section = config.banks
+    limit = BusyLimit(section.busy_share, section.busy_articles_min)
+    # Only topics have bank matches of their own.
+    busy = BusyItems(known, limit, hooks.report, withholds=is_followed(config))
+    hooks.on(BanksRead, lambda _: busy.review())
+    busy.review()
+    return busy
 
 
 def matcher_of(known: KnownTexts | None) -> BankMatcher:

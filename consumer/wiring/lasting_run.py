@@ -35,7 +35,7 @@ from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.banks import followed_banks
+from consumer.wiring.banks import busy_items, followed_banks
 from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
@@ -111,7 +111,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
-            Judging(bound, fingerprinting, detector, side_by_side),
+            Judging(bound, fingerprinting, detector, side_by_side, busy_items(config, known, hooks)),
             Route(
                 source=opened.source,
                 decode=decode,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from consumer.banks.busy_items import BusyItems
 from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
 from consumer.judge.binding import Binding
@@ -86,12 +87,16 @@ def _kept(store: Store) -> Iterator[Sequence[Record]]:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time."""
+    """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time.
+
+    ``busy_items`` says which bank matches are withheld; without it none are.
+    """
 
     bound: Binding
     fingerprinting: Fingerprinting
     detector: Judge
     side_by_side: SideBySide | None = None
+    busy_items: BusyItems | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         patience=control.patience,
         interruption=control.interruption,
         side_by_side=judging.side_by_side,
+        busy_items=judging.busy_items,
     )
 
 

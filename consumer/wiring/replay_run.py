@@ -21,7 +21,7 @@ from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
-from consumer.wiring.banks import followed_banks
+from consumer.wiring.banks import busy_items, followed_banks
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
@@ -69,7 +69,7 @@ def prepared_replay(
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
-            Judging(bound, fingerprinting, detector),
+            Judging(bound, fingerprinting, detector, busy_items=busy_items(config, known, hooks)),
             Route(
                 source=source,
                 decode=components.record_decoder(config),

@@ -44,7 +44,7 @@ from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import components, stores
-from consumer.wiring.banks import followed_banks, matcher_of
+from consumer.wiring.banks import busy_items, followed_banks, matcher_of
 from consumer.wiring.feeds import is_exactly_once, sink_opening
 from consumer.wiring.page_server import build_of
 from consumer.wiring.pipeline_factory import (
@@ -214,7 +214,7 @@ class Loading:
         )
         pipeline = build_requests_pipeline(
             config,
-            Judging(bound, fingerprinting, judge),
+            Judging(bound, fingerprinting, judge, busy_items=busy_items(config, known, self._hooks)),
             self._inbox,
             sink,
             self._interruption,

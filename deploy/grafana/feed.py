@@ -164,6 +164,30 @@ _BANKS: Final = Row(
                 Query("sum(increase(dupwatch_bank_matches_limited_total{$of}[$__rate_interval]))", "limited articles"),
             ),
         ),
+        Panel(
+            title="Busy items of banks",
+            about="That match more than banks.busy_share of the articles and are not confirmed, at some consumer.",
+            queries=(Query("max by (bank, action) (dupwatch_bank_items_busy{$of})", "{{bank}} ({{action}})"),),
+            steps=(Step(1, "orange"),),
+            runbooks=("bank-items-busy",),
+        ),
+        Panel(
+            title="Bank matches withheld",
+            about="Per second, since busy items alone would cause them; the ten banks with the most.",
+            queries=(
+                Query(
+                    "topk(10, sum by (bank) (rate(dupwatch_bank_matches_withheld_total{$of}[$__rate_interval])))",
+                    "{{bank}}",
+                ),
+            ),
+            unit="suffix:/s",
+            runbooks=("bank-items-busy",),
+        ),
+        Panel(
+            title="Items of banks without a match",
+            about="Since each consumer started; an item that nothing matches for weeks may no longer be needed.",
+            queries=(Query("max by (instance) (dupwatch_bank_items_unmatched{$of})", "{{instance}}"),),
+        ),
     ),
 )
 

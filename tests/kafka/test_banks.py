@@ -154,3 +154,35 @@ def test_a_consumer_needs_the_topic(topics: Topics, tmp_path: Path) -> None:
     with running(topics, "memory:", tmp_path, "--set", f"banks.url={topics.sink_url()}") as consumer:
         assert consumer.process.wait(60) == 2
         assert "dupwatch bank create makes it" in consumer.log.read_text()
+
+
+def test_a_busy_item_does_not_fill_the_topic(topics: Topics, kafka_address: str, tmp_path: Path) -> None:
+    """A tenth of twenty articles are two, in a replay too. Once the item is confirmed, all are sent."""
+    banks = tmp_path / "banks.jsonl"
+    offer = BankItem(bank="spam", item="offer", text=text(1))
+    banks.write_bytes(b"".join(encode_entry(entry) + b"\n" for entry in (SPAM, offer)))
+    settings = [f"banks.url={banks}", "banks.busy_share=0.1", "banks.busy_articles_min=20"]
+    busy = [word for setting in settings for word in ("--set", setting)]
+    with running(topics, "memory:", tmp_path, *busy) as consumer:
+        consumer.wait_ready()
+        count = send(topics, [(f"early {number}", {"body": text(1)}) for number in range(20)])
+        until(lambda: consumer.metric("dupwatch_bank_matches_withheld_total") == count - 2)
+        assert consumer.metric("dupwatch_bank_items_busy") == 1
+        assert consumer.metric("dupwatch_bank_items_unmatched") == 0
+        assert "item offer of the bank spam matches too much: 3 of the last" in consumer.log.read_text()
+        other = make_topics(kafka_address)
+        again = ("--from", "0", "--sink", other.sink_url(), "--store", f"lmdb:{tmp_path / 'again'}", *busy)
+        replayed = run_process("replay", "--source", topics.url(), *again)
+        assert replayed.code == 0, replayed.err
+        assert "matches too much" in replayed.err
+        assert len(read_all(other, other.sink("bank-matches"))) == 2
+        assert run_process("bank", "confirm", "spam", "offer", "--banks", banks).code == 0
+        until(lambda: consumer.metric("dupwatch_bank_items_busy") == 0)
+        count += send(topics, [(f"late {number}", {"body": text(1)}) for number in range(20)])
+        wait_for_count(topics, ("verdicts",), count)
+        assert consumer.stop() == 0, consumer.log.read_text()
+        assert "item offer of the bank spam no longer matches too much" in consumer.log.read_text()
+    sent = [event.content["id"].partition(" ")[0] for event in read_all(topics, topics.sink("bank-matches"))]
+    assert sorted(sent) == ["early"] * 2 + ["late"] * 20
+    named = [event.content["banks"][0]["item"] for event in read_all(topics, topics.sink("verdicts"))]
+    assert named == ["offer"] * count

@@ -1,5 +1,9 @@
 """Known texts: ``[banks]``."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from consumer.config.setting_types import Section, Text
 
 
@@ -9,3 +13,10 @@ class BanksSection(Section):
     url: Text | None = None
     """A file of banks, or kafka://HOST:PORT/PREFIX for the topic PREFIX.banks. dupwatch bank changes them, and runs
     follow the changes. When unset, there are no banks."""
+
+    busy_share: Annotated[float, Field(gt=0, le=1)] = 0.01
+    """An item that matches more than this share of the recent articles is busy: bank matches that name nothing else are
+    withheld, and an alert fires, until dupwatch bank confirm. 1 switches that off."""
+
+    busy_articles_min: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """The share is taken of at least this many articles, and of less than twice as many: the most recent ones."""

@@ -44,7 +44,8 @@ class Messages:
         if topics.near_misses and answer.event.near_miss is not None:
             headers = self.side_headers_of(answer, NEAR_MISS)
             yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, headers)
-        if topics.bank_matches and (matched := bank_match(answer.event.verdict)) is not None:
+        matched = None if answer.match_withheld or not topics.bank_matches else bank_match(answer.event.verdict)
+        if matched is not None:
             yield Outgoing(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:

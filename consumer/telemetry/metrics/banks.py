@@ -1,9 +1,11 @@
 """Metrics of known texts."""
 
+from collections import Counter
 from typing import Final
 
 import msgspec
 
+from consumer.banks.busy_items import BankItemsCounted, BankMatchesWithheld
 from consumer.banks.known_texts import BankMatchesLimited, BanksRead, BanksUnreadable
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -13,12 +15,22 @@ from consumer.telemetry.source_names import OTHER, SourceNames
 BANKS_MAX: Final = 100
 """Banks with series of their own."""
 
+_BANK: Final = Label("bank", (OTHER,), f"the first {BANKS_MAX} banks with a match")
+_ACTION: Final = Label("action", ("allow", "deny"))
+
 MATCHES: Final = Measure(
     "dupwatch_bank_matches_total",
     "counter",
     "Articles that repeat items of banks: each item of each article counts.",
     "matches",
-    (Label("bank", (OTHER,), f"the first {BANKS_MAX} banks with a match"), Label("action", ("allow", "deny"))),
+    (_BANK, _ACTION),
+)
+WITHHELD: Final = Measure(
+    "dupwatch_bank_matches_withheld_total",
+    "counter",
+    "Bank matches that were not sent, since all items that they deny are busy; by the bank of the first one.",
+    "messages",
+    (_BANK,),
 )
 LIMITED: Final = Measure(
     "dupwatch_bank_matches_limited_total",
@@ -27,6 +39,16 @@ LIMITED: Final = Measure(
     "articles",
 )
 ITEMS: Final = Measure("dupwatch_bank_items", "gauge", "Items of banks that articles are compared with.", "items")
+BUSY: Final = Measure(
+    "dupwatch_bank_items_busy",
+    "gauge",
+    "Items that match more than banks.busy_share of the articles, and are not confirmed.",
+    "items",
+    (_BANK, _ACTION),
+)
+UNMATCHED: Final = Measure(
+    "dupwatch_bank_items_unmatched", "gauge", "Items that no article has matched since this process started.", "items"
+)
 FAILURES: Final = Measure(
     "dupwatch_bank_failures_total", "counter", "Attempts to read banks that cannot be used; they stay as they are.",
     "attempts",
@@ -35,10 +57,11 @@ INVALID: Final = Measure(
     "dupwatch_bank_entries_invalid_total", "counter", "Entries of banks that are not valid and were left out.",
     "entries",
 )  # fmt: skip
-GROUP: Final = Group("Banks", (MATCHES, LIMITED, ITEMS, FAILURES, INVALID))
+GROUP: Final = Group("Banks", (MATCHES, WITHHELD, LIMITED, ITEMS, BUSY, UNMATCHED, FAILURES, INVALID))
 REACTIONS: Final = (
     reaction(LIMITED, BankMatchesLimited, lambda limited: limited.articles),
     reaction(ITEMS, BanksRead, lambda read: read.items),
+    reaction(UNMATCHED, BankItemsCounted, lambda counted: counted.unmatched),
     reaction(FAILURES, BanksUnreadable),
     reaction(INVALID, BanksRead, lambda read: read.invalid),
 )
@@ -49,14 +72,31 @@ class BankMetrics:
 
     def __init__(self, instruments: Instruments) -> None:
         self._matches = instruments.counter(MATCHES)
+        self._withheld = instruments.counter(WITHHELD)
+        self._busy = instruments.gauge(BUSY)
+        self._were_busy: set[tuple[str, str]] = set()
         self._names = SourceNames(BANKS_MAX)
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         hooks.on(BatchCommitted, self._committed)
+        hooks.on(BankMatchesWithheld, self._were_withheld)
+        hooks.on(BankItemsCounted, self._counted)
 
     def _committed(self, batch: BatchCommitted) -> None:
         for verdict in batch.verdicts:
             if verdict.banks is not msgspec.UNSET:
                 for mention in verdict.banks:
                     self._matches.labels(self._names.label(mention.bank), mention.action).inc()
+
+    def _were_withheld(self, withheld: BankMatchesWithheld) -> None:
+        for bank, count in withheld.by_bank.items():
+            self._withheld.labels(self._names.label(bank)).inc(count)
+
+    def _counted(self, counted: BankItemsCounted) -> None:
+        busy: Counter[tuple[str, str]] = Counter(dict.fromkeys(self._were_busy, 0))
+        for (bank, action), items in counted.busy.items():
+            busy[self._names.label(bank), action] += items
+        for labels, items in busy.items():
+            self._busy.labels(*labels).set(items)
+        self._were_busy = {labels for labels, items in busy.items() if items}

@@ -53,6 +53,8 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
         ({"judge": {"similarity_min": 1.1}}, "judge.similarity_min"),
         ({"judge": {"max_distance": 5, "reach": 4}}, "reach 4 is less than max_distance 5"),
         ({"judge": {"verify": False}}, "set lane1 = false"),
+        ({"banks": {"busy_share": 0}}, "banks.busy_share: must be greater than 0"),
+        ({"banks": {"busy_share": 0.001, "busy_articles_min": 999}}, "is less than one article, so one match would be"),
         ({"store": {"url": "redis:here"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
         ({"store": {"url": "hbase://gateway:9090"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
         ({"store": {"hbase": {"connections_max": 0}}}, "store.hbase.connections_max"),

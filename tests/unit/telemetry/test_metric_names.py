@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.judge.tally import Tally
 from consumer.telemetry.metrics import GROUPS, Build, ConsoleMetrics, Metrics, MetricSet, ServiceMetrics
-from consumer.telemetry.metrics.banks import MATCHES
+from consumer.telemetry.metrics.banks import BUSY, MATCHES, WITHHELD
 from consumer.telemetry.metrics.instruments import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
 from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
@@ -21,6 +21,7 @@ from consumer.telemetry.metrics_page import page
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 MEASURES = [measure for group in GROUPS for measure in group.measures]
 OWN = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+BANKS = (MATCHES, WITHHELD, BUSY)
 UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "seconds since 1970": "_timestamp_seconds"}
 ENDS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",), "info": ("",)}
 FOREIGN_UNIT = re.compile(
@@ -107,7 +108,7 @@ def test_labels_are_bounded(measure: Measure) -> None:
     """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
         assert label.values or label.others
-        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, MATCHES}
+        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, *BANKS}
         assert len(set(label.values)) == len(label.values)
 
 
