@@ -53,6 +53,7 @@ def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
     intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
     parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
     parts += [_outgrown(found) for found in outgrown_plans(intervals)]
+    parts += [_banks(intervals)] if _now(intervals, "dupwatch_bank_items") else []
     if intervals:
         parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
     parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
@@ -122,6 +123,20 @@ def _outgrown(found: Outgrown) -> Text:
         f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
         f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
         "yellow",
+    )
+
+
+def _banks(intervals: Sequence[Interval]) -> Text:
+    """Return what banks find. Consumers have the same items, of which each may find others busy."""
+    busy = {
+        action: max(interval.after.total("dupwatch_bank_items_busy", action=action) for interval in intervals)
+        for action in ("deny", "allow")
+    }
+    found = ", ".join(f"{count:,.0f} busy ({action})" for action, count in busy.items() if count)
+    return Text(
+        f"Banks: {rate(intervals, 'dupwatch_bank_matches_total'):,.1f} matches/s, "
+        f"{_now(intervals, 'dupwatch_bank_matches_withheld_total'):,.0f} withheld, {found or 'no busy items'}",
+        "yellow" if found else "",
     )
 
 

@@ -109,3 +109,26 @@ def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
         "The window has outgrown the plan 4x16: articles read 7,000 postings on average, more than 4,000. Move to 16x28"
         " with dupwatch migrate; dupwatch doctor prints the commands."
     ) in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_banks_have_a_line_if_there_are_any(width: int) -> None:
+    """Matches per second, and what needs a person; items that two consumers found busy count once."""
+    with served() as pages:
+        watched = [Watched(name, PagesClient(pages.url, ClientAccess(), 3.0)) for name in ("one", "two")]
+
+        def told(*more: str) -> str:
+            pages.answers["/metrics"] = (200, "\n".join((METRICS, *more, "")).encode())
+            lines = picture([each.look() for each in watched], width)
+            assert max(map(cell_len, lines)) <= width
+            return " ".join(" ".join(lines).split())
+
+        banks = ("dupwatch_bank_items 3", 'dupwatch_bank_matches_total{bank="spam",action="deny"} 10')
+        assert "Banks:" not in told("dupwatch_bank_items 0")
+        assert "matches/s, 0 withheld, no busy items" in told(*banks)
+        busy = (
+            'dupwatch_bank_matches_withheld_total{bank="spam"} 600',
+            'dupwatch_bank_items_busy{bank="spam",action="deny"} 2',
+            'dupwatch_bank_items_busy{bank="notices",action="allow"} 1',
+        )
+        assert "matches/s, 1,200 withheld, 2 busy (deny), 1 busy (allow)" in told(*banks, *busy)
