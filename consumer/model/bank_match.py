@@ -2,6 +2,9 @@
 
 They are made from verdicts, so a replay has the same bytes. What is said of verdict events holds here, too: readers
 skip members that they do not know, and a new member is optional.
+
+A *retroactive* one is about an article that was stored before the item was added: its verdict does not name the item.
+There is one for each article and item, so that the bytes do not depend on which other items were compared.
 """
 
 from typing import Annotated, Final, Literal
@@ -14,7 +17,10 @@ SCHEMA: Final = "dupwatch.bank-match/1"
 
 
 class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/formats.md`` describes. ``banks`` has at least one that denies."""
+    """All fields of the event, which ``docs/formats.md`` describes. ``banks`` has at least one that denies.
+
+    ``retroactive`` is absent where the match was found before the article was stored.
+    """
 
     schema: Literal["dupwatch.bank-match/1"] = SCHEMA
     id: str
@@ -23,6 +29,7 @@ class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
     banks: Annotated[tuple[BankMention, ...], msgspec.Meta(min_length=1, max_length=BANK_MATCHES_MAX)]
     arrived_at: Timestamp
     decided_at: Timestamp
+    retroactive: Literal[True] | msgspec.UnsetType = msgspec.UNSET
 
 
 def is_denied(verdict: Verdict) -> bool:
@@ -34,14 +41,35 @@ def bank_match(verdict: Verdict) -> bytes | None:
     """Return the event as JSON without a line end; None where the article repeats no text that a bank denies."""
     if verdict.version is None or verdict.banks is msgspec.UNSET or not is_denied(verdict):
         return None
+    return _event(verdict, verdict.version, verdict.banks, msgspec.UNSET)
+
+
+def retroactive_match(verdict: Verdict, mention: BankMention) -> bytes | None:
+    """Return the event about an item that denies, and that a stored article turned out to repeat, as JSON.
+
+    None where the verdict names the item, or the verdict is of a retraction: then there is nothing to say.
+    """
+    named = () if verdict.banks is msgspec.UNSET else verdict.banks
+    if verdict.version is None or any((each.bank, each.item) == (mention.bank, mention.item) for each in named):
+        return None
+    return _event(verdict, verdict.version, (mention,), True)  # noqa: FBT003  # the only value that the member has
+
+
+def _event(
+    verdict: Verdict,
+    version: str,
+    banks: tuple[BankMention, ...],
+    retroactive: Literal[True] | msgspec.UnsetType,
+) -> bytes:
     return msgspec.json.encode(
         BankMatchEvent(
             id=verdict.id,
-            version=verdict.version,
+            version=version,
             outcome=verdict.outcome,
-            banks=verdict.banks,
+            banks=banks,
             arrived_at=verdict.arrived_at,
             decided_at=verdict.decided_at,
+            retroactive=retroactive,
         )
     )
 

@@ -40,13 +40,15 @@ def event_headers(answer: Answer, source: str | None = None) -> Headers:
     return [*attributes, *_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
 
 
-def side_headers(answer: Answer, schema: str, source: str | None = None) -> Headers:
+def side_headers(answer: Answer, schema: str, source: str | None = None, about: str = "") -> Headers:
     """Return the headers of another event that goes with a verdict: as of the verdict, but without an outcome.
 
-    ``schema`` is that of the event, such as ``dupwatch.near-miss/1``.
+    ``schema`` is that of the event, such as ``dupwatch.near-miss/1``. Where a verdict may have several such events,
+    ``about`` says what this one is about.
     """
     verdict, name = answer.event.verdict, schema.removeprefix("dupwatch.").partition("/")[0]
-    attributes = [] if source is None else _attributes(verdict, source, f"io.dupwatch.{name}", _id_of(name, verdict))
+    event = _id_of(f"{name} {about}" if about else name, verdict)
+    attributes = [] if source is None else _attributes(verdict, source, f"io.dupwatch.{name}", event)
     return [*attributes, *_described(answer, schema), *_origin(answer)]
 
 

@@ -12,11 +12,12 @@ from consumer.kafka.sink.outgoing import Outgoing, time_of
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
 from consumer.model.bank_match import SCHEMA as BANK_MATCH
-from consumer.model.bank_match import bank_match
+from consumer.model.bank_match import bank_match, retroactive_match
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer, ReleasingSink
 from consumer.model.record import Headers
+from consumer.model.verdict import BankMention
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Messages:
 
     topics: SinkTopics
     headers_of: Callable[[Answer], Headers]
-    side_headers_of: Callable[[Answer, str], Headers] = side_headers
+    side_headers_of: Callable[..., Headers] = side_headers
 
     def answered(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages that one answer makes."""
@@ -57,6 +58,13 @@ class Messages:
         if self.topics.unique and answer.record.partition is not None:
             yield from _clean(answer, self.topics.unique_topic)
 
+    def retroactive(self, answer: Answer, mention: BankMention) -> Iterator[Outgoing]:
+        """Yield the message about an item that a stored article turned out to repeat; none if its verdict names it."""
+        matched = retroactive_match(answer.event.verdict, mention)
+        if matched is not None:
+            headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
+            yield Outgoing(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), matched, headers)
+
 
 class KafkaSink(OutboxOutput, ReleasingSink):
     """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
@@ -80,6 +88,11 @@ class KafkaSink(OutboxOutput, ReleasingSink):
         """Send the event of a flood."""
         topic = self._messages.topics.floods_topic
         self.outbox.send(Outgoing(topic, flood.original.encode(), encode_flood(flood), []))
+
+    def report_match(self, answer: Answer, mention: BankMention) -> None:
+        """Send the event about an item that a stored article turned out to repeat."""
+        for message in self._messages.retroactive(answer, mention):
+            self.outbox.send(message)
 
     def dead_letters(self) -> TopicDeadLetters:
         """Return the sink of dead letters to the same prefix."""

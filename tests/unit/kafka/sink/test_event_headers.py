@@ -116,3 +116,15 @@ def test_what_goes_with_a_verdict_is_another_event(name: str) -> None:
     assert cloud["ce_id"] != of_flag["ce_id"]
     assert (cloud["ce_source"], cloud["ce_subject"]) == (b"/feed", b"a/1")
     assert own.items() <= cloud.items()
+
+
+def test_events_about_several_items_are_several_events() -> None:
+    """What an event is about is part of its id; repeated, it has the same one."""
+    schema = "dupwatch.bank-match/1"
+
+    def event(about: str) -> bytes | None:
+        return dict(side_headers(answer(), schema, "/feed", about))["ce_id"]
+
+    assert len({event(""), event("spam/offer"), event("spam/other")}) == 3
+    assert event("spam/offer") == event("spam/offer")
+    assert side_headers(answer(), schema, about="spam/offer") == side_headers(answer(), schema)
