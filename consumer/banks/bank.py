@@ -14,7 +14,7 @@ import msgspec
 
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
-from consumer.text.timestamps import parse_moment
+from consumer.text.timestamps import parse_moment, since_1970_ms
 
 Action = Literal["deny", "allow"]
 
@@ -213,6 +213,22 @@ class Banks:
     def entries(self) -> Iterable[Entry]:
         """Return the shortest log that leaves these banks."""
         return (*self.banks.values(), *self.items.values())
+
+    def only(self, bank: str | None = None, item: str | None = None) -> Self:
+        """Return one bank with its items, or with one of them; all banks where none is named."""
+        banks = {name: each for name, each in self.banks.items() if bank in {None, name}}
+        items = {key: each for key, each in self.items.items() if key[0] in banks and item in {None, key[1]}}
+        return type(self)(MappingProxyType(banks), MappingProxyType(items))
+
+    def items_at(self, time_ms: int) -> list[BankItem]:
+        """Return the items that count at this time: they and their banks are enabled, and they have not ended."""
+        return [
+            item
+            for item in self.items.values()
+            if item.enabled
+            and self.banks[item.bank].enabled
+            and (item.until is None or since_1970_ms(parse_moment(item.until)) > time_ms)
+        ]
 
     def item_counts(self) -> Counter[str]:
         """Return how many items each bank has."""

@@ -19,7 +19,7 @@ from consumer.model.verdict import (
     VerdictEvent,
 )
 from consumer.text.timestamps import rfc3339
-from storage.records import DIGEST_BYTES, ID_HASH_BYTES, Record, id_hash
+from storage.records import DIGEST_BYTES, ID_HASH_BYTES, BankMatch, Record, id_hash
 
 _Value = TypeVar("_Value")
 _SIMILARITY_DIGITS = 4
@@ -173,9 +173,12 @@ def _unique(record: Record, *, truncated: bool, decided_ms: int, remarks: Remark
 
 def bank_mentions(record: Record) -> tuple[BankMention, ...]:
     """Return what a verdict says of the known texts that an article repeats."""
-    if record.bank_matches is None:
-        return ()
-    return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in record.bank_matches)
+    return () if record.bank_matches is None else mentions_of(record.bank_matches)
+
+
+def mentions_of(matches: Sequence[BankMatch]) -> tuple[BankMention, ...]:
+    """Return matches as verdicts name them."""
+    return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in matches)
 
 
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
+from consumer.banks.bank import Bank, BankItem
 from consumer.judge.attempt import BankMatcher
 from consumer.judge.detector import Detector
 from consumer.model.verdict import BankMention, Verdict
@@ -12,6 +13,7 @@ from storage.interface import Store
 from storage.records import ALLOW, DENY, BankMatch, Stored, Version, id_hash
 from tests.builders import TIME_MS
 from tests.protocol.articles import FAR, LEFT, MIDDLE, SETTINGS, make_article
+from tests.stored_texts import StoreOfTexts
 
 SPAM = BankMatch("spam", "offer", DENY, "part", 0.8125)
 NOTICE = BankMatch("notices", "closure", ALLOW, "equal", 1.0)
@@ -126,3 +128,18 @@ def test_records_without_matches_have_the_bytes_of_before(store: Store, article:
     assert b"banks" not in event.encoded
     entries = [entry for entry in store.history(id_hash(event.verdict.id)) if isinstance(entry, Stored)]
     assert [entry.record.bank_matches for entry in entries] == [None]
+
+
+def test_stored_articles_are_looked_up_and_scanned(store: Store, request: pytest.FixtureRequest) -> None:
+    """A kept article, one that contains the item, and a flagged copy, which only the scan finds."""
+    seed = id_hash(request.node.name).hex()
+    offer, around = (
+        " ".join(f"{seed[place : place + 3]}{name}{place}" for place in range(29)) for name in ("tar", "mel")
+    )
+    texts = StoreOfTexts(store=store)
+    names = {name: f"{request.node.name} {name}" for name in ("equal", "copy", "part")}
+    texts.judge({names["equal"]: offer, names["copy"]: offer, names["part"]: f"{around} {offer}"})
+    entries = Bank(bank="spam", action="deny"), BankItem(bank="spam", item="offer", text=offer)
+    looked_up = {match.stored.record.id: match.matches[0].form for match in texts.look_up(*entries).found}
+    assert looked_up == {names["equal"]: "equal", names["part"]: "part"}
+    assert texts.scan(*entries)[0].keys() == set(names.values())

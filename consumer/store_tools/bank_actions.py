@@ -1,0 +1,75 @@
+"""What can be done about stored articles that repeat items which were added after they arrived.
+
+A flagged article that repeats an item of a bank that allows can be released. An article that repeats an item of a bank
+that denies can be reported, unless its verdict names the item. Both say the same however often they are done: a release
+is written once, and a report is made of the stored verdict and the item alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from consumer.judge.events import mentions_of
+from consumer.model.bank_match import retroactive_match
+from consumer.model.verdict import BankMention, Released, VerdictEvent, decode_verdict
+from consumer.store_tools.bank_matches import StoredMatch
+from consumer.store_tools.releases import Attribution
+from storage.records import ALLOW, DENY, BankMatch, Stored
+
+
+class AllowedFlag(NamedTuple):
+    """A flagged version that repeats an allowed text, and who releases it and why.
+
+    ``is_released`` says that it was released before, by the same person for the same reason: its event may not have
+    been sent.
+    """
+
+    stored: Stored
+    attribution: Attribution
+    is_released: bool
+
+
+class DeniedArticle(NamedTuple):
+    """A version that repeats a denied text, and the item, which its verdict does not name."""
+
+    stored: Stored
+    event: VerdictEvent
+    mention: BankMention
+
+
+def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> Iterator[AllowedFlag]:
+    """Yield the flagged versions in force that repeat an allowed text, and those that were released like this before.
+
+    Without a reason the item is the reason.
+    """
+    for stored, matches in found:
+        allowing = next((match for match in matches if match.action == ALLOW), None)
+        if allowing is None or stored.verdict is None or stored.ends_at is not None:
+            continue
+        verdict = decode_verdict(stored.verdict)
+        attribution = Attribution(by, reason or _reason(allowing))
+        if verdict.outcome == "duplicate":
+            yield AllowedFlag(stored, attribution, is_released=False)
+        elif isinstance(verdict.released, Released) and _is_by(verdict.released, attribution):
+            yield AllowedFlag(stored, attribution, is_released=True)
+
+
+def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
+    """Yield the versions in force that repeat a denied text which their verdict does not name, for each item.
+
+    Pending versions are left out: they have no verdict yet.
+    """
+    for stored, matches in found:
+        if stored.verdict is None or stored.ends_at is not None:
+            continue
+        event = VerdictEvent.read(stored.verdict)
+        for mention in mentions_of([match for match in matches if match.action == DENY]):
+            if retroactive_match(event.verdict, mention) is not None:
+                yield DeniedArticle(stored, event, mention)
+
+
+def _reason(match: BankMatch) -> str:
+    return f"It repeats {match.item} of the bank {match.bank}, which allows it."
+
+
+def _is_by(released: Released, attribution: Attribution) -> bool:
+    return (released.by, released.reason) == (attribution.by, attribution.reason)

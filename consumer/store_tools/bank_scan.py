@@ -1,0 +1,67 @@
+"""Compares everything in a store with items of banks: exact, also for parts, and as slow as reading it all."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from consumer.banks.known_texts import KnownTexts
+from consumer.judge.decision import State, state_of
+from consumer.store_tools.bank_matches import ComparedVersions, compare
+from consumer.store_tools.inspection import last_links
+from storage.interface import Store
+from storage.records import Stored
+
+_VERSIONS_AT_ONCE = 256
+"""Versions that are compared at once, with their texts in memory."""
+
+
+@dataclass(slots=True)
+class ScanCounts:
+    """What a scan has met so far.
+
+    ``without_text`` counts versions whose text the store does not keep, so that parts of them are not found;
+    ``limited`` those that repeat more items than are named, or are alike more than are compared.
+    """
+
+    versions: int = 0
+    repeating: int = 0
+    without_text: int = 0
+    limited: int = 0
+
+    def add(self, compared: ComparedVersions) -> None:
+        """Count some more."""
+        self.versions += len(compared.stored)
+        self.repeating += sum(map(bool, compared.matches))
+        self.without_text += compared.without_text
+        self.limited += compared.limited
+
+
+def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[ComparedVersions]:
+    """Yield all versions of a store with what they repeat, batch by batch, and add them to ``counts``.
+
+    Versions that are stored during the scan may be missing. Raises the store's errors.
+    """
+    for batch in _batches(store):
+        compared = compare(store, known, batch)
+        counts.add(compared)
+        yield compared
+
+
+def member_counts(store: Store, kept: Collection[bytes]) -> Iterator[Counter[bytes]]:
+    """Yield after each batch of a scan how many flagged versions repeat each of these kept versions so far.
+
+    A flagged version counts for the kept one at the end of its chain. Raises the store's errors.
+    """
+    members: Counter[bytes] = Counter()
+    for batch in _batches(store):
+        flags = [stored for stored in batch if stored.ends_at is None and state_of(stored) is State.DUPLICATE]
+        ends = (link.stored.record.reference for link in last_links(store, flags))
+        members.update(reference for reference in ends if reference in kept)
+        yield members
+
+
+def _batches(store: Store) -> Iterator[list[Stored]]:
+    versions = (stored for stored in store.scan() if isinstance(stored, Stored))
+    while batch := list(islice(versions, _VERSIONS_AT_ONCE)):
+        yield batch

@@ -1,0 +1,75 @@
+"""Stores that a run has filled with texts, in which items of banks are looked for."""
+
+from consumer.banks.bank import Banks, Entry
+from consumer.banks.known_texts import KnownTexts
+from consumer.fingerprint import BlockPlan, Engine, Scheme
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import ArrivedAt, VersionBuilder, tombstone
+from consumer.model.article import Article
+from consumer.store_tools import bank_matches
+from consumer.store_tools.bank_matches import BankLookUp, StoredMatch, StoredMatches
+from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.word_files import load_lexicon
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Version
+from tests.builders import TIME_MS
+
+LEXICON = load_lexicon()
+SCHEME = Scheme(name="jieba-tfidf/3")
+SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="", scheme=SCHEME, similarity_min=0.73)
+NOW_MS = TIME_MS + 1_000
+
+
+class StoreOfTexts:
+    """A store that a run has filled, with its texts and anchors."""
+
+    def __init__(
+        self,
+        settings: JudgeSettings = SETTINGS,
+        store: Store | None = None,
+        *,
+        keeps_texts: bool = True,
+        parts: bool = True,
+    ) -> None:
+        self.store = store or MemoryStore()
+        self._keeps_texts = keeps_texts
+        self.settings = settings
+        name = chosen_engine("auto", SCHEME, LEXICON).name
+        self.engine: Engine = built_engine(name, SCHEME, LEXICON, sketched=True, parts=parts)
+        self.builder = VersionBuilder(SCHEME.name, settings.plan, settings.lane1)
+        self._detector = Detector(self.store, settings, lambda: NOW_MS)
+        self._line = 0
+
+    def versions(self, articles: dict[str, str], time_ms: int = TIME_MS) -> list[Version]:
+        """Return the versions of texts by id."""
+        made = [Article(name, text) for name, text in articles.items()]
+        arrivals = [ArrivedAt(time_ms, self._line + place) for place in range(len(made))]
+        self._line += len(made)
+        versions = self.builder.versions(made, arrivals, self.engine.fingerprint(list(articles.values())))
+        return versions if self._keeps_texts else [version._replace(body=None) for version in versions]
+
+    def judge(self, articles: dict[str, str], time_ms: int = TIME_MS) -> None:
+        """Judge texts by id, one after the other."""
+        for version in self.versions(articles, time_ms):
+            self._detector.judge([version])
+
+    def retract(self, article_id: str) -> None:
+        """Retract an article."""
+        self._line += 1
+        self._detector.judge([tombstone(article_id, ArrivedAt(TIME_MS, self._line), b"x", TIME_MS)])
+
+    def look_up(self, *entries: Entry, matches_max: int = bank_matches.MATCHES_MAX) -> StoredMatches:
+        """Look items up."""
+        look_up = BankLookUp(self.store, self.settings, self.builder, self.engine, lambda: NOW_MS)
+        return look_up.find(Banks.of(entries), matches_max)
+
+    def scan(self, *entries: Entry) -> tuple[dict[str, StoredMatch], ScanCounts]:
+        """Compare everything; return what repeats an item, by id."""
+        known = KnownTexts(self.engine, self.settings, lambda: NOW_MS)
+        known.replace(entries)
+        counts = ScanCounts()
+        batches = scanned(self.store, known, counts)
+        return {match.stored.record.id: match for batch in batches for match in batch.found()}, counts
