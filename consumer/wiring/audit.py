@@ -2,7 +2,7 @@
 
 import os
 import pwd
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -28,12 +28,17 @@ def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _
 
 def record_change(audit_log: AuditLog | None, action: str, name: str, result: str) -> None:
     """Record a change in the audit log, if there is one. The change stays whatever happens. Raises ``SinkError``."""
-    if audit_log is None:
-        return
     try:
-        audit_log.append([Change(at_ms=now_ms(), owner=current_user(), action=action, id=name, result=result)])
+        record_changes(audit_log, action, [name], result)
     except SinkError as error:
         raise SinkError(f"{name} is {result}, but {error}") from error
+
+
+def record_changes(audit_log: AuditLog | None, action: str, names: Sequence[str], result: str) -> None:
+    """Record the same change of several things in the audit log, if there is one. Raises ``SinkError``."""
+    if audit_log is not None and names:
+        at_ms, owner = now_ms(), current_user()
+        audit_log.append([Change(at_ms=at_ms, owner=owner, action=action, id=name, result=result) for name in names])
 
 
 def current_user() -> str:

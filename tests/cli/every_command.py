@@ -99,6 +99,12 @@ EVERY: Final[dict[Name, Entry]] = {
         reads=((3, ("{path}", *_BANKS)),),
         from_stdin=("-", *_BANKS),
     ),
+    ("bank", "matches"): Entry(("spam", "--store", "{store}", *_BANKS), reads=((2, ("spam", "--banks", "{path}")),)),
+    ("bank", "scan"): Entry(
+        ("--store", "{store}", *_BANKS),
+        reads=((3, ("{path}", *_BANKS)), (2, ("{feed}", "--banks", "{path}"))),
+        from_stdin=("-", *_BANKS),
+    ),
     ("evaluate",): Entry(
         ("{feed}", "--pairs", "{folder}/pairs"),
         reads=((3, ("{path}", "--pairs", "{folder}/pairs")), (3, ("{feed}", "--pairs", "{path}"))),

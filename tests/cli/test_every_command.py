@@ -78,9 +78,10 @@ class Files:
         write_lines(folder / "pairs", [["a3", "a4", "duplicate"], ["a1", "a2", "unique"]])
         (folder / "empty").touch()
         (folder / "items.csv").write_text("text\nletters enough\n")
-        offer = BankItem(bank="spam", item="offer", text="Win a ferry ticket")
+        items = [BankItem(bank="spam", item="offer", text="Win a ferry ticket")]
+        items += [BankItem(bank="spam", item="stored", text=text(3))]
         banks = [Bank(bank=name, action="deny") for name in ("spam", "off")]
-        (folder / "banks").write_bytes(lines_of([*banks, offer]))
+        (folder / "banks").write_bytes(lines_of([*banks, *items]))
         (folder / "a-folder").mkdir()
         ended = run_process(
             "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
@@ -396,6 +397,7 @@ def on_terminal(arguments: list[str]) -> str:
 
 NOT_MADE_FOR_COLUMNS = {
     ("bank", "export"),
+    ("bank", "scan"),
     ("bank", "test"),
     ("demo",),
     ("query",),

@@ -149,6 +149,45 @@ def test_consumers_follow_their_banks(topics: Topics, tmp_path: Path) -> None:
         assert dict(event.headers)["dupwatch-schema"] == b"dupwatch.bank-match/1"
 
 
+def test_what_is_stored_is_reported_and_released(topics: Topics, tmp_path: Path) -> None:
+    """Events about items that are added later; the same bytes when it is repeated, and the clean feed is complete."""
+    store = f"lmdb:{tmp_path / 'store'}"
+    with running(topics, store, tmp_path, "--set", "kafka.unique=true") as consumer:
+        consumer.wait_ready()
+        articles = [("offer", text(1)), ("copy", text(1)), ("notice", text(2)), ("notice again", text(2))]
+        count = send(topics._replace(partitions=1), [(name, {"body": body}) for name, body in articles])
+        wait_for_count(topics, ("verdicts",), count)
+        assert consumer.stop() == 0, consumer.log.read_text()
+    banks = ("--banks", str(tmp_path / "banks.jsonl"))
+    for arguments in (
+        ("create", "spam", "--action", "deny"), ("add", "spam", "--text", text(1), "--item", "offer"),
+        ("create", "notices", "--action", "allow"), ("add", "notices", "--text", text(2), "--item", "closure"),
+    ):  # fmt: skip
+        assert run_process("bank", *arguments, *banks).code == 0
+    scan = ("bank", "scan", "--yes", "--store", store, "--sink", topics.sink_url(), *banks)
+    runs = [run_process(*scan, "--send", "--set", "kafka.unique=true") for _ in range(2)]
+    assert [ended.code for ended in runs] == [0, 0], runs[0].err
+    assert runs[0].out == runs[1].out
+    events = read_all(topics, topics.sink("bank-matches"))
+    assert sorted(event.key or b"" for event in events) == [b"copy", b"copy", b"offer", b"offer"]
+    schema = json.loads((SCHEMAS / "bank-match.schema.json").read_text())
+    for event in events:
+        jsonschema.validate(event.content, schema)
+        assert event.content["retroactive"] is True
+        assert dict(event.headers)["dupwatch-origin-topic"] == topics.source.encode()
+    assert len({event.value for event in events}) == 2
+
+    release = (*scan, "--release", "--by", "Kim", "--set", "kafka.unique=true")
+    first, again = run_process(*release), run_process(*release)
+    assert (first.code, again.code) == (0, 0), first.err
+    assert first.out == again.out
+    assert ("Released: 1." in first.err, "sent again: 1." in again.err) == (True, True)
+    released = [each for each in read_all(topics, topics.sink("duplicates")) if each.content["outcome"] == "unique"]
+    assert [each.key for each in released] == [b"notice again"] * 2
+    clean = [each for each in read_all(topics, topics.sink("unique")) if each.key == b"notice again"]
+    assert [each.value is None for each in clean] == [True, False, False]
+
+
 def test_a_consumer_needs_the_topic(topics: Topics, tmp_path: Path) -> None:
     """The sentence names the command that makes it."""
     with running(topics, "memory:", tmp_path, "--set", f"banks.url={topics.sink_url()}") as consumer:

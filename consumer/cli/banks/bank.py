@@ -11,6 +11,7 @@ from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry,
 from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
 from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
+from consumer.cli.banks.matches import matches
 from consumer.cli.banks.options import (
     BankArgument,
     BanksOption,
@@ -24,6 +25,7 @@ from consumer.cli.banks.options import (
     new_entry,
     stamp,
 )
+from consumer.cli.banks.scan import scan
 from consumer.cli.banks.views import bank_fields, bank_table, item_table, item_view
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import answer, results, write
@@ -37,7 +39,7 @@ from consumer.store_tools.inspection import stored_article
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, unstored_binding
+from consumer.wiring.stores import opened_store, outlives_run, unstored_binding
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
@@ -118,6 +120,8 @@ def add(
     target = f"{entry.bank}/{entry.item}"
     changed(chosen, "add", target, lambda found: [replacement(found.items.get(entry.key), entry)])
     _say(f"Added {entry.item} to the bank {bank}.")
+    if outlives_run(chosen):
+        _say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}")
 
 
 @app.command("list")
@@ -280,6 +284,10 @@ def export(
     items = [entry for entry in entries if isinstance(entry, BankItem)]
     with results():
         write(csv_of(items).encode() if csv else lines_of(entries))
+
+
+app.command("matches")(matches)
+app.command("scan")(scan)
 
 
 @app.command("test")

@@ -76,3 +76,18 @@ def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
     if found is None:
         raise BankError(f"there is no item {item!r} in the bank {bank!r}; dupwatch bank show {bank} lists them")
     return found
+
+
+def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
+    """Return the items of all banks, of one bank, or one item. Raises ``BankError`` for names that there are not."""
+    if bank is None and item is not None:
+        raise BankError(f"--item {item} needs its bank: add --bank BANK")
+    if bank is not None and item is None:
+        existing_bank(banks, bank)
+    elif bank is not None and item is not None:
+        existing_item(banks, bank, item)
+    found = banks.only(bank, item)
+    if not found.items_at(now_ms()):
+        name = "/".join(filter(None, (bank, item))) or "the banks"
+        raise BankError(f"nothing counts in {name}: there is no item, or all are disabled or have ended")
+    return found

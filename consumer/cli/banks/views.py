@@ -1,13 +1,18 @@
 """How banks and their items are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.banks.bank import Bank, BankItem, Banks
-from consumer.cli.render import plain, table
+from consumer.cli.render import figures, plain, table
+from consumer.judge.events import mentions_of, version_name
+from consumer.model.verdict import outcome_of
+from consumer.store_tools.bank_matches import StoredMatch
+from consumer.text.timestamps import rfc3339
 from consumer.text.visible import cut
 
 _TEXT_CHARS: int = 60
@@ -100,6 +105,48 @@ def item_view(item: BankItem) -> RenderableType:
     }
     lines = (Text.assemble((f"{name}: ", "dim"), plain(value)) for name, value in head.items() if value)
     return Group(Text(item.item, "bold"), *lines, Text(), plain(item.text))
+
+
+def match_fields(match: StoredMatch) -> dict[str, object]:
+    """Return a stored article, and the items that it repeats."""
+    stored = match.stored
+    return {
+        "id": stored.record.id,
+        "version": version_name(stored.record.reference),
+        "title": stored.record.title,
+        "arrived_at": rfc3339(stored.record.time_ms),
+        "outcome": None if stored.verdict is None else outcome_of(stored.verdict),
+        "in_force": stored.ends_at is None,
+        "banks": msgspec.to_builtins(mentions_of(match.matches)),
+    }
+
+
+def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | None) -> Table:
+    """Return articles, a row for each, with the number of flagged ones that repeat it where that is known."""
+    columns = [
+        Column("article", overflow="fold"),
+        Column("title", overflow="fold"),
+        Column("arrived", no_wrap=True),
+        Column("item", overflow="fold"),
+        Column("form", no_wrap=True),
+        Column("similarity", justify="right", no_wrap=True),
+        *([] if members is None else figures("flagged copies")),
+    ]
+    return table(columns, (_match_row(match, members) for match in found))
+
+
+def _match_row(match: StoredMatch, members: Mapping[bytes, int] | None) -> Sequence[str]:
+    record = match.stored.record
+    counted = () if members is None else (f"{members[record.reference]:,}",)
+    return (
+        plain(record.id),
+        plain(cut(record.title, _TEXT_CHARS)),
+        rfc3339(record.time_ms),
+        "\n".join(f"{each.bank}/{each.item}" for each in match.matches),
+        "\n".join(each.form for each in match.matches),
+        "\n".join(f"{each.similarity:.2f}" for each in match.matches),
+        *counted,
+    )
 
 
 def _state(entry: Bank | BankItem) -> str:

@@ -1,0 +1,125 @@
+"""Scans of an archive for items of banks."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from consumer.banks.bank import Banks
+from consumer.banks.known_texts import KnownTexts
+from consumer.cli import render
+from consumer.cli.results import results, write_json
+from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.config.config import Config
+from consumer.files.lines import Position
+from consumer.files.source import STREAM, FileSource
+from consumer.judge.events import mentions_of
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, SourceError
+from consumer.model.record import RawRecord
+from consumer.wiring.components import (
+    engine,
+    file_decoder,
+    judge_settings,
+    lexicon_of,
+    read_limits,
+    version_builder,
+)
+from consumer.wiring.stores import unstored_binding
+from storage.clock import now_ms
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What a scan has met; ``first`` says what was wrong with the first invalid record."""
+
+    records: int = 0
+    repeating: int = 0
+    limited: int = 0
+    retractions: int = 0
+    invalid: int = 0
+    first: str = ""
+
+
+class _ArchiveScan:
+    """Compares articles with items, by the settings of the configuration."""
+
+    def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
+        lexicon = lexicon_of(config)
+        bound = unstored_binding(config, judge_settings(config, lexicon))
+        self._decode = file_decoder(config)
+        self._builder = version_builder(bound)
+        self._known = KnownTexts(engine(config, bound, lexicon), bound.settings, now_ms)
+        self._known.replace(items.entries())
+        self._counts = counts
+
+    def lines(self, records: Sequence[RawRecord]) -> list[dict[str, object]]:
+        """Return a line for each of these records that repeats an item."""
+        numbered = [(record.line, article) for record in records if (article := self._article(record)) is not None]
+        if not numbered:
+            return []
+        articles = [article for _, article in numbered]
+        texts, languages = [article.body or "" for article in articles], [article.lang for article in articles]
+        fingerprints = self._known.engine.fingerprint(texts, languages, self._known.known_shingles)
+        arrivals = [ArrivedAt(now_ms(), line) for line, _ in numbered]
+        found = self._known.matches(self._builder.versions(articles, arrivals, fingerprints))
+        self._counts.limited += found.limited
+        self._counts.repeating += sum(map(bool, found.matches))
+        return [
+            {"id": article.id, "line": line, "banks": msgspec.to_builtins(mentions_of(matches))}
+            for (line, article), matches in zip(numbered, found.matches, strict=True)
+            if matches
+        ]
+
+    def _article(self, record: RawRecord) -> Article | None:
+        self._counts.records += 1
+        try:
+            article = self._decode(record)
+        except BadRecord as error:
+            self._counts.invalid += 1
+            self._counts.first = self._counts.first or f"line {record.line}: {error.detail}"
+            return None
+        self._counts.retractions += article.body is None
+        return None if article.body is None else article
+
+
+def scan_archive(config: Config, items: Banks, source: str) -> None:
+    """Write a line for each article of an archive that repeats an item.
+
+    Raises ``SourceError`` where it cannot be read, or has no valid article.
+    """
+    counts = _Counts()
+    scan = _ArchiveScan(config, items, counts)
+    errors = render.console(stderr=True)
+    with (
+        closing(FileSource(None if source == STREAM else Path(source), read_limits(config), Position())) as archive,
+        render.progress(errors) as progress,
+        results(),
+    ):
+        update = render.follow(progress, "comparing", archive.progress)
+        for batch in archive.batches():
+            for line in scan.lines(batch.records):
+                write_json(line)
+            update()
+    _show_counts(counts)
+    show_blank_lines(errors, archive)
+    if counts.records and counts.invalid == counts.records:
+        raise SourceError(
+            f"no valid article in {source}: all {counts.records:,} lines failed ({counts.first}). Articles must be "
+            "JSON lines in UTF-8; map other field names with --set source.fields.body=NAME."
+        )
+
+
+def _show_counts(counts: _Counts) -> None:
+    errors = render.console(stderr=True)
+    articles = counts.records - counts.retractions - counts.invalid
+    errors.print(f"Compared articles: {articles:,}. Those that repeat an item: {counts.repeating:,}.")
+    if counts.invalid:
+        errors.print(f"Invalid records: {counts.invalid:,}. The first: {render.plain(counts.first)}")
+    if counts.retractions:
+        errors.print(f"Retractions, which have no text: {counts.retractions:,}.")
+    if counts.limited:
+        errors.print(f"Compared with some of the items only, or named ten of more: {counts.limited:,}.")

@@ -1,0 +1,145 @@
+"""What ``dupwatch bank scan`` does about stored articles: it counts first, asks, and then scans again and acts."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from signal import SIGINT
+from typing import Final
+
+import typer
+
+from consumer.banks.bank import Banks
+from consumer.cli import render
+from consumer.cli.banks.store_scan import compared_versions, show_counts
+from consumer.cli.results import results, write
+from consumer.config.config import Config
+from consumer.lifecycle.stopping import SIGNALLED
+from consumer.model.bank_match import retroactive_match
+from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle, allowed_flags, denied_articles
+from consumer.store_tools.bank_matches import StoredMatch
+from consumer.store_tools.bank_scan import ScanCounts
+from consumer.store_tools.releases import Attribution
+from consumer.web.audit_log import AuditLog
+from consumer.wiring.audit import opened_audit_log, record_change, record_changes
+from consumer.wiring.feeds import is_followed
+from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEvents, bound_store, report_denied
+
+_NAMES_SHOWN: Final = 10
+_Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle]]
+
+
+def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
+    """Release the flagged articles that repeat these items, and write the events.
+
+    What was released like this before gets its event again, if the sink has readers.
+    """
+    Attribution(by, reason)
+
+    def chosen(found: Iterable[StoredMatch]) -> Iterator[AllowedFlag]:
+        flags = allowed_flags(found, by, reason)
+        return (flag for flag in flags if not flag.is_released or is_followed(config))
+
+    if not yes and not _confirmed(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
+        return
+    counts, released, again = ScanCounts(), 0, 0
+    with (
+        opened_audit_log(config) as audit_log,
+        bound_store(config, readonly=False) as opened,
+        BankReleases.opened(opened) as releases,
+        results(),
+    ):
+        for compared in compared_versions(opened, items, counts):
+            done = _released(releases, list(chosen(compared.found())), audit_log)
+            released, again = released + len(done.events) - done.again, again + done.again
+            for event in done.events:
+                write(event.encoded + b"\n")
+    show_counts(counts)
+    _tell(f"Released: {released:,}.")
+    if again:
+        _tell(f"Released by an earlier run, and sent again: {again:,}.")
+    if released and not is_followed(config):
+        _tell("No events were sent: releases go to topics, --sink kafka://HOST:PORT/PREFIX.")
+
+
+def _released(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
+    """Release flags, and record each in the audit log. After an error it is unknown which of them were released."""
+    fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
+    try:
+        done = releases.release(flags)
+    except BaseException:
+        record_changes(audit_log, "articles.release", fresh, "unknown")
+        raise
+    released = [event.verdict.id for event in done.events if event.verdict.id in fresh]
+    record_changes(audit_log, "articles.release", released, "unique")
+    return done
+
+
+def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
+    """Send an event about each stored article and each of these items that it repeats, and write the events."""
+    with TopicEvents.opened(config) as events:
+        if not yes and not _confirmed(_preview(config, items, denied_articles), "Events to send", "Send them?"):
+            return
+        counts, sent = ScanCounts(), 0
+        with opened_audit_log(config) as audit_log, bound_store(config) as opened:
+            try:
+                with results():
+                    for compared in compared_versions(opened, items, counts):
+                        articles = list(denied_articles(compared.found()))
+                        report_denied(events, articles)
+                        for article in articles:
+                            write((retroactive_match(article.event.verdict, article.mention) or b"") + b"\n")
+                        sent += len(articles)
+            finally:
+                if sent:
+                    record_change(audit_log, "banks.send", target, f"{sent} events")
+    show_counts(counts)
+    _tell(f"Sent events: {sent:,}.")
+
+
+@dataclass(slots=True)
+class _Preview:
+    """How much there is to do, and the ids of the first articles; ``again`` counts what was done before."""
+
+    count: int = 0
+    again: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def add(self, each: AllowedFlag | DeniedArticle) -> None:
+        if isinstance(each, AllowedFlag) and each.is_released:
+            self.again += 1
+            return
+        self.count += 1
+        if len(self.names) < _NAMES_SHOWN:
+            self.names.append(each.stored.record.id)
+
+
+def _preview(config: Config, items: Banks, chosen: _Choice) -> _Preview:
+    preview = _Preview()
+    with bound_store(config) as opened:
+        for compared in compared_versions(opened, items, ScanCounts()):
+            for each in chosen(compared.found()):
+                preview.add(each)
+    return preview
+
+
+def _confirmed(preview: _Preview, what: str, question: str) -> bool:
+    """Say how much there is to do, and ask on the terminal. Ctrl-C exits."""
+    shown = ", ".join(map(render.plain, preview.names))
+    more = f" and {preview.count - len(preview.names):,} more" if preview.count > len(preview.names) else ""
+    _tell(f"{what}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
+    if preview.again:
+        _tell(f"Released by an earlier run, to be sent again: {preview.again:,}.")
+    if not preview.count + preview.again:
+        return False
+    try:
+        # Part of a prompt always goes to standard output, which has events and nothing else.
+        with redirect_stdout(sys.stderr):
+            return typer.confirm(question, err=True)
+    except typer.Abort as stopped:
+        _tell("\nNothing was changed.")
+        raise typer.Exit(SIGNALLED + SIGINT) from stopped
+
+
+def _tell(sentence: str) -> None:
+    render.console(stderr=True).print(sentence)

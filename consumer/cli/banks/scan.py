@@ -1,0 +1,108 @@
+"""``dupwatch bank scan``: what of an archive or of a store repeats items of banks, and what to do about it."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from consumer.banks.bank import Banks
+from consumer.cli.banks.archive_scan import scan_archive
+from consumer.cli.banks.options import BanksOption, chosen_items
+from consumer.cli.banks.retroaction import release_allowed, send_denied
+from consumer.cli.banks.store_scan import compared_versions, show_counts
+from consumer.cli.banks.views import match_fields
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.results import results, write_json
+from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
+from consumer.model.errors import ConfigError
+from consumer.store_tools.bank_scan import ScanCounts
+from consumer.wiring.banks import read_banks
+from consumer.wiring.retroaction import bound_store
+from storage.records import ALLOW, DENY
+
+
+def scan(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help=f"An archive: JSON lines, {described_forms()}; - for standard input. Default: all of the store.",
+        ),
+    ] = None,
+    bank: Annotated[str | None, typer.Option("--bank", help="Only the items of this bank.", metavar="BANK")] = None,
+    item: Annotated[str | None, typer.Option("--item", help="Only this item of the bank.", metavar="ID")] = None,
+    release: Annotated[
+        bool, typer.Option("--release", help="Release the flagged articles that repeat an item of a bank that allows.")
+    ] = False,
+    send: Annotated[
+        bool,
+        typer.Option(
+            "--send", help="Send an event about each article that repeats an item of a bank that denies to the topics."
+        ),
+    ] = False,
+    by: Annotated[str | None, typer.Option("--by", help="With --release: who releases them.", metavar="NAME")] = None,
+    reason: Annotated[str | None, typer.Option(help="With --release: why; default: the item.", metavar="TEXT")] = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(help="Send events to the topics of this sink: kafka://HOST:PORT/PREFIX.", metavar="PREFIX"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    store: LastingStoreOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
+
+    The texts of a store are read, so parts of longer articles are found, too. With --release or --send it first counts
+    what it would do and asks, and then writes the events. Repeated, --send sends the same events again, and --release
+    those of its earlier releases with the same --by and --reason.
+    """
+    _check_options(source, store, by, release=release, send=send, yes=yes)
+    chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
+    items = chosen_items(read_banks(chosen), bank, item)
+    target = "/".join(filter(None, (bank, item))) or "all banks"
+    if source is not None:
+        scan_archive(chosen, items, source)
+    elif release:
+        release_allowed(chosen, _of_action(items, ALLOW), by or "", reason, yes=yes)
+    elif send:
+        send_denied(chosen, _of_action(items, DENY), target, yes=yes)
+    else:
+        _show(chosen, items)
+
+
+def _check_options(
+    source: str | None, store: str | None, by: str | None, *, release: bool, send: bool, yes: bool
+) -> None:
+    if source is not None and (store is not None or release or send):
+        raise ConfigError("an archive has no flags and no verdicts: leave out FILE, or --store, --release and --send")
+    if release and send:
+        raise ConfigError("--release is about banks that allow, and --send about banks that deny: use one of them")
+    if release and not by:
+        raise ConfigError("--release needs --by NAME: a person answers for a release, and events name that person")
+    if (release or send) and not yes and not sys.stdin.isatty():
+        raise ConfigError("cannot prompt: standard input is not a terminal; add --yes")
+
+
+def _of_action(items: Banks, action: str) -> Banks:
+    """Return the banks that allow, or those that deny. Raises ``ConfigError`` if there are none."""
+    wanted = [name for name, bank in items.banks.items() if bank.action == action]
+    if not wanted:
+        option, does = ("--release", "allows") if action == ALLOW else ("--send", "denies")
+        raise ConfigError(f"{option} is for items of a bank that {does}, and none of these does")
+    return Banks(
+        {name: items.banks[name] for name in wanted},
+        {key: each for key, each in items.items.items() if key[0] in wanted},
+    )
+
+
+def _show(config: Config, items: Banks) -> None:
+    """Write what repeats items."""
+    counts = ScanCounts()
+    with bound_store(config) as opened, results():
+        for compared in compared_versions(opened, items, counts):
+            for match in compared.found():
+                write_json(match_fields(match))
+    show_counts(counts)

@@ -1,0 +1,37 @@
+"""Scans of a store for items of banks, with a progress bar and counts for a person."""
+
+from collections.abc import Iterator
+
+from consumer.banks.bank import Banks
+from consumer.banks.known_texts import KnownTexts
+from consumer.cli import render
+from consumer.store_tools.bank_matches import ComparedVersions
+from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.wiring.retroaction import BoundStore
+from consumer.wiring.stores import is_remote
+from storage.clock import now_ms
+
+
+def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> Iterator[ComparedVersions]:
+    """Yield all versions of a store with the items that they repeat; a terminal shows how far the scan is."""
+    known = KnownTexts(opened.engine, opened.bound.settings, now_ms)
+    known.replace(items.entries())
+    # To count the versions of a remote store takes as long as to read them.
+    total = None if is_remote(opened.config) else opened.store.stats().versions
+    with render.progress(render.console(stderr=True)) as progress:
+        update = render.follow(progress, "comparing", lambda: (counts.versions, total))
+        for compared in scanned(opened.store, known, counts):
+            yield compared
+            update()
+
+
+def show_counts(counts: ScanCounts) -> None:
+    """Say how much was compared, and what could not be told."""
+    errors = render.console(stderr=True)
+    errors.print(f"Compared versions: {counts.versions:,}. Those that repeat an item: {counts.repeating:,}.")
+    if counts.without_text:
+        errors.print(
+            f"Without a stored text, and so not searched for parts: {counts.without_text:,} (store.keep_bodies)."
+        )
+    if counts.limited:
+        errors.print(f"Compared with some of the items only, or named ten of more: {counts.limited:,}.")

@@ -1,0 +1,183 @@
+"""Acts on stored articles that repeat items of banks: undoes flags, and tells the readers of topics."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Self
+
+from consumer.config.config import Config
+from consumer.config.judging import completed
+from consumer.feeds.kinds import sink_of
+from consumer.fingerprint import Engine
+from consumer.judge.binding import Binding
+from consumer.judge.events import version_name
+from consumer.kafka.client_settings import parse_prefix
+from consumer.kafka.clients import waiting_for_brokers
+from consumer.kafka.opening import topic_sink
+from consumer.kafka.sink.topic_sink import KafkaSink
+from consumer.model.errors import ConfigError, SinkError
+from consumer.model.ports import Answer
+from consumer.model.record import RawRecord, partition_named
+from consumer.model.verdict import VerdictEvent
+from consumer.service.answering import AnsweringSink
+from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle
+from consumer.store_tools.releases import FlagReversal, releasable_versions, release_all
+from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.components import engine, lexicon_of
+from consumer.wiring.feeds import is_followed, sink_opening
+from consumer.wiring.release_run import NO_RECORD, ReleasePlan, Releasing
+from consumer.wiring.source_records import SourceRecords
+from consumer.wiring.stores import opened_store, stored_binding
+from storage.clock import now_ms
+from storage.interface import Store
+from storage.records import Origin
+
+SEND_S: Final = 30.0
+"""How long brokers may take to accept the events of a batch."""
+
+
+class BoundStore(NamedTuple):
+    """An open store, what it is bound to, the configuration as it is judged by, and what computes its fingerprints."""
+
+    store: Store
+    bound: Binding
+    config: Config
+    engine: Engine
+
+
+@contextmanager
+def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore]:
+    """Open the configured store, which judges have filled. Raises ``StoreMismatch`` for other settings than its own."""
+    # Opened for writing with banks, a store would get the layout of stores that had banks.
+    opening = config.model_copy(update={"banks": config.banks.model_copy(update={"url": None})})
+    lexicon = lexicon_of(config)
+    with opened_store(opening, readonly=True) as store:
+        bound = stored_binding(store, lexicon)
+        check_unchanged(config, bound.settings)
+        chosen = completed(config, bound.settings)
+        computing = engine(chosen, bound, lexicon)
+        if readonly:
+            yield BoundStore(store, bound, chosen, computing)
+            return
+    # A store that does not exist is refused above, and is not created here.
+    with opened_store(opening) as store:
+        yield BoundStore(store, bound, chosen, computing)
+
+
+@dataclass(slots=True)
+class TopicEvents:
+    """Sends events about stored articles to topics. Each batch has ``SEND_S`` to be accepted."""
+
+    sink: KafkaSink
+    patience: "_Patience"
+
+    @classmethod
+    @contextmanager
+    def opened(cls, config: Config) -> Iterator[Self]:
+        """Open the topics of the sink. Raises ``ConfigError`` where the sink has none, or they are missing."""
+        url = config.sink.url
+        if not is_followed(config):
+            raise ConfigError(
+                f"events about stored articles go to topics, and sink.url is {url}: add --sink kafka://HOST:PORT/PREFIX"
+            )
+        patience = _Patience(url)
+        opening = replace(sink_opening(config, feed=url), proceed=patience.proceed)
+        sink_of(url).check_there(url, opening)
+        with closing(topic_sink(url, opening)) as sink:
+            yield cls(sink, patience)
+
+    @contextmanager
+    def batch(self) -> Iterator[KafkaSink]:
+        """Return the sink for a batch, and flush it. Raises ``SinkError`` if no broker accepts its events in time."""
+        self.patience.begin()
+        with waiting_for_brokers(parse_prefix(self.patience.url).brokers):
+            yield self.sink
+            self.sink.flush()
+
+
+class _Patience:
+    """Ends the wait for brokers."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._until_s = 0.0
+
+    def begin(self) -> None:
+        self._until_s = time.monotonic() + SEND_S
+
+    def proceed(self) -> None:
+        if time.monotonic() > self._until_s:
+            raise SinkError(
+                f"{self.url} did not accept an event within {SEND_S:g} s. Rerun the command; it sends the same events "
+                "again"
+            )
+
+
+class ReleasedFlags(NamedTuple):
+    """The events that are the verdicts from now on; ``again`` counts those that were released before."""
+
+    events: Sequence[VerdictEvent]
+    again: int
+
+
+@dataclass(frozen=True, slots=True)
+class BankReleases:
+    """Releases flagged articles that repeat allowed texts, as ``dupwatch release`` does one of them.
+
+    ``events`` is None where the sink has no readers of releases.
+    """
+
+    store: Store
+    events: TopicEvents | None
+    records: SourceRecords
+
+    @classmethod
+    @contextmanager
+    def opened(cls, opened: BoundStore) -> Iterator[Self]:
+        """Open the topics of the sink, if it has any, for a store that is open for writing."""
+        with ExitStack() as resources:
+            followed = is_followed(opened.config)
+            events = resources.enter_context(TopicEvents.opened(opened.config)) if followed else None
+            yield cls(opened.store, events, resources.enter_context(closing(SourceRecords(opened.config))))
+
+    def release(self, flags: Sequence[AllowedFlag]) -> "ReleasedFlags":
+        """Undo these flags, and tell the readers.
+
+        What was released before gets its event again. Versions that were retracted, replaced or swept away since they
+        were read are left out. Raises ``SinkError`` and the store's errors, after which it may be called again.
+        """
+        read_at_s = time.monotonic()
+        names = [(flag.stored.record.id, version_name(flag.stored.record.reference)) for flag in flags]
+        reversals = [
+            FlagReversal(flagged, flag.attribution)
+            for flag, flagged in zip(flags, releasable_versions(self.store, names), strict=True)
+            if not isinstance(flagged, ConfigError) and flagged.stored.ends_at is None
+        ]
+        again = sum(reversal.flagged.stored.released_from is not None for reversal in reversals)
+        if not reversals:
+            return ReleasedFlags((), again)
+        if self.events is None:
+            return ReleasedFlags(release_all(self.store, reversals, now_ms), again)
+        plans = [ReleasePlan(reversal, self.records.record_of(reversal.flagged)) for reversal in reversals]
+        with self.events.batch() as sink:
+            released = Releasing(self.store, AnsweringSink(sink), now_ms).release(plans, read_at_s)
+        return ReleasedFlags(released, again)
+
+
+def report_denied(events: TopicEvents, articles: Sequence[DeniedArticle]) -> None:
+    """Send an event about each of these articles. Raises ``SinkError``."""
+    if not articles:
+        return
+    with events.batch() as sink:
+        for article in articles:
+            record = _record_at(article.stored.record.origin)
+            sink.report_match(Answer(record, article.event), article.mention)
+
+
+def _record_at(origin: Origin | None) -> RawRecord:
+    """Return a record that has nothing but its place in a topic; none where it came from elsewhere."""
+    partition = None if origin is None else partition_named(origin.feed)
+    if origin is None or partition is None or origin.sequence is None:
+        return NO_RECORD
+    return replace(NO_RECORD, start=origin.sequence, partition=partition)
