@@ -1,7 +1,7 @@
 """What requests about banks and their answers contain. The OpenAPI document is made of these types."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -122,6 +122,39 @@ class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     at: Timestamp | None
     text: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class ItemArticle(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored article that repeats an item.
+
+    ``form`` is how: the ``equal`` text, a ``similar`` one, or with the item as a ``part``. ``similarity``, from 0 to 1,
+    is that of the two texts; of a part it is the share of the item that stands in the article.
+    """
+
+    id: str
+    version: str
+    title: str
+    source: str
+    url: str
+    arrived_at: Timestamp
+    form: Literal["equal", "similar", "part"]
+    similarity: float
+
+
+class ItemArticles(msgspec.Struct, frozen=True, kw_only=True):
+    """The kept articles of the window that repeat an item, the most similar first, as far as a look-up finds them.
+
+    ``truncated`` says that there may be more than are shown, or than could be compared. ``parts`` says whether longer
+    articles that contain the item were looked for. ``without_text`` counts articles whose text the store does not keep,
+    so that only the whole could be compared.
+    """
+
+    bank: str
+    item: str
+    articles: tuple[ItemArticle, ...]
+    truncated: bool
+    parts: bool
+    without_text: int
 
 
 class BankPage(msgspec.Struct, frozen=True):

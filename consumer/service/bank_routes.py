@@ -8,10 +8,12 @@ from starlette.responses import Response
 
 from consumer.service import problems
 from consumer.service.access import allowed
+from consumer.service.bank_articles import item_articles, one_item
 from consumer.service.bank_desk import BankDesk
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.bank_reading import bank_item, bank_list, bank_page
 from consumer.service.bank_writing import BankWrites
+from consumer.service.desk import Desk
 from consumer.service.openapi import BANK_EXAMPLE, ITEMS_EXAMPLE, PATCH_EXAMPLE, json_answer, json_body, problem_answers
 from consumer.service.reading import article_id_in
 from consumer.service.receiving import Receiving
@@ -44,8 +46,8 @@ After = Annotated[str, Query(description="The id of an item: the page begins wit
 Texts = Annotated[bool, Query(description="Whether items have their texts; then a page may end earlier.")]
 
 
-def bank_reading_routes(banks: BankDesk) -> APIRouter:
-    """Return the routes that show banks."""
+def bank_reading_routes(banks: BankDesk, desk: Desk) -> APIRouter:
+    """Return the routes that show banks, and which stored articles repeat their items."""
     router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_READER)
 
     @router.get(
@@ -83,6 +85,24 @@ def bank_reading_routes(banks: BankDesk) -> APIRouter:
         """Return all of an item."""
         names = article_id_in(bank), article_id_in(item)
         return json_response(await banks.read(request, lambda found: bank_item(found, *names)))
+
+    @router.get(
+        "/{bank}/items/{item}/articles",
+        operation_id="get_item_articles",
+        summary="The stored articles that repeat an item",
+        responses=json_answer("ItemArticles", "At most 100 articles, the most similar first.")
+        | problem_answers(
+            problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING, *ALWAYS
+        ),
+    )
+    async def shown_articles(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+        """Return the kept articles of the window that repeat an item, as far as a look-up finds them.
+
+        An item that is disabled, or has ended, finds none.
+        """
+        key = article_id_in(bank), article_id_in(item)
+        found = await banks.read(request, lambda every: one_item(every, *key))
+        return json_response(await desk.ask(request, lambda judging: item_articles(judging, found, key)))
 
     return router
 

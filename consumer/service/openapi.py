@@ -17,6 +17,7 @@ from consumer.service.bank_messages import (
     BankPage,
     BankSettings,
     BankSummary,
+    ItemArticles,
     ItemPatch,
     ItemSummary,
     NewItems,
@@ -196,7 +197,7 @@ def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -
     types = (
         CheckRequest, CheckAnswer, StoreRequest, FailedArticle, Verdict, ReleaseRequest, ArticleAnswer, StatsAnswer,
         BankSettings, BankSummary, BankList, BankPage, NewItems, AddedItems, ItemPatch, ItemSummary, Removal,
-        Readiness, Problem,
+        ItemArticles, Readiness, Problem,
     )  # fmt: skip
     _, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     for component in components.values():

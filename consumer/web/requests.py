@@ -85,6 +85,7 @@ SERVICE: Final = HttpInterface(
         "/v1/banks/{bank}",
         "/v1/banks/{bank}/items",
         "/v1/banks/{bank}/items/{item}",
+        "/v1/banks/{bank}/items/{item}/articles",
         "/healthz",
         "/readyz",
         "/metrics",

@@ -89,7 +89,7 @@ class Service(ListeningServer):
             open_routes(self._desk, Liveness(health), self._metrics),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
-            bank_reading_routes(self._banks),
+            bank_reading_routes(self._banks, self._desk),
             bank_changing_routes(receiving, bank_writes),
             item_routes(receiving, bank_writes),
         )

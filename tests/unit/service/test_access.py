@@ -48,6 +48,7 @@ ROUTES: Final[dict[tuple[str, str], tuple[Role, ...]]] = {
     ("GET", "/v1/banks"): (Role.READER,),
     ("GET", "/v1/banks/{bank}"): (Role.READER,),
     ("GET", "/v1/banks/{bank}/items/{item}"): (Role.READER,),
+    ("GET", "/v1/banks/{bank}/items/{item}/articles"): (Role.READER,),
     ("PUT", "/v1/banks/{bank}"): (Role.ADMIN,),
     ("DELETE", "/v1/banks/{bank}"): (Role.ADMIN,),
     ("POST", "/v1/banks/{bank}/items"): ITEMS,

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typing_extensions import override
 
@@ -18,7 +19,7 @@ from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable, ChangeU
 from consumer.banks.bank_log import BankLog, Change, NewEntries
 from consumer.banks.exchange import item_id
 from consumer.files.bank_file import BankFile
-from consumer.service import bank_reading
+from consumer.service import bank_articles, bank_reading
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.writing import NO_OWNER
 from consumer.telemetry.health import HEARTBEAT_MAX_S
@@ -111,6 +112,40 @@ def test_banks_are_shown(service: Fixture) -> None:
     assert service.send("GET", "/spam/items/more%3A1").json["text"] == LETTERS
     bank_file(service.path).change(lambda _: [Bank(bank="spam", removed=True)])
     assert service.send("GET", "").json == {"banks": [notices]}
+
+
+def test_the_articles_of_an_item_are_shown(service: Fixture, window: dupwatch.Window) -> None:
+    """Kept ones that repeat it, at most a hundred; an item that does not count has none."""
+    window.judge([dupwatch.Article("first", OFFER.text, title="Tickets"), dupwatch.Article("copy", OFFER.text)])
+    shown = service.send("GET", "/spam/items/offer/articles").json
+    (article,) = shown.pop("articles")
+    assert shown == {"bank": "spam", "item": "offer", "truncated": False, "parts": False, "without_text": 0}
+    assert article.pop("version")
+    assert article.pop("arrived_at")
+    assert article == {
+        "id": "first", "title": "Tickets", "source": "", "url": "", "form": "equal", "similarity": 1.0,
+    }  # fmt: skip
+    bank_file(service.path).change(lambda _: [msgspec.structs.replace(OFFER, enabled=False)])
+    assert service.send("GET", "/spam/items/offer/articles").json["articles"] == []
+    for path, problem in (("/spam/items/other", "unknown-item"), ("/other/items/offer", "unknown-bank")):
+        refused = service.send("GET", f"{path}/articles")
+        assert (refused.status, refused.json["type"]) == (404, URN + problem)
+
+
+def test_more_articles_than_are_shown_are_named(
+    service: Fixture, window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The most similar come first."""
+    words = text(1, 60).split()
+    # Each differs in other words, and repeats too little of the others to be flagged.
+    copies = [" ".join([*words[:30], *text(10 + number, 14).split(), *words[44:]]) for number in range(3)]
+    window.judge([dupwatch.Article(f"a{number}", body) for number, body in enumerate(copies)])
+    item = BankItem(bank="spam", item="long", text=" ".join(words), similarity=0.5)
+    bank_file(service.path).change(lambda _: [item])
+    everything = service.send("GET", "/spam/items/long/articles").json["articles"]
+    monkeypatch.setattr(bank_articles, "ARTICLES_MAX", len(everything) - 1)
+    shown = service.send("GET", "/spam/items/long/articles").json
+    assert (shown["articles"], shown["truncated"]) == (everything[:-1], True)
 
 
 def test_items_are_shown_in_pages(service: Fixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,52 @@
+"""The stored articles that repeat an item, as clients are told."""
+
+from typing import Final, Literal, cast
+
+import msgspec
+
+from consumer.banks.bank import Banks, ItemKey
+from consumer.judge.events import version_name
+from consumer.service.bank_messages import ItemArticle, ItemArticles
+from consumer.service.bank_reading import known_item
+from consumer.service.desk import Judging
+from consumer.store_tools.bank_matches import BankLookUp, StoredMatch
+from consumer.text.timestamps import rfc3339
+
+ARTICLES_MAX: Final = 100
+"""Articles of an answer."""
+
+
+def one_item(banks: Banks, name: str, item: str) -> Banks:
+    """Return one item with its bank. Raises ``ProblemError`` if there is none."""
+    known_item(banks, name, item)
+    return banks.only(name, item)
+
+
+def item_articles(judging: Judging, banks: Banks, key: ItemKey) -> bytes:
+    """Return the articles that repeat the one item of these banks, as JSON. Raises the store's errors."""
+    look_up = BankLookUp(judging.store, judging.settings, judging.builder, judging.engine, judging.clock)
+    found = look_up.find(banks, ARTICLES_MAX)
+    return msgspec.json.encode(
+        ItemArticles(
+            bank=key[0],
+            item=key[1],
+            articles=tuple(map(_article, found.found)),
+            truncated=found.truncated,
+            parts=found.parts,
+            without_text=found.without_text,
+        )
+    )
+
+
+def _article(found: StoredMatch) -> ItemArticle:
+    record, match = found.stored.record, found.matches[0]
+    return ItemArticle(
+        id=record.id,
+        version=version_name(record.reference),
+        title=record.title,
+        source=record.source,
+        url=record.url,
+        arrived_at=rfc3339(record.time_ms),
+        form=cast("Literal['equal', 'similar', 'part']", match.form),
+        similarity=match.similarity,
+    )
