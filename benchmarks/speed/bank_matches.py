@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import typer
@@ -44,7 +44,7 @@ _AROUND_CHARS: Final = (800, 4_000)
 _EDITS: Final = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13)
 """Shares of the characters of an item that are others in a copy."""
 _CLASSES: Final = ((0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.01))
-_SETTINGS: Final = {"judge": {"parts": True}, "rules": {"": {"flag": "never"}}, "store": {"durability": "process"}}
+_SETTINGS: Final[dict[str, Any]] = {"judge": {"parts": True}, "rules": {"": {"flag": "never"}}}
 
 
 class Filled(NamedTuple):
@@ -70,7 +70,7 @@ class Filled(NamedTuple):
 def filled(scratch: Path, stack: ExitStack, articles: int, items: Sequence[FeedText]) -> Filled:
     """Fill a store with so many articles, and those that repeat the items."""
     lexicon = load_lexicon()
-    config = load_config(None, _SETTINGS | {"store": _SETTINGS["store"] | {"url": f"lmdb:{scratch}/{articles}"}})
+    config = load_config(None, _SETTINGS | {"store": {"url": f"lmdb:{scratch}/{articles}", "durability": "process"}})
     bound = unstored_binding(config, judge_settings(config, lexicon))
     store = stack.enter_context(opened_store(config))
     computing = engine(config, bound, lexicon)

@@ -12,13 +12,13 @@ from consumer.cli.banks.options import BankArgument, BanksOption, chosen_items
 from consumer.cli.banks.views import match_fields, match_table
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import answer
-from consumer.config.config import Config
+from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import BankLookUp, StoredMatches
 from consumer.store_tools.bank_scan import member_counts
 from consumer.wiring.banks import read_banks
 from consumer.wiring.components import version_builder
 from consumer.wiring.retroaction import BoundStore, bound_store
-from storage.clock import now_ms
+from storage.clock import MS_PER_S, now_ms
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -54,7 +54,7 @@ def matches(
     )
     answer(json=json, lines=lines, text=[match_table(found.found, counted)] if found.found else [])
     errors = render.console(stderr=True)
-    for sentence in _sentences(found, items, opened.config):
+    for sentence in _sentences(found, items, opened.bound.settings):
         errors.print(sentence)
 
 
@@ -69,15 +69,15 @@ def _members(opened: BoundStore, found: StoredMatches) -> Counter[bytes]:
     return members
 
 
-def _sentences(found: StoredMatches, items: Banks, config: Config) -> Iterator[str]:
+def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> Iterator[str]:
     """Yield how much was found, and what the look-up may have missed."""
-    seconds = config.judge.window_s
+    seconds = settings.window_ms // MS_PER_S
     window = f"{seconds // _DAY_S} days" if seconds % _DAY_S == 0 else f"{seconds / _HOUR_S:g} hours"
     named = "1 item" if found.items == 1 else f"{found.items:,} items"
     yield f"Kept articles of the last {window} that repeat {named}: {len(found.found):,}."
     if found.truncated:
         yield "There are more: a limit cut the look-up short."
-    threshold = config.judge.similarity_min
+    threshold = settings.similarity_min
     least = min(item.similarity or items.banks[item.bank].item_similarity for item in items.items.values())
     missed = f"Equal texts are found, and nearly all that are at least {threshold:g} similar"
     yield missed + (", but fewer of those below." if least < threshold else ".")

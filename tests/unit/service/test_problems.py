@@ -58,7 +58,7 @@ def routes() -> list[APIRoute]:
         open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),
         writing_routes(desk, writes),
-        bank_reading_routes(banks),
+        bank_reading_routes(banks, desk),
         bank_changing_routes(desk.receiving, BankWrites(desk, banks, None)),
         item_routes(desk.receiving, BankWrites(desk, banks, None)),
     )
