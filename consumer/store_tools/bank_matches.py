@@ -122,7 +122,7 @@ class BankLookUp:
             fresh = [stored for stored in candidates.stored if stored.record.reference not in seen]
             seen.update(stored.record.reference for stored in fresh)
             truncated, parts = truncated or candidates.truncated, parts or candidates.parts
-            for some in _batches([stored for stored in fresh if self._is_current(stored, now_ms)], _VERSIONS_AT_ONCE):
+            for some in _batches([stored for stored in fresh if _is_current(stored)], _VERSIONS_AT_ONCE):
                 self.proceed()
                 compared = compare(self.store, known, some)
                 without_text += compared.without_text
@@ -137,10 +137,6 @@ class BankLookUp:
             parts=parts,
             without_text=without_text,
         )
-
-    def _is_current(self, stored: Stored, now_ms: int) -> bool:
-        in_window = stored.record.time_ms >= now_ms - self.settings.window_ms
-        return in_window and stored.ends_at is None and state_of(stored) is State.KEPT
 
     def _search(self, banks: Banks, items: Sequence[BankItem]) -> Search:
         """Return a search that reads whatever may be similar enough to any of the items."""
@@ -206,7 +202,7 @@ def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _Cont
         while keys:
             rows = store.look_up(keys, _ROWS_BYTES_MAX)
             for row in rows:
-                recent = row.postings[row.postings["time_ms"] >= max(first_ms, 0)]
+                recent = row.postings[row.postings["time_ms"] >= first_ms]
                 shared.update(map(bytes, recent["reference"]))
                 truncated |= row.truncated
             keys = keys[len(rows) :]
@@ -252,6 +248,11 @@ def compare(store: Store, known: KnownTexts, stored: Sequence[Stored]) -> Compar
     ]
     matches = known.matches(versions)
     return ComparedVersions(stored, matches.matches, sum(text is None for text in texts), matches.limited)
+
+
+def _is_current(stored: Stored) -> bool:
+    """Return whether a version is kept and in force."""
+    return stored.ends_at is None and state_of(stored) is State.KEPT
 
 
 def _is_searched(banks: Banks, item: BankItem) -> bool:

@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from tests.cli.command import FAST, TIMEOUT_S, Command, Outcome, json_lines, run_process, start, text, write_lines
@@ -63,6 +64,13 @@ class Files:
 def files(tmp_path: Path, dupwatch: Command) -> Files:
     """Files of a test of its own."""
     return Files(tmp_path, dupwatch)
+
+
+def layout_of(store: str) -> bytes | None:
+    """Return the layout that an LMDB store says it has."""
+    with lmdb.open(store.removeprefix("lmdb:"), max_dbs=10, readonly=True) as env, env.begin() as transaction:
+        found: bytes | None = transaction.get(b"layout", db=env.open_db(b"meta", transaction, create=False))
+        return found
 
 
 def test_matches_are_looked_up(files: Files) -> None:
@@ -139,6 +147,8 @@ def test_flags_of_an_allowed_text_are_released(files: Files, tmp_path: Path) -> 
     assert events[0]["released"]["reason"] == "It repeats closure of the bank notices, which allows it."
     assert "Released: 2.\nNo events were sent" in ended.err
     assert set(files.outcomes().values()) == {"unique"}
+    # Judged without banks, the store can still be read by programs that do not know of any.
+    assert layout_of(files.store) == b"1"
     again = files.bank("scan", "--release", "--by", "Kim", "--yes", *setting)
     assert (again.code, again.out, "Released: 0." in again.err) == (0, b"", True)
     recorded = sorted((line["action"], line["id"], line["result"]) for line in json_lines(audit.read_bytes()))
@@ -199,7 +209,7 @@ def test_items_that_do_not_count_are_named(files: Files) -> None:
 
 
 def test_a_store_that_does_not_exist_is_not_made(files: Files, tmp_path: Path) -> None:
-    """By no command; and a store that never had banks keeps its layout."""
+    """By no command."""
     absent = ("--store", f"lmdb:{tmp_path / 'absent'}")
     for arguments in (("matches", "spam"), ("scan",), ("scan", "--release", "--by", "Kim", "--yes")):
         assert run_process(*files.command(*arguments), *absent).code == 4

@@ -62,8 +62,9 @@ def test_similar_articles_are_looked_up() -> None:
     copies = {f"copy {number}": edited(OFFER, 2 * number, number) for number in range(1, 9)}
     made.judge(copies)
     found = made.look_up(SPAM, item(OFFER, similarity=0.5))
+    assert forms(found) == forms(list(made.scan(SPAM, item(OFFER, similarity=0.5))[0].values()))
+    assert len(found.found) == len(copies)
     similarities = [match.similarity for match in found.found]
-    assert forms(found).keys() >= {"copy 1", "copy 2"}
     assert similarities == sorted(similarities, reverse=True)
     stricter = made.look_up(SPAM, item(OFFER, similarity=0.8))
     similar = {name for name, form in forms(stricter).items() if form == "similar"}
@@ -87,7 +88,7 @@ def test_what_is_no_longer_there_is_not_looked_up(filled: StoreOfTexts) -> None:
     """What was retracted or replaced, what is older than the window, and what has no verdict yet."""
     window_ms = SETTINGS.window_ms
     notice = written(6)
-    filled.judge({"old": notice}, NOW_MS - window_ms - 1)
+    filled.judge({"old": notice, "old part": f"{written(10)} {OFFER} {written(11)}"}, NOW_MS - window_ms - 1)
     filled.retract("equal")
     filled.judge({"part": written(7)})
     (waiting,) = filled.versions({"waiting": written(8)})
@@ -96,7 +97,7 @@ def test_what_is_no_longer_there_is_not_looked_up(filled: StoreOfTexts) -> None:
     found = filled.look_up(SPAM, item(OFFER), item(notice, "old"), item(written(8), "waiting"))
     assert forms(found) == {}
     everything, _ = filled.scan(SPAM, item(OFFER), item(notice, "old"), item(written(8), "waiting"))
-    assert {"equal", "part", "old", "waiting"} <= everything.keys()
+    assert {"equal", "part", "old", "old part", "waiting"} <= everything.keys()
 
 
 def test_items_that_do_not_count_find_nothing(filled: StoreOfTexts) -> None:
@@ -145,9 +146,26 @@ def test_limits_are_named(filled: StoreOfTexts, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bank_matches, "_ITEMS_AT_ONCE", 1)
     assert forms(filled.look_up(*entries)) == {"equal": "equal", "part": "part", "other": "equal"}
     assert len(filled.look_up(*entries, matches_max=1).found) == 1
-    filled.judge({f"note {number}": f"{written(40 + number, 60)} {OFFER}" for number in range(2)})
-    monkeypatch.setattr(bank_matches, "CANDIDATES_MAX", 1)
-    assert filled.look_up(SPAM, item(OFFER)).truncated
+
+
+def test_candidates_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Similar ones and those that contain the item, each for itself."""
+    monkeypatch.setattr(bank_matches, "CANDIDATES_MAX", 2)
+    for made, texts in (
+        (StoreOfTexts(UNFORGIVING, parts=False), [edited(OFFER, 3, number) for number in range(3)]),
+        (StoreOfTexts(), [f"{written(40 + number, 120)} {OFFER} {written(50 + number, 120)}" for number in range(3)]),
+    ):
+        for number, text in enumerate(texts):
+            made.judge({f"a{number}": text})
+            found = made.look_up(SPAM, item(OFFER))
+            assert (len(found.found), found.truncated) == (min(number + 1, 2), number == 2)
+
+
+def test_an_article_may_have_the_name_of_an_item() -> None:
+    """Versions of one id are never compared with each other."""
+    made = StoreOfTexts(parts=False)
+    made.judge({"spam/offer": OFFER})
+    assert forms(made.look_up(SPAM, item(OFFER))) == {"spam/offer": "equal"}
 
 
 def test_a_look_up_has_a_limit_of_items(filled: StoreOfTexts, monkeypatch: pytest.MonkeyPatch) -> None:
