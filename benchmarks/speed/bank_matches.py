@@ -1,9 +1,9 @@
 """How fast the stored articles that repeat items of banks are looked up, and which of them a look-up finds.
 
-``python -m benchmarks.speed.bank_matches``. An LMDB store is filled with articles without a text, whose fingerprints
-are drawn from a model, and with articles that repeat items: edited copies of each, and two longer ones that contain it.
-All of them are kept. One item is looked up, and then all of them together, without anything that was computed before. A
-scan, which compares everything, says what there is to find.
+``python -m benchmarks.speed.bank_matches``. A store, by default on LMDB, is filled with articles without a text, whose
+fingerprints are drawn from a model, and with articles that repeat items: edited copies of each, and two longer ones that
+contain it. All of them are kept. One item is looked up, and then all of them together, without anything that was
+computed before. A scan, which compares everything, says what there is to find.
 """
 
 import tempfile
@@ -67,10 +67,10 @@ class Filled(NamedTuple):
             yield from compared.found()
 
 
-def filled(scratch: Path, stack: ExitStack, articles: int, items: Sequence[FeedText]) -> Filled:
+def filled(url: str, stack: ExitStack, articles: int, items: Sequence[FeedText]) -> Filled:
     """Fill a store with so many articles, and those that repeat the items."""
     lexicon = load_lexicon()
-    config = load_config(None, _SETTINGS | {"store": {"url": f"lmdb:{scratch}/{articles}", "durability": "process"}})
+    config = load_config(None, _SETTINGS | {"store": {"url": url, "durability": "process"}})
     bound = unstored_binding(config, judge_settings(config, lexicon))
     store = stack.enter_context(opened_store(config))
     computing = engine(config, bound, lexicon)
@@ -139,6 +139,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
     sizes: Annotated[list[int] | None, typer.Option(help="Articles in the store; may be repeated.")] = None,
     items: Annotated[int, typer.Option(min=1, help="Items that are looked up together.")] = 100,
+    url: Annotated[str | None, typer.Option("--store", help="An empty store; default: LMDB in a new folder.")] = None,
     *,
     scan: Annotated[bool, typer.Option("--scan/--no-scan", help="Also scan, and say what look-ups miss.")] = True,
     quick: Annotated[bool, typer.Option("--quick", help="A small store, for a first look.")] = False,
@@ -152,8 +153,8 @@ def main(
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
             tell(f"Filling a store with {size:,} articles …")
-            store = filled(scratch, stack, size, texts)
-            title = f"Items looked up among {size:,} kept articles on LMDB, one core, items of {_ITEM_CHARS} characters"
+            store = filled(url or f"lmdb:{scratch}/store", stack, size, texts)
+            title = f"Items of {_ITEM_CHARS} characters looked up among {size:,} kept articles, one core"
             publish(PART, title, timed(store, banks, rounds=min(items, 20)), out=out, articles=size, items=items)
             if scan:
                 publish(PART, "What a look-up finds of it", recall(store, banks), out=out, articles=size, items=items)
