@@ -1,8 +1,8 @@
 """How fast the stored articles that repeat items of banks are looked up, and which of them a look-up finds.
 
 ``python -m benchmarks.speed.bank_matches``. A store, by default on LMDB, is filled with articles without a text, whose
-fingerprints are drawn from a model, and with articles that repeat items: edited copies of each, and two longer ones that
-contain it. All of them are kept. One item is looked up, and then all of them together, without anything that was
+fingerprints are drawn from a model, and with articles that repeat items: edited copies of each, and two longer articles
+that contain it. All of them are kept. One item is looked up, and then all of them together, without anything that was
 computed before. A scan, which compares everything, says what there is to find.
 """
 

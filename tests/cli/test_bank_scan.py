@@ -78,7 +78,7 @@ def test_matches_are_looked_up(files: Files) -> None:
     shown = files.bank("matches", "spam", "offer")
     assert (shown.code, shown.out.split()[:2]) == (0, [b"article", b"title"])
     assert b"spam/offer" in shown.out
-    assert "repeat 1 item: 1." in shown.err
+    assert "repeat the item: 1." in shown.err
     assert "judge.parts is not set" in shown.err
     assert "dupwatch bank scan" in shown.err
     (offer,) = json_lines(files.bank("matches", "spam", "--json").out)
@@ -218,7 +218,10 @@ def test_a_store_that_does_not_exist_is_not_made(files: Files, tmp_path: Path) -
 
 def test_adding_an_item_says_how_to_see_what_is_stored(files: Files, dupwatch: Command) -> None:
     """Where a store is named, and not otherwise."""
-    command = "dupwatch bank matches spam copied"
+    command = f"dupwatch bank matches spam copied --store {files.store} --banks {files.banks}"
     ended = files.bank("add", "spam", "--article", "story", "--item", "copied")
     assert command in ended.out.decode()
-    assert command not in dupwatch(*files.command("add", "spam", "--text", text(7), "--item", "copied")).out.decode()
+    assert (
+        "bank matches"
+        not in dupwatch(*files.command("add", "spam", "--text", text(7), "--item", "copied")).out.decode()
+    )

@@ -1,5 +1,6 @@
 """``dupwatch bank``: make banks of known texts, change them, and try what they would find."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -121,7 +122,10 @@ def add(
     changed(chosen, "add", target, lambda found: [replacement(found.items.get(entry.key), entry)])
     _say(f"Added {entry.item} to the bank {bank}.")
     if outlives_run(chosen):
-        _say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}")
+        given = "".join(
+            f" {name} {shlex.quote(value)}" for name, value in (("--store", store), ("--banks", banks)) if value
+        )
+        _say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}{given}")
 
 
 @app.command("list")

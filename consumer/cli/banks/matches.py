@@ -73,7 +73,7 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
     """Yield how much was found, and what the look-up may have missed."""
     seconds = settings.window_ms // MS_PER_S
     window = f"{seconds // _DAY_S} days" if seconds % _DAY_S == 0 else f"{seconds / _HOUR_S:g} hours"
-    named = "1 item" if found.items == 1 else f"{found.items:,} items"
+    named = "the item" if found.items == 1 else f"any of {found.items:,} items"
     yield f"Kept articles of the last {window} that repeat {named}: {len(found.found):,}."
     if found.truncated:
         yield "There are more: a limit cut the look-up short."
