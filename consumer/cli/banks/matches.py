@@ -89,4 +89,4 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
         yield "Longer articles that contain an item were not looked for: judge.parts is not set."
     if found.without_text:
         yield f"Without a stored text, and so not searched for parts: {found.without_text:,}."
-    yield "dupwatch bank scan finds all of them."
+    yield "dupwatch bank scan compares every article, and finds these."
