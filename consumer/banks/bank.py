@@ -160,14 +160,6 @@ def check_entry(entry: Entry) -> None:
         )
 
 
-def replacement(before: BankItem | None, entry: BankItem) -> BankItem:
-    """Return an entry that takes the place of an item: the same text stays confirmed, another one is not."""
-    if before is None:
-        return entry
-    confirmed = entry.text == before.text and (entry.confirmed or before.confirmed)
-    return msgspec.structs.replace(entry, confirmed=confirmed)
-
-
 def letters_in(text: str) -> int:
     """Return the number of letters and digits."""
     return sum(map(str.isalnum, text))

@@ -1,9 +1,10 @@
 """The port of what holds banks: a log of entries, of which the last one about a bank or an item counts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple, Protocol
 
-from consumer.banks.bank import Banks, Entry
+from consumer.banks.bank import BankError, Banks, Entry
 
 READ_S: Final = 30.0
 """How long a log may be silent while it is read."""
@@ -25,10 +26,13 @@ class NewEntries(NamedTuple):
 
 
 class BankLog(Protocol):
-    """A log of entries; for one thread. Its methods raise ``BankError``."""
+    """A log of entries; for one thread at a time. Its methods raise ``BankError``."""
 
     def read(self) -> NewEntries:
-        """Return all entries, or from the second call on usually those that are new."""
+        """Return all entries, or from the second call on usually those that are new.
+
+        Raises ``BanksMissing`` for a log that was not created yet.
+        """
         ...
 
     def change(self, change: Change) -> Sequence[Entry]:
@@ -41,3 +45,16 @@ class BankLog(Protocol):
     def close(self) -> None:
         """Release the log; a second call does nothing. A later ``read`` opens it again, and returns all entries."""
         ...
+
+
+@contextmanager
+def news(log: BankLog) -> Iterator[NewEntries]:
+    """Read a log, to apply the entries in the context. Raises ``BankError`` where they cannot be read or applied.
+
+    Then the next read begins again, or entries that were read but not applied would be lost.
+    """
+    try:
+        yield log.read()
+    except BankError:
+        log.close()
+        raise

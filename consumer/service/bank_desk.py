@@ -1,14 +1,14 @@
 """Where requests read and change banks: a thread of its own, so that banks out of reach hold up nothing else."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from starlette.requests import Request
 
-from consumer.banks.bank import BankError, Banks, ChangeUnknown, Entry
+from consumer.banks.bank import BankError, Banks, ChangeUnknown
 from consumer.banks.bank_log import BankLog
-from consumer.banks.current_banks import CurrentBanks
+from consumer.banks.current_banks import BankChange, ChangeRefused, CurrentBanks
 from consumer.config.sections.service import ServiceSection
 from consumer.service.problems import BANKS, INVALID_REQUEST, NO_BANKS, outcome_unknown
 from consumer.web.problems import STORE, Limit, ProblemError, retry_later
@@ -20,8 +20,6 @@ RETRY_S: Final = 5
 """When a client should try again while the banks are away."""
 
 _Answer = TypeVar("_Answer")
-BankChange = Callable[[Banks], tuple[Sequence[Entry], _Answer]]
-"""Returns the entries to append to the banks as they are, and what to answer. Raises ``ProblemError``."""
 
 
 class BankDesk:
@@ -45,7 +43,7 @@ class BankDesk:
         """
         banks = self._configured()
         try:
-            return await self._call(request, lambda: _changed(banks, prepare()))
+            return await self._call(request, lambda: banks.change(prepare()))
         except ProblemError as error:
             if error.kind is not STORE:
                 raise
@@ -77,6 +75,8 @@ class BankDesk:
     def _answered(self, work: Callable[[], _Answer]) -> _Answer:
         try:
             answer = work()
+        except ChangeRefused as error:
+            raise ProblemError(INVALID_REQUEST, f"{error}.") from error
         except BankError as error:
             self._note(str(error))
             if isinstance(error, ChangeUnknown):
@@ -97,20 +97,3 @@ class BankDesk:
         elif fault is None and self._fault is not None:
             log.warning("The banks answer again.")
         self._fault = fault
-
-
-def _changed(banks: CurrentBanks, change: BankChange[_Answer]) -> _Answer:
-    answers: list[_Answer] = []
-
-    def checked(found: Banks) -> Sequence[Entry]:
-        entries, answer = change(found)
-        try:
-            found.after(entries)
-        except BankError as error:
-            # The client is at fault, and not what holds the banks.
-            raise ProblemError(INVALID_REQUEST, f"{error}.") from error
-        answers.append(answer)
-        return entries
-
-    banks.change(checked)
-    return answers[0]

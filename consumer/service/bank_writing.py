@@ -11,13 +11,15 @@ from typing import Final, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry, replacement
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
+from consumer.banks.changes import items_need_admin, new_entry, replacement, state_of, unless_same
+from consumer.banks.current_banks import BankChange
 from consumer.banks.exchange import item_id
 from consumer.decode.json_value import check_values
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import DecodeLimits
 from consumer.service.access import check_roles
-from consumer.service.bank_desk import BankChange, BankDesk
+from consumer.service.bank_desk import BankDesk
 from consumer.service.bank_messages import ITEMS_MAX, AddedItems, BankSettings, ItemPatch, NewItem, NewItems, Removal
 from consumer.service.bank_reading import bank_summary, item_summary, known_bank, known_item
 from consumer.service.desk import Desk, Judging
@@ -62,7 +64,7 @@ class BankWrites:
             return lambda banks: _bank_put(banks, entry)
 
         bank, items = await self._banks.change(request, prepare)
-        await self._record(request, "banks.create", [(name, _state(bank))])
+        await self._record(request, "banks.create", [(name, state_of(bank))])
         return msgspec.json.encode(bank_summary(bank, items))
 
     async def remove(self, request: Request, name: str) -> bytes:
@@ -85,12 +87,12 @@ class BankWrites:
             _check_role(request, known_bank(banks, name))
             befores = [banks.items.get(item.key) for item in items]
             current = [
-                _unless_same(before, replacement(before, item)) for before, item in zip(befores, items, strict=True)
+                unless_same(before, replacement(before, item)) for before, item in zip(befores, items, strict=True)
             ]
             return [item for item in current if banks.items.get(item.key) is not item], current
 
         current = await self._banks.change(request, lambda: added)
-        await self._record(request, "banks.add", [(f"{name}/{item.item}", _state(item)) for item in current])
+        await self._record(request, "banks.add", [(f"{name}/{item.item}", state_of(item)) for item in current])
         return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
 
     async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
@@ -103,13 +105,13 @@ class BankWrites:
             def patched(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
                 _check_patch(request, known_bank(banks, name), patch)
                 before = known_item(banks, name, item)
-                after = _unless_same(before, _patched(before, patch, made))
+                after = unless_same(before, _patched(before, patch, made))
                 return [] if after is before else [after], after
 
             return patched
 
         after = await self._banks.change(request, prepare)
-        await self._record(request, "banks.change", [(f"{name}/{item}", _state(after))])
+        await self._record(request, "banks.change", [(f"{name}/{item}", state_of(after))])
         return msgspec.json.encode(item_summary(after, with_text=True))
 
     async def remove_item(self, request: Request, name: str, item: str) -> bytes:
@@ -142,8 +144,8 @@ def _stamp(request: Request) -> Stamp:
 
 
 def _check_role(request: Request, bank: Bank) -> None:
-    """Raise ``ProblemError`` where the caller may not change the items of a bank: one that allows decides."""
-    check_roles(request, [Role.ADMIN if bank.action == "allow" else Role.REVIEWER])
+    """Raise ``ProblemError`` where the caller may not change the items of a bank."""
+    check_roles(request, [Role.ADMIN if items_need_admin(bank) else Role.REVIEWER])
 
 
 def _check_patch(request: Request, bank: Bank, patch: ItemPatch) -> None:
@@ -169,11 +171,9 @@ def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
 def _entry(values: Mapping[str, object], kind: type[_Kind], place: str = "") -> _Kind:
     """Return an entry with these members. Raises ``ProblemError``, whose sentence begins with ``place``."""
     try:
-        entry = msgspec.convert(values, kind)
-        check_entry(entry)
-    except (msgspec.ValidationError, BankError) as error:
+        return new_entry(values, kind)
+    except BankError as error:
         raise ProblemError(INVALID_REQUEST, f"{place}{error}.") from error
-    return entry
 
 
 def _new_items(judging: Judging, name: str, body: bytes, made: Stamp) -> list[BankItem]:
@@ -250,13 +250,6 @@ def _timestamp(moment: datetime | None, place: str) -> str | None:
         raise ProblemError(INVALID_REQUEST, f"{place}until is out of range. Give a time before 9999.") from error
 
 
-def _unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
-    """Return what there was ``before`` if the entry differs only in who made it, and when; otherwise the entry."""
-    if before is None:
-        return entry
-    return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
-
-
 def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, int]]:
     before = banks.banks.get(entry.bank)
     if before is not None and before.action != entry.action:
@@ -265,15 +258,10 @@ def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, i
             f"The bank {entry.bank!r} has the action {before.action!r}, which never changes. Create another bank, or "
             "first remove this one with its items.",
         )
-    bank = _unless_same(before, entry)
+    bank = unless_same(before, entry)
     return [] if bank is before else [bank], (bank, banks.item_counts()[entry.bank])
 
 
 def _bank_removed(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
     existed = entry.bank in banks.banks
     return [entry] if existed else [], Removal(entry.bank, None, existed, banks.item_counts()[entry.bank])
-
-
-def _state(entry: Bank | BankItem) -> str:
-    state = "enabled" if entry.enabled else "disabled"
-    return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state

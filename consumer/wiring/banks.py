@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from consumer.banks.bank import BankError, Banks, BanksUnreachable
-from consumer.banks.bank_log import BankLog
+from consumer.banks.bank_log import BankLog, news
 from consumer.banks.busy_items import BusyItems, BusyLimit
 from consumer.banks.known_texts import BanksRead, BanksUnreadable, KnownTexts
 from consumer.config.config import Config
@@ -46,16 +46,11 @@ class BankReader:
 
     def read(self) -> None:
         """Read what is new in the banks. Raises ``BankError`` for banks that cannot be read; then nothing changes."""
-        try:
-            found = self._banks.read()
+        with news(self._banks) as found:
             if found.is_whole:
                 self._known.replace(found.entries)
             elif found.entries:
                 self._known.change(found.entries)
-        except BankError:
-            # The next read begins again, or entries that were read but not applied would be lost.
-            self._banks.close()
-            raise
         if found.invalid:
             log.warning("Invalid entries of banks were left out: %d. dupwatch bank writes valid ones.", found.invalid)
         self._hooks.report(BanksRead(len(self._known), found.invalid))

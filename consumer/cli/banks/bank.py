@@ -8,7 +8,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry, replacement
+from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry
+from consumer.banks.changes import new_entry, replacement
 from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
 from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
@@ -23,7 +24,6 @@ from consumer.cli.banks.options import (
     changed,
     existing_bank,
     existing_item,
-    new_entry,
     stamp,
 )
 from consumer.cli.banks.scan import scan

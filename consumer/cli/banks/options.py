@@ -1,20 +1,17 @@
 """What the commands about banks have in common."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Sequence
+from typing import Annotated
 
-import msgspec
 import typer
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
 from consumer.banks.bank_log import Change
 from consumer.config.config import Config
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.audit import current_user, opened_audit_log, record_change
 from consumer.wiring.banks import opened_banks
 from storage.clock import now_ms
-
-_Kind = TypeVar("_Kind", Bank, BankItem)
 
 BanksOption = Annotated[
     str | None,
@@ -43,16 +40,6 @@ def changed(config: Config, action: str, target: str, change: Change) -> Sequenc
         if entries:
             record_change(audit_log, f"banks.{action}", target, f"{len(entries)} changes")
     return entries
-
-
-def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
-    """Return an entry with these members. Raises ``BankError`` where they are not valid."""
-    try:
-        entry = msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
-        raise BankError(str(error)) from None
-    check_entry(entry)
-    return entry
 
 
 def stamp(by: str | None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.banks.bank import Bank, BankItem, Banks
+from consumer.banks.changes import state_of
 from consumer.cli.render import figures, plain, table
 from consumer.judge.events import mentions_of, version_name
 from consumer.model.verdict import outcome_of
@@ -53,7 +54,7 @@ def bank_table(banks: Banks) -> Table:
                 bank.action or "",
                 f"{counts[bank.bank]:,}",
                 f"{bank.item_similarity:g}",
-                _state(bank),
+                state_of(bank),
                 plain(" ".join(bank.labels)),
                 plain(bank.note),
             )
@@ -79,7 +80,7 @@ def item_table(items: Sequence[BankItem]) -> Table:
                 item.item,
                 plain(item.title),
                 plain(cut(item.text, _TEXT_CHARS)),
-                _state(item),
+                state_of(item),
                 item.until or "",
                 plain(item.by),
             )
@@ -93,7 +94,7 @@ def item_view(item: BankItem) -> RenderableType:
     head = {
         "bank": item.bank,
         "title": item.title,
-        "state": _state(item),
+        "state": state_of(item),
         "until": item.until or "",
         "similarity": "" if item.similarity is None else f"{item.similarity:g}",
         "language": item.lang,
@@ -147,8 +148,3 @@ def _match_row(match: StoredMatch, members: Mapping[bytes, int] | None) -> Seque
         "\n".join(f"{each.similarity:.2f}" for each in match.matches),
         *counted,
     )
-
-
-def _state(entry: Bank | BankItem) -> str:
-    state = "enabled" if entry.enabled else "disabled"
-    return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state

@@ -1,0 +1,46 @@
+"""Entries that change banks, as the command, the HTTP service and the console make them, and who may make them."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from consumer.banks.bank import Bank, BankError, BankItem, check_entry
+
+_Kind = TypeVar("_Kind", Bank, BankItem)
+
+
+def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
+    """Return an entry with these members. Raises ``BankError`` where they are not valid."""
+    try:
+        entry = msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise BankError(str(error)) from None
+    check_entry(entry)
+    return entry
+
+
+def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
+    """Return what there was ``before`` if the entry differs only in who made it, and when; otherwise the entry."""
+    if before is None:
+        return entry
+    return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
+
+
+def replacement(before: BankItem | None, entry: BankItem) -> BankItem:
+    """Return an entry that takes the place of an item: the same text stays confirmed, another one is not."""
+    if before is None:
+        return entry
+    confirmed = entry.text == before.text and (entry.confirmed or before.confirmed)
+    return msgspec.structs.replace(entry, confirmed=confirmed)
+
+
+def items_need_admin(bank: Bank) -> bool:
+    """Return whether only an admin changes the items of a bank: what allows decides, and what denies informs."""
+    return bank.action == "allow"
+
+
+def state_of(entry: Bank | BankItem) -> str:
+    """Return the state of an entry, as messages and records of changes name it."""
+    state = "enabled" if entry.enabled else "disabled"
+    return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state
