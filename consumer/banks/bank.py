@@ -109,6 +109,10 @@ class BankError(ConfigError):
     """An entry is not valid. The message is a sentence for a person."""
 
 
+class BanksMissing(BankError):  # noqa: N818  # what is the case, and not what was done
+    """What holds the banks was not created yet; the first change creates it."""
+
+
 class BanksUnreachable(BankError):  # noqa: N818  # what is the case, and not what was done
     """What holds the banks does not answer for now; the same call may be repeated later."""
 

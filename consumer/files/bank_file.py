@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, Entry, decode_entry
+from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, Change, NewEntries
 from consumer.banks.exchange import lines_of
 from storage.files import FileWriting, locked_folder, open_made, replace_file
@@ -99,7 +99,8 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
                 start = since._replace(modified_ns=status.st_mtime_ns)
             return _Found(*_entries(path, descriptor, start), is_whole=not goes_on)
     except OSError as error:
-        raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
+        kind = BanksMissing if isinstance(error, FileNotFoundError) else BankError
+        raise kind(f"the bank file {path} cannot be read: {error.strerror}") from error
 
 
 def _append(path: Path, size_bytes: int, lines: bytes, writing: FileWriting) -> None:

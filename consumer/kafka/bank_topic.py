@@ -18,6 +18,7 @@ from consumer.banks.bank import (
     BankError,
     BankItem,
     Banks,
+    BanksMissing,
     BanksUnreachable,
     ChangeUnknown,
     Entry,
@@ -134,7 +135,7 @@ class BankTopic(BankLog):
         until_s = time.monotonic() + _LISTED_S
         while topic_missing(consumer, self._topic):
             if time.monotonic() > until_s:
-                raise BankError(f"there is no topic {self._topic} at {self._brokers}; dupwatch bank create makes it")
+                raise BanksMissing(f"there is no topic {self._topic} at {self._brokers}; dupwatch bank create makes it")
             time.sleep(_LISTED_S / 10)
 
     def _taken(self, message: ClientMessage) -> Entry | None:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from confluent_kafka import Producer
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, encode_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, encode_entry
 from consumer.kafka.bank_topic import BankTopic
 from consumer.kafka.client_settings import KafkaOptions
 from tests.cli.command import SCHEMAS, run_process, text
@@ -54,7 +54,7 @@ def _has_items(consumer: Running, items: int) -> bool:
 
 def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -> None:
     """The first change makes the topic; a reader gets all of it, and then what is new; removal takes items along."""
-    with pytest.raises(BankError, match="dupwatch bank create makes it"):
+    with pytest.raises(BanksMissing, match="dupwatch bank create makes it"):
         banks.read()
     banks.change(lambda _: [SPAM, OFFER])
     assert banks.read() == ([SPAM, OFFER], True, 0)

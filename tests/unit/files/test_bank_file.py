@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, encode_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, Entry, encode_entry
 from consumer.files import bank_file
 from consumer.files.bank_file import BankFile
 from storage.files import FileWriting
@@ -110,10 +110,11 @@ def test_superseded_lines_are_dropped(path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", ["missing", "folder"])
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    """The sentence names it."""
+    """The sentence names it; only one that is not there may be created."""
     (tmp_path / "folder").mkdir()
-    with pytest.raises(BankError, match=f"{name} cannot be read"):
+    with pytest.raises(BankError, match=f"{name} cannot be read") as raised:
         banks_in(tmp_path / name)
+    assert isinstance(raised.value, BanksMissing) == (name == "missing")
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
