@@ -16,12 +16,22 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from consumer.banks.bank import BankError, ChangeUnknown
 from consumer.console.context import Desk
 from consumer.console.entrance import Arrival, Entrance, Proxies
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
 from consumer.console.i18n import chosen
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
-from consumer.console.visit import INTEGER_MAX, Answer, Asked, Streamed, Visit, fields_of, received_form
+from consumer.console.visit import (
+    FORM_BYTES_MAX,
+    INTEGER_MAX,
+    Answer,
+    Asked,
+    Streamed,
+    Visit,
+    fields_of,
+    received_form,
+)
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
@@ -51,12 +61,16 @@ class Route:
     """A path that a person with this role may ask for. ``answer`` runs in a thread and may wait for the database.
 
     A POST has been sent by a form of this console: where it comes from, and its token, are checked before.
+    ``of_banks``: the thread of the banks answers. Only somebody who is signed in may send a form of more than
+    ``FORM_BYTES_MAX``.
     """
 
     method: Method
     path: str
     role: Role
     answer: Callable[[Asked], Answer]
+    of_banks: bool = False
+    form_bytes_max: int = FORM_BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,11 @@ class Console:
     proxies: Proxies
     is_tls: bool
     identity: str
+
+    def workers_for(self, route: "Route | OpenRoute") -> Workers:
+        """Return the threads that answer a route."""
+        banks = self.desk.banks
+        return banks.workers if isinstance(route, Route) and route.of_banks and banks is not None else self.workers
 
     def visit(self, request: Request) -> Visit:
         """Return a request of somebody of whom nothing is known yet."""
@@ -148,13 +167,16 @@ class Endpoint:
             route = self._route(request)
             query = fields_of(request.scope["query_string"])
             visit = replace(visit, query=query)
+            arrival = self._console.entrance.arrival(request, visit.session.secret)
             if route.method == "POST":
                 check_origin(request, is_secure=visit.session.is_secure)
-                visit = replace(visit, form=await received_form(request, self._console.desk.section.receive_s))
+                bytes_max = await self._form_bytes_max(route, arrival)
+                form = await received_form(request, self._console.desk.section.receive_s, bytes_max)
+                visit = replace(visit, form=form)
             # While it is worked on, its connection is not closed in favour of another one.
             request.state.connection_is_needed = True
-            arrival = self._console.entrance.arrival(request, visit.session.secret)
-            answer = await self._console.workers.call(partial(self._answered, request, route, visit, arrival))
+            workers = self._console.workers_for(route)
+            answer = await workers.call(partial(self._answered, request, route, visit, arrival))
             if isinstance(answer, _Begun):
                 return self._streamed(answer, visit.request_id)
         except PageError as error:
@@ -162,6 +184,20 @@ class Endpoint:
         except ProblemError as problem:
             return self._console.error_page(visit, page_error(problem, changes=request.method == "POST"))
         return answer
+
+    async def _form_bytes_max(self, route: Route | OpenRoute, arrival: Arrival) -> int:
+        """Return how large a form may be; strangers must not fill the memory with large ones."""
+        if isinstance(route, OpenRoute) or route.form_bytes_max <= FORM_BYTES_MAX:
+            return FORM_BYTES_MAX
+
+        def is_known() -> bool:
+            try:
+                return self._console.entrance.person(arrival) is not None
+            except (PageError, DatabaseUnavailable):
+                # The answer will say it.
+                return False
+
+        return route.form_bytes_max if await self._console.workers.call(is_known) else FORM_BYTES_MAX
 
     def _route(self, request: Request) -> Route | OpenRoute:
         if any(isinstance(value, int) and value > INTEGER_MAX for value in request.path_params.values()):
@@ -191,6 +227,9 @@ class Endpoint:
         except BadCursor:
             message = N_("This address leads to no page of a list. Begin at the first page.")
             answer = self._console.error_page(visit, PageError(HTTPStatus.BAD_REQUEST, message))
+        except BankError as error:
+            log.warning("The banks do not answer: %s", error, extra={"request_id": visit.request_id})
+            answer = self._console.error_page(visit, _banks_away(error))
         except (StoreError, StoreMismatch) as error:
             log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
             message = N_("The store with the texts does not answer. Try again in some seconds.")
@@ -264,3 +303,9 @@ def _to_sign_in(route: Route, visit: Visit) -> Response:
 
 def _away(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
+
+
+def _banks_away(error: BankError) -> PageError:
+    if isinstance(error, ChangeUnknown):
+        return _away(N_("The banks may have been changed in part. Look at them before you repeat it."))
+    return _away(N_("The banks cannot be read or changed at the moment; the log of the console says why. Try again."))

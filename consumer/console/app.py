@@ -15,8 +15,11 @@ from consumer.console.entrance import Entrance, Proxies
 from consumer.console.faults import not_found
 from consumer.console.pages import (
     audit_pages,
+    bank_items,
+    bank_pages,
     deciding,
     flag_page,
+    flagged_texts,
     own_page,
     people_pages,
     queue_pages,
@@ -24,6 +27,7 @@ from consumer.console.pages import (
     story_pages,
     thresholds_page,
 )
+from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.rendering import POLICY
 from consumer.reviews.database import identity
@@ -61,6 +65,28 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/stories/{story_id:int}/decide", "reviewer", deciding.confirm),
     Route("POST", "/stories/{story_id:int}/decide", "reviewer", deciding.decide_all),
     Route("POST", "/stories/{story_id:int}/undo", "reviewer", deciding.undo_all),
+    Route("POST", "/flags/{flag_id:int}/bank", "reviewer", flagged_texts.add_flagged, of_banks=True),
+    Route("GET", "/banks", "reviewer", bank_pages.show_banks, of_banks=True),
+    Route("POST", "/banks", "admin", bank_pages.create, of_banks=True),
+    Route("GET", "/banks/{bank}", "reviewer", bank_items.show_bank, of_banks=True),
+    Route("POST", "/banks/{bank}", "admin", bank_pages.change_bank, of_banks=True),
+    Route("POST", "/banks/{bank}/enable", "admin", bank_pages.enable, of_banks=True),
+    Route("POST", "/banks/{bank}/disable", "admin", bank_pages.disable, of_banks=True),
+    Route("GET", "/banks/{bank}/remove", "admin", bank_pages.confirm_removal, of_banks=True),
+    Route("POST", "/banks/{bank}/remove", "admin", bank_pages.remove, of_banks=True),
+    Route(
+        "POST",
+        "/banks/{bank}/items",
+        "reviewer",
+        bank_items.add_item,
+        of_banks=True,
+        form_bytes_max=ITEM_FORM_BYTES_MAX,
+    ),
+    Route("GET", "/banks/{bank}/items/{item}", "reviewer", bank_items.show_item, of_banks=True),
+    Route("POST", "/banks/{bank}/items/{item}", "reviewer", bank_items.change_item, of_banks=True),
+    Route("POST", "/banks/{bank}/items/{item}/enable", "reviewer", bank_items.enable_item, of_banks=True),
+    Route("POST", "/banks/{bank}/items/{item}/disable", "reviewer", bank_items.disable_item, of_banks=True),
+    Route("POST", "/banks/{bank}/items/{item}/remove", "reviewer", bank_items.remove_item, of_banks=True),
     Route("GET", "/me", "reviewer", own_page.show_own),
     Route("POST", "/me/language", "reviewer", own_page.change_language),
     Route("POST", "/me/password", "reviewer", own_page.change_password),

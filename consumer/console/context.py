@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.config.sections.console import ConsoleSection
+from consumer.console.bank_access import BankAccess
 from consumer.console.intake.kept import Kept
 from consumer.console.pages.review_evaluation import Evaluated
 from consumer.console.rendering import Rendering
@@ -60,3 +61,5 @@ class Desk:
     judging: JudgeSettings | None = None
     # What reviews say of thresholds; None where there is no similarity to judge by.
     evaluation: Kept[Evaluated] | None = None
+    # None where the configuration names no banks.
+    banks: BankAccess | None = None

@@ -117,6 +117,7 @@ class Visit:
             "visit": self,
             "person": self.signed_in,
             "section": self.desk.section,
+            "has_banks": self.desk.banks is not None,
             "now_ms": self.desk.now_ms(),
             "form_token": self.session.form_token,
         }
@@ -187,7 +188,7 @@ def _no_number(name: str) -> PageError:
     return PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is not a number."), field=name)
 
 
-async def received_form(request: Request, receive_s: float) -> Fields:
+async def received_form(request: Request, receive_s: float, bytes_max: int) -> Fields:
     """Receive the form of a POST. Raises ``PageError``, and ``ClientDisconnect`` where the client leaves."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != _TYPE:
@@ -198,8 +199,8 @@ async def received_form(request: Request, receive_s: float) -> Fields:
         async with asyncio.timeout(receive_s):
             async for chunk in request.stream():
                 data += chunk
-                if len(data) > FORM_BYTES_MAX:
-                    raise _too_large()
+                if len(data) > bytes_max:
+                    raise _too_large(bytes_max)
     except TimeoutError as error:
         message = N_("The form did not arrive within %(seconds)s s. Send it again.")
         raise PageError(
@@ -225,11 +226,11 @@ def _unreadable() -> PageError:
     return PageError(HTTPStatus.BAD_REQUEST, message, most=FIELDS_MAX)
 
 
-def _too_large() -> PageError:
+def _too_large(bytes_max: int) -> PageError:
     return PageError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         N_("What was sent has more than %(most)s bytes, and nothing was changed. Send less at a time."),
         limit="body_bytes_max",
         headers=_LAST,
-        most=FORM_BYTES_MAX,
+        most=bytes_max,
     )

@@ -7,9 +7,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
+from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
+from consumer.console.bank_access import BankAccess
 from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
 from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
@@ -33,6 +35,7 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.web.access import is_loopback, parse_address
 from consumer.wiring import components, stores
+from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
@@ -60,7 +63,8 @@ _DOWN: Final = ("database: ", "run: ")
 class Opened(NamedTuple):
     """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
 
-    ``is_demo``: the brokers are the mock cluster, which finds no offset by its time.
+    ``banks`` is None where the configuration names none. ``is_demo``: the brokers are the mock cluster, which finds no
+    offset by its time.
     """
 
     config: Config
@@ -69,6 +73,7 @@ class Opened(NamedTuple):
     reads: StoreAccess
     writes: StoreAccess
     hooks: Hooks
+    banks: BankLog | None
     is_demo: bool = False
 
 
@@ -92,8 +97,17 @@ class ConsoleServer(ListeningServer):
         super().__init__("console", section, hooks, health, needs_token=True)
         self._articles = StoredArticles(opened.reads)
         self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
+        self._banks = None if opened.banks is None else BankAccess(opened.banks, section)
         desk = Desk(
-            opened.database, section, self._articles, Rendering(), now_ms, hooks, opened.judging, self._evaluation
+            opened.database,
+            section,
+            self._articles,
+            Rendering(),
+            now_ms,
+            hooks,
+            opened.judging,
+            self._evaluation,
+            self._banks,
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
@@ -108,6 +122,8 @@ class ConsoleServer(ListeningServer):
                 self._serve()
         finally:
             self._workers.close()
+            if self._banks is not None:
+                self._banks.close()
             if self._evaluation is not None:
                 self._evaluation.close()
 
@@ -159,7 +175,21 @@ class ConsoleServer(ListeningServer):
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
+            *self._following_banks(turns, stopping),
         ]
+
+    def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[Background]:
+        """Yield what keeps the banks as they are shown up to date, where there are any."""
+        banks = self._banks
+        if banks is None:
+            return
+
+        def follow() -> bool:
+            with turns.at_work():
+                banks.read()
+            return False
+
+        yield Background("banks", follow, Repeating(_PROBE_S, "banks"), self._opened.hooks, stopping)
 
     def _why_not_ready(self) -> list[str]:
         return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]
@@ -224,7 +254,8 @@ def prepared_console(
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
         reads, writes = _stores(config, hooks, store, resources)
-        opened = Opened(config, judging, database, reads, writes, hooks, is_demo=demo is not None)
+        banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
+        opened = Opened(config, judging, database, reads, writes, hooks, banks, is_demo=demo is not None)
         server = ConsoleServer(opened, fixed_person, rebuild)
         resources.callback(server.close)
         if fixed_person is None:

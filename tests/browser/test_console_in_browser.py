@@ -17,8 +17,9 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
-from consumer.reviews import floods
+from consumer.reviews import floods, people
 from tests.examples import drawn
+from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, office
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.reviewed import review, whole_figures
@@ -37,14 +38,29 @@ PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": T
 LOOKS: Final = drawn([*product(("en", "zh"), ("light", "dark"))], 4)
 """What two long tests look at, one of the four in each run."""
 COPIES: Final = 4
+_WORD: Final = "a-label-that-does-not-end" * 2
+BANKS: Final = (
+    bank("spam", note=HOSTILE, labels=(_WORD, "<b>")),
+    bank("x" * 64, "allow", note="n" * 200, enabled=False),
+    item("spam", "evil", HOSTILE, title=HOSTILE, note=HOSTILE, labels=(_WORD,), article=HOSTILE, by=HOSTILE[:200]),
+    item("spam", "i" * 64, "长文本" * 2_000, lang="zh", until="2025-01-01T00:00:00.000Z"),
+    item("spam", "arabic", "صوّت مجلس الميناء يوم الثلاثاء.", title="مجلس الميناء", lang="ar", enabled=False),
+)
 JUDGING: Final = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 LONG: Final = "The harbour council votes on a title that does not end, and on a_word_that_does_not_end" + "_either" * 30
 
 
 @pytest.fixture
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """Flags of every kind: plain, Chinese, Arabic, hostile, without title, of a megabyte, without articles."""
-    with office(tmp_path_factory.mktemp("office"), judging=JUDGING) as opened:
+    """Flags of every kind: plain, Chinese, Arabic, hostile, without title, of a megabyte, without articles; and banks.
+
+    Ann is an admin, and has all forms.
+    """
+    folder = tmp_path_factory.mktemp("office")
+    banks = bank_file(folder / "banks.jsonl", *BANKS)
+    with office(folder, judging=JUDGING, banks=banks) as opened:
+        opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
+        opened.ann.get("/banks")
         fill(opened)
         yield opened
 
@@ -94,7 +110,8 @@ def ordinary_pages(desk: Office) -> list[str]:
     names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", "/?state=wrong", "/stories", "/sources", "/me"]
-    lists += ["/thresholds"]
+    lists += ["/thresholds", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
+    lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
+from consumer.banks.bank import BankError
 from consumer.console.intake.intake import Stopped
 from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks, Outage, Part
@@ -26,6 +27,7 @@ _PARTS: Final[tuple[tuple[type[Exception], Part], ...]] = (
     (StoreMismatch, "store"),
     (SinkError, "sink"),
     (SourceError, "source"),
+    (BankError, "banks"),
 )
 _FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
 

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from consumer.console.context import ArticleView, Desk
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
+from consumer.console.pages.bank_choice import bank_choice
 from consumer.console.pages.differing import Piece, differing, plain_part
 from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
@@ -30,7 +31,7 @@ from consumer.text.visible import one_line, paragraphs
 
 AROUND_MAX: Final = 3
 """Copies of the story before a flag, and after it, that its page names."""
-_SIDES: Final = ("article", "original")
+SIDES: Final = ("article", "original")
 _SIDES_IN_TIME: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
 _DECISIONS: Final = {
     ("flag", "right"): N_("Right"),
@@ -115,13 +116,14 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         after_href=None if after is None else flag_href(after, wanted),
         store_is_away=found.is_away,
         decision=said,
+        banks=bank_choice(asked),
         conflict=conflict,
     )
 
 
 def show_text(asked: Asked) -> Response:
     """Return the whole text of one of the two articles."""
-    if asked.places["side"] not in _SIDES:
+    if asked.places["side"] not in SIDES:
         raise not_found()
     flag = the_flag(asked)
     found = articles_of(asked.desk, [flag], bodies=True)

@@ -14,8 +14,10 @@ from urllib.parse import urlencode, urlsplit
 
 from prometheus_client import CollectorRegistry
 
+from consumer.banks.bank_log import BankLog
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
+from consumer.console.bank_access import BankAccess
 from consumer.console.context import Articles, ArticleView, Desk
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
@@ -232,6 +234,7 @@ def served(
     why_not_ready: Callable[[], Sequence[str]] = tuple,
     hooks: Hooks | None = None,
     judging: JudgeSettings | None = None,
+    banks: BankLog | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
     """Serve it until the context is left."""
@@ -242,7 +245,8 @@ def served(
     requests.listen(heard)
     reactions.listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
-    desk = Desk(opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation)
+    access = None if banks is None else BankAccess(banks, section)
+    desk = Desk(opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation, access)
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)
@@ -256,6 +260,8 @@ def served(
         server.stop()
         thread.join(WAIT_S)
         workers.close()
+        if access is not None:
+            access.close()
         listening.close()
         opened.close()
         assert not thread.is_alive()

@@ -13,6 +13,7 @@ from consumer.console.answering import OpenRoute, Route
 from consumer.console.app import ROUTES, by_path
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
+from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.serving import Answer, Browser, Served, served
 
 HOUR_MS: Final = 3_600_000
@@ -28,8 +29,9 @@ def named(route: Route | OpenRoute) -> str:
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A console in which there are Ann, who reviews, Wei, an admin, and Bob, whose account is disabled."""
-    with served(tmp_path_factory.mktemp("office")) as console:
+    """A console in which there are Ann, who reviews, Wei, an admin, and Bob, whose account is disabled; and a bank."""
+    folder = tmp_path_factory.mktemp("office")
+    with served(folder, banks=bank_file(folder / "banks.jsonl", *(bank("spam"), item("spam", "offer")))) as console:
         console.add("Ann")
         console.add("Wei", "admin")
         bob = console.add("Bob", "admin")
@@ -39,7 +41,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def ask(browser: Browser, route: Route | OpenRoute, token: str | None, **headers: str | None) -> Answer:
     """Ask for a route, with what a form would send if it sent nothing else."""
-    path = re.sub(r"\{[a-z_]+:int\}", "999999", route.path)
+    path = re.sub(r"\{[a-z_]+:int\}", "999999", route.path).replace("{bank}", "spam").replace("{item}", "offer")
     if route.method == "GET":
         return browser.get(path, **headers)
     return browser.post(path, {} if token is None else {"token": token}, **headers)
@@ -80,10 +82,12 @@ def test_only_signing_in_is_open() -> None:
     assert {route.path for route in ROUTES if isinstance(route, OpenRoute)} == {"/sign-in"}
 
 
-def test_what_is_about_people_and_the_log_is_for_admins() -> None:
+def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     """And nothing else is."""
-    admins = {route.path for route in OF_PEOPLE if route.role == "admin"}
-    assert admins == {route.path for route in OF_PEOPLE if route.path.startswith(("/people", "/audit"))}
+    of_banks = [route for route in OF_PEOPLE if route.path.startswith("/banks") and "/items" not in route.path]
+    changing = {route for route in of_banks if route.method == "POST" or route.path.endswith("/remove")}
+    others = {route for route in OF_PEOPLE if route.path.startswith(("/people", "/audit"))}
+    assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing
 
 
 @pytest.mark.parametrize("route", OF_PEOPLE, ids=named)
