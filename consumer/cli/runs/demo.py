@@ -14,6 +14,8 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from consumer.banks.bank import Bank
+from consumer.banks.exchange import lines_of
 from consumer.cli import render
 from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
@@ -39,7 +41,7 @@ from storage.interface import Store
 
 TOPIC: Final = "articles"
 PREFIX: Final = "dupwatch"
-_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True, near_misses=True)
+_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True, near_misses=True, bank_matches=True)
 PERSON: Final = "demo"
 """Who decides on the pages of the demo; nobody has to sign in."""
 _DEFAULTS: Final = (
@@ -54,6 +56,10 @@ _DEFAULTS: Final = (
 """Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
 _NEAR_MISSES: Final = "kafka.near_miss_share=1"
 """All of them: the sample feed has few."""
+_BANKS: Final = (
+    Bank(bank="spam", action="deny", note="Texts that moderators have seen before"),
+    Bank(bank="notices", action="allow", note="Notices that everybody may repeat"),
+)
 
 
 class _EndOfFeed(Stopping):
@@ -115,6 +121,8 @@ def demo(
             config,
             [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
             settings or (),
+            # A store of one's own should not get the layout of one with banks.
+            _bank_file(Path(folder)) if store is None else None,
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
@@ -136,10 +144,22 @@ def demo(
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
-def _configured(config: Path | None, defaults: Sequence[str], settings: Sequence[str], **flags: str) -> Config:
-    """Return the configuration. Plain SimHash knows no near misses, and refuses to be asked for them."""
+def _configured(
+    config: Path | None, defaults: Sequence[str], settings: Sequence[str], banks: Path | None, **flags: str
+) -> Config:
+    """Return the configuration. Plain SimHash has no near misses and no banks, and refuses to be asked for them."""
     chosen = configured(config, [*defaults, *settings], **flags)
-    return configured(config, [*defaults, _NEAR_MISSES, *settings], **flags) if chosen.judge.verify else chosen
+    if not chosen.judge.verify:
+        return chosen
+    of_banks = [] if banks is None or chosen.banks.url is not None or chosen.workers else [f"banks.url={banks}"]
+    return configured(config, [*defaults, _NEAR_MISSES, *of_banks, *settings], **flags)
+
+
+def _bank_file(folder: Path) -> Path:
+    """Write the banks that the console of the demo shows, and return their file."""
+    path = folder / "banks.jsonl"
+    path.write_bytes(lines_of(_BANKS))
+    return path
 
 
 def _topic_names() -> list[str]:
@@ -150,6 +170,7 @@ def _topic_names() -> list[str]:
         _TOPICS.dead_letters_topic,
         _TOPICS.floods_topic,
         _TOPICS.near_misses_topic,
+        _TOPICS.bank_matches_topic,
     ]
 
 
