@@ -186,7 +186,7 @@ class ConsoleServer(ListeningServer):
 
         def follow() -> bool:
             with turns.at_work():
-                banks.read()
+                banks.follow()
             return False
 
         yield Background("banks", follow, Repeating(_PROBE_S, "banks"), self._opened.hooks, stopping)

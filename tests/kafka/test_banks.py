@@ -17,6 +17,7 @@ from tests.cli.command import SCHEMAS, run_process, text
 from tests.kafka.reading import until
 from tests.kafka.running import Running, running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
+from tests.unit.console.desks import office
 
 pytestmark = pytest.mark.servers
 
@@ -112,6 +113,22 @@ def test_a_topic_that_was_made_anew_is_read_as_a_whole(topics: Topics, banks: Ba
     banks.read()
     banks._next = 1_000
     assert banks.read() == ([SPAM, OFFER], True, 0)
+
+
+def test_the_console_shows_and_changes_a_topic(topics: Topics, banks: BankTopic, tmp_path: Path) -> None:
+    """It creates the topic with the first bank, and shows what others have changed."""
+    with office(tmp_path, banks=banks) as desk:
+        wei = desk.served.signed_in("Wei", "admin")
+        assert "There are no banks yet." in wei.get("/banks").shown
+        assert wei.send("/banks", bank="spam", action="deny").status == 303
+        assert wei.send("/banks/spam/items", text="letters enough").status == 303
+        with closing(opened(topics)) as writer:
+            writer.change(lambda _: [OFFER])
+        assert "2 items" in wei.get("/banks/spam").shown
+        assert wei.send("/banks/spam/items/offer/disable").status == 303
+        assert not whole(topics).items[OFFER.key].enabled
+        assert wei.send("/banks/spam/remove", items="2").status == 303
+    assert whole(topics) == Banks.of(())
 
 
 def test_consumers_follow_their_banks(topics: Topics, tmp_path: Path) -> None:

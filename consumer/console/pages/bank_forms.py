@@ -96,7 +96,7 @@ def may_change_items(person: Person, bank: Bank) -> bool:
 def check_may_change_items(asked: Asked, bank: Bank) -> None:
     """Raise ``PageError`` where this person may not change the items of a bank."""
     if not may_change_items(asked.person, bank):
-        message = N_("Only an admin changes the items of a bank that allows. Ask an admin of this console.")
+        message = N_("Only an admin can change the items of a bank that allows. Ask an admin of this console.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
 
 

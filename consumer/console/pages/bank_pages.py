@@ -137,7 +137,7 @@ def _new_bank(asked: Asked) -> Bank:
     form = asked.form
     name, action = form.text("bank"), form.text("action")
     if not _NAME.fullmatch(name):
-        message = N_("The name of a bank has up to 64 small letters a to z, digits, points, hyphens and underscores.")
+        message = N_("The name of a bank has up to 64 lowercase letters a to z, digits, dots, hyphens and underscores.")
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     if action not in ACTIONS:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A bank either denies or allows. Choose one."))

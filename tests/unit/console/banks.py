@@ -38,13 +38,14 @@ def item(of_bank: str, name: str, text: str = TEXT, **fields: Any) -> BankItem: 
 
 
 class FailingBanks(BankLog):
-    """A log that is away while ``error`` is set, and that waits while ``gate`` is closed."""
+    """A log that is away while ``error`` is set, and waits while ``gate`` is closed; ``waits`` says that it does."""
 
     def __init__(self, banks: BankLog) -> None:
         self._banks = banks
         self.error: BankError | None = None
         self.gate = threading.Event()
         self.gate.set()
+        self.waits = threading.Event()
 
     @override
     def read(self) -> NewEntries:
@@ -61,6 +62,8 @@ class FailingBanks(BankLog):
         self._banks.close()
 
     def _check(self) -> None:
+        if not self.gate.is_set():
+            self.waits.set()
         assert self.gate.wait(60)
         if self.error is not None:
             raise self.error

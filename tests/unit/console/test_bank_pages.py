@@ -118,10 +118,10 @@ def test_a_bank_is_created_changed_and_switched(desk: Office, path: Path) -> Non
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"bank": "Exams"}, "small letters"),
-        ({"bank": ""}, "small letters"),
-        ({"bank": "a" * 65}, "small letters"),
-        ({"bank": "a/b"}, "small letters"),
+        ({"bank": "Exams"}, "lowercase letters"),
+        ({"bank": ""}, "lowercase letters"),
+        ({"bank": "a" * 65}, "lowercase letters"),
+        ({"bank": "a/b"}, "lowercase letters"),
         ({"action": "burn"}, "either denies or allows"),
         ({"similarity": "0.4"}, "from 0.5 to 1"),
         ({"action": "allow", "similarity": "0.8"}, "from 0.9 to 1"),
@@ -266,7 +266,7 @@ def test_only_an_admin_changes_what_a_bank_allows(desk: Office, path: Path) -> N
     before, here = path.read_bytes(), "/banks/notices/items/bridge"
     for at in ("/banks/notices", here):
         opened = page(desk.ann, at)
-        assert "Only an admin changes the items of a bank that allows." in opened.answer.shown
+        assert "Only an admin can change the items of a bank that allows." in opened.answer.shown
         assert opened.all("main form[method=post]") == []
     for at in ("/banks/notices/items", here, f"{here}/disable", f"{here}/enable", f"{here}/remove"):
         check_refused(desk.ann.send(at, text=TEXT, seen=""), 403, "Only an admin")
@@ -398,7 +398,7 @@ def test_banks_that_are_away_hold_up_nothing_else(tmp_path: Path, path: Path) ->
     banks = FailingBanks(bank_file(path))
     with office(tmp_path, banks=banks, threads=1) as desk, ThreadPoolExecutor() as waiting:
         desk.room.flag(article("copy", "Copy", TEXT), article("original", "Original", TEXT))
-        assert "The banks were not read yet." in desk.ann.get("/flags/1").shown
+        assert "The banks have not been read yet." in desk.ann.get("/flags/1").shown
         desk.ann.get("/banks")
         for error, said in (
             (BanksUnreachable("no brokers at 10.0.0.1"), "cannot be read or changed at the moment"),
