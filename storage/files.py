@@ -4,11 +4,13 @@ Stores, sinks and their checkpoints hold people's texts. Modes are set after a f
 the umask that the process inherited. Existing files keep their mode.
 """
 
+import errno
 import fcntl
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -57,6 +59,22 @@ def make_file(path: Path, flags: int, file_mode: int) -> int:
     return _with_mode(os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE), file_mode)
 
 
+@contextmanager
+def opened_regular(path: Path) -> Iterator[tuple[int, os.stat_result]]:
+    """Open a file to be read; its descriptor and status. Raises ``OSError``, also for what is no regular file."""
+    # A named pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
 def mode_of(path: Path, file_mode: int) -> int:
     """Return the mode of a file that is about to be replaced, or ``file_mode`` if there is none."""
     try:
@@ -70,11 +88,18 @@ def replace_file(path: Path, temporary: Path, content: bytes, writing: FileWriti
 
     The content reaches the disk before the name does: after a power loss either the old file or the new one is there.
     """
+    replace_with_pieces(path, temporary, [content], replace(writing, mode=mode_of(path, writing.mode)))
+
+
+def replace_with_pieces(
+    path: Path, temporary: Path, pieces: Iterable[bytes | memoryview], writing: FileWriting
+) -> None:
+    """Replace a file as ``replace_file`` does by one with these pieces, and with the mode of ``writing``."""
     # Left by a killed process, or a link made by another user.
     temporary.unlink(missing_ok=True)
-    descriptor = make_file(temporary, os.O_WRONLY, mode_of(path, writing.mode))
+    descriptor = make_file(temporary, os.O_WRONLY, writing.mode)
     with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
-        file.write(content)
+        file.writelines(pieces)
         file.flush()
         if writing.durable:
             os.fsync(file.fileno())

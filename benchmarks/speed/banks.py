@@ -2,27 +2,29 @@
 
 ``python -m benchmarks.speed.banks``. Text in, verdict out, on one core, as ``end_to_end``: the same articles, of which
 one in five is an edited copy and one in twenty has an item in it, without banks and with each number of items, in turn.
+How long loading takes, and how much memory, is measured in new processes: one without a cache of fingerprints, which
+writes it, and one with it.
 """
 
-import ctypes
-import gc
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Final
+from resource import RUSAGE_SELF, getrusage
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from benchmarks.speed.harness import Contender, ratios, take_turns
-from benchmarks.speed.machine import keep_to_one_core, single_threaded
+from benchmarks.speed.machine import keep_to_one_core, resident_bytes, single_threaded
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import FeedText, make_feed
 from consumer.banks.bank import Bank, BankItem
 from consumer.banks.exchange import lines_of
-from consumer.telemetry.metrics.run import own_memory_bytes
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "banks"
@@ -48,24 +50,53 @@ def with_items(feed: list[FeedText], items: list[FeedText]) -> list[FeedText]:
     ]
 
 
+class Loading(NamedTuple):
+    """What a process needs to load items: seconds, and bytes for each item, at its peak and afterwards."""
+
+    seconds: float
+    bytes_peak: float
+    bytes_after: float
+
+
+def banks_with(scratch: Path, size: int) -> dict[str, Any]:
+    """Return the settings of the banks with so many items, whose cache is in the same folder."""
+    return {"banks": {"url": f"{scratch}/{size}.jsonl", "cache": f"{scratch}/cache"}} if size else {}
+
+
+def loaded(scratch: Path, size: int) -> Loading:
+    """Load items in a new process, which writes the cache at its end if there is none."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_load, scratch, size).result()
+
+
+def _load(scratch: Path, size: int) -> Loading:
+    keep_to_one_core()
+    lexicon = load_lexicon()
+    with ExitStack() as stack:
+        before_bytes, began_s = resident_bytes(), time.perf_counter()
+        _ = Dupwatch.opened(stack, lexicon, "memory:", banks_with(scratch, size))
+        took_s = time.perf_counter() - began_s
+        peak_bytes = getrusage(RUSAGE_SELF).ru_maxrss * 1_024 - before_bytes
+        # What was read is no longer needed. A run gives it back every few seconds (``consumer.lifecycle.heap``).
+        return Loading(took_s, peak_bytes / size, (resident_bytes() - before_bytes) / size)
+
+
 def in_turn(scratch: Path, stack: ExitStack, sizes: list[int], chars: int, articles: int, rounds: int) -> list[Row]:
     """Let a judge without banks and one for each number of items judge the same articles in turn."""
     lexicon = load_lexicon()
     items = make_feed(max(sizes), _ITEM_CHARS, copies_share=0.0, seed=3)
     feed = with_items(make_feed((rounds + 1) * articles, chars, seed=chars), items)
-    loading: dict[str, tuple[float, float]] = {}
+    loadings: dict[str, tuple[Loading, Loading]] = {}
     contenders = []
     for size in (0, *sizes):
         name = f"{size:,} items" if size else "without"
-        banks = {"banks": {"url": str(bank_file(scratch / f"{size}.jsonl", items[:size]))}} if size else {}
-        before, began_s = own_memory_bytes(), time.perf_counter()
-        ours = Dupwatch.opened(stack, lexicon, f"lmdb:{scratch}/{chars}-{size}", banks)
-        took_s = time.perf_counter() - began_s
-        # What was read is no longer needed. A run gives it back every few seconds (``consumer.lifecycle.heap``).
-        gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
-        loading[name] = took_s, (own_memory_bytes() - before) / max(size, 1)
+        if size:
+            bank_file(scratch / f"{size}.jsonl", items[:size])
+            tell(f"Loading {name} …")
+            loadings[name] = loaded(scratch, size), loaded(scratch, size)
+        ours = Dupwatch.opened(stack, lexicon, f"lmdb:{scratch}/{chars}-{size}", banks_with(scratch, size))
         contenders.append(Contender(name, partial(_judged, ours, feed, articles)))
+    del items
     timings = take_turns(contenders, rounds)
     return [
         {
@@ -73,11 +104,20 @@ def in_turn(scratch: Path, stack: ExitStack, sizes: list[int], chars: int, artic
             "articles/s": timing.rate,
             "µs an article": timing.microseconds,
             "times without": ratios(timing, timings[0]),
-            "s to load": loading[timing.name][0],
-            "bytes an item": loading[timing.name][1] if timing.name != timings[0].name else None,
         }
+        | _columns(*loadings.get(timing.name, ()))
         for timing in timings
     ]
+
+
+def _columns(first: Loading | None = None, cached: Loading | None = None) -> dict[str, Any]:
+    return {
+        "s to load": first and first.seconds,
+        "s with cache": cached and cached.seconds,
+        "bytes an item": cached and cached.bytes_after,
+        "at the peak": cached and cached.bytes_peak,
+        "without cache": first and first.bytes_peak,
+    }
 
 
 def _judged(ours: Dupwatch, feed: list[FeedText], articles: int, number: int) -> int:

@@ -21,6 +21,7 @@ Action = Literal["deny", "allow"]
 ITEM_CHARS_MAX: Final = 100_000
 ITEM_LETTERS_MIN: Final = 6
 """Letters and digits that a text needs: a shorter one would be equal to too much."""
+_FIRST_CHARS: Final = 16
 TITLE_CHARS_MAX: Final = 4_096
 LABELS_MAX: Final = 20
 BANKS_MAX: Final = 1_000
@@ -130,7 +131,7 @@ def decode_entry(data: bytes) -> Entry:
         entry: Entry = msgspec.json.decode(data, type=BankItem) if is_item else msgspec.json.decode(data, type=Bank)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BankError(str(error)) from None
-    check_entry(entry)
+    _check_meaning(entry)
     return entry
 
 
@@ -145,6 +146,11 @@ def check_entry(entry: Entry) -> None:
         encode_entry(entry)
     except UnicodeEncodeError as error:
         raise BankError(f"it has a character that is not valid Unicode: {error.object[error.start]!a}") from None
+    _check_meaning(entry)
+
+
+def _check_meaning(entry: Entry) -> None:
+    """Check an entry of valid Unicode, as all decoded ones are."""
     if entry.removed:
         return
     if isinstance(entry, Bank):
@@ -156,6 +162,9 @@ def check_entry(entry: Entry) -> None:
             raise BankError(f"bank {entry.bank!r} allows, so its similarity is at least {ALLOW_SIMILARITY}")
         return
     _check_until(entry)
+    # Nearly all texts begin with enough letters.
+    if letters_in(entry.text[:_FIRST_CHARS]) >= ITEM_LETTERS_MIN:
+        return
     letters = letters_in(entry.text)
     if letters < ITEM_LETTERS_MIN:
         raise BankError(

@@ -50,13 +50,13 @@ class BusyLimit(NamedTuple):
 class BusyItem(NamedTuple):
     """An item as one entry states it: with another entry it is counted anew.
 
-    ``entry_hash`` is None while this process does not compare articles with the item. Another process may, or did.
+    ``entry_digest`` is None while this process does not compare articles with the item. Another process may, or did.
     """
 
     bank: str
     item: str
     action: str
-    entry_hash: int | None
+    entry_digest: bytes | None
 
 
 class BankMatchesWithheld(NamedTuple):
@@ -162,7 +162,7 @@ class BusyItems:
             trial.names.add(joined_name((mention.bank, mention.item)))
             if held.is_confirmed:
                 return False
-        item = BusyItem(mention.bank, mention.item, mention.action, None if held is None else held.entry_hash)
+        item = BusyItem(mention.bank, mention.item, mention.action, None if held is None else held.entry_digest)
         trial.matches[item] += 1
         if item in self._busy or item in trial.busy:
             return True
@@ -175,7 +175,7 @@ class BusyItems:
     def _is_current(self, item: BusyItem) -> bool:
         """Return whether articles are compared with the item as this entry states it, and it is not confirmed."""
         held = self._known.held(item.bank, item.item, item.action)
-        return held is not None and held.entry_hash == item.entry_hash and not held.is_confirmed
+        return held is not None and held.entry_digest == item.entry_digest and not held.is_confirmed
 
     def _begin(self, item: BusyItem, matches: int, articles: int) -> None:
         self._busy.add(item)

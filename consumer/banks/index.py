@@ -29,6 +29,8 @@ SKETCH_BYTES: Final = 256
 _DIGEST_WORDS: Final = 2
 _SHINGLE_BYTES: Final = 8
 _PAIRS_AT_ONCE: Final = 4_096
+_KEYS_AT_ONCE: Final = 8_192
+_KEY_BITS: Final = np.uint64(32)
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds of texts that are compared by their sketches."""
 
@@ -200,7 +202,10 @@ class ItemIndex:
     @cached_property
     def _by_band(self) -> Rows:
         compared = np.flatnonzero(np.isin(self.texts.kinds, _COMPARED_KINDS)).astype(np.uint32)
-        return Rows.of(_band_keys(self.texts.sketches[compared]).reshape(-1), np.repeat(compared, BANDS))
+        # What is computed of one sketch takes ten times the memory of its keys.
+        parts = [compared[at : at + _KEYS_AT_ONCE] for at in range(0, len(compared), _KEYS_AT_ONCE)]
+        keys = [_band_keys(self.texts.sketches[part]).reshape(-1) for part in parts]
+        return _ordered(np.concatenate([np.zeros(0, np.uint32), *keys]), np.repeat(compared, BANDS))
 
     @cached_property
     def _shingle_counts(self) -> npt.NDArray[np.uint8]:
@@ -211,6 +216,13 @@ class ItemIndex:
         """The number of shingles of the item that has the fewest, apart from items without any."""
         counts = self._shingle_counts[self._shingle_counts > 0]
         return int(counts.min()) if len(counts) else 0
+
+
+def _ordered(keys: npt.NDArray[np.uint32], items: npt.NDArray[np.uint32]) -> Rows:
+    """Return the rows of keys in any order, and of each key by item. Takes a tenth of the time of ``Rows.of``."""
+    packed = keys.astype(np.uint64) << _KEY_BITS | items
+    packed.sort()
+    return Rows((packed >> _KEY_BITS).astype(np.uint32), packed.astype(np.uint32))
 
 
 def shingle_rows(shingles: Sequence[bytes]) -> Rows:

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, letters_in
 from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Pairs, Texts, shingle_rows
-from consumer.banks.segment import NEVER_MS, NO_ITEMS, Items, Segment, joined_name
+from consumer.banks.item_fingerprints import Earlier, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
+from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
 from consumer.judge.guards import guards_let_pass
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
-from consumer.text.timestamps import parse_moment, since_1970_ms
 from storage.records import ALLOW, DENY, BankMatch, Record, Version
 
 log = logging.getLogger("dupwatch")
@@ -78,9 +78,9 @@ class BankMatches(NamedTuple):
 
 
 class HeldItem(NamedTuple):
-    """An item that articles are compared with: the hash of its entry in this process, and whether it is confirmed."""
+    """An item that articles are compared with: the digest of its entry, and whether it is confirmed."""
 
-    entry_hash: int
+    entry_digest: bytes
     is_confirmed: bool
 
 
@@ -90,6 +90,7 @@ class _Snapshot:
 
     ``places`` says where items are, by name: their row, and in the lowest bit the segment. ``known`` are the shingles
     of the items that are found as parts. What is less similar than ``similarity_min`` is too little for any item.
+    ``computed`` counts the items that were computed so far.
     """
 
     banks: Mapping[str, Bank]
@@ -97,6 +98,7 @@ class _Snapshot:
     places: Mapping[str, int]
     known: KnownShingles | None = None
     similarity_min: float = 0.0
+    computed: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -104,13 +106,15 @@ class KnownTexts:
     """The banks of a process. One thread changes them; any number of others ask what articles repeat.
 
     ``engine`` computes what the store's records are compared by. ``clock`` gives the time in milliseconds, ``report``
-    takes the occurrences of this module, from any thread.
+    takes the occurrences of this module, from any thread. ``earlier`` is called when the first items come, and returns
+    fingerprints that need not be computed.
     """
 
     engine: Engine
     settings: JudgeSettings
     clock: Callable[[], int]
     report: Callable[[object], None] = _ignored
+    earlier: Earlier | None = None
     _snapshot: _Snapshot = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -143,7 +147,13 @@ class KnownTexts:
         items, row = snapshot.segments[place & 1].items, place >> 1
         if items.ends_ms[row] <= self.clock():
             return None
-        return HeldItem(int(items.entry_hashes[row]), bool(items.confirmed[row]))
+        return HeldItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
+
+    def fingerprints(self) -> HeldFingerprints:
+        """Return the fingerprints of all items. Among them may be some of items that no longer count."""
+        snapshot = self._snapshot
+        parts = tuple(segment.items.fingerprints for segment in snapshot.segments)
+        return HeldFingerprints(parts, snapshot.computed)
 
     def change(self, entries: Iterable[Entry]) -> None:
         """Make these changes, in their order. What is asked in the meantime is answered as before."""
@@ -162,14 +172,11 @@ class KnownTexts:
 
     def replace(self, entries: Iterable[Entry]) -> None:
         """Hold what these entries leave, and nothing else. Items that did not change are not computed again."""
-        banks, before = Banks.of(entries), self._snapshot.banks
-        other = {name for name, bank in banks.banks.items() if name in before and before[name].action != bank.action}
+        banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
         gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
         changed = {
-            name: item
-            for name, item in named.items()
-            if item is None or item.bank in other or self._entry_hash(name) != hash(item)
+            name: item for name, item in named.items() if item is None or not self._is_held(name, item, banks.banks)
         }
         self._publish(banks.banks, gone | changed)
 
@@ -218,7 +225,8 @@ class KnownTexts:
         wanted = bank.item_similarity if isnan(own) else own
         if likeness.similarity < (min(wanted + PART_MARGIN, 1.0) if likeness.form == PART else wanted):
             return None
-        if allows and not self._may_be_allowed(items.facts.get(name, b""), record, likeness):
+        facts = items.fingerprints.facts.get(likeness.item, b"")
+        if allows and not self._may_be_allowed(facts, record, likeness):
             return None
         similarity = round(likeness.similarity, _SIMILARITY_DIGITS)
         return BankMatch(bank.bank, name.partition("/")[2], bank.action, likeness.form, similarity)
@@ -235,31 +243,36 @@ class KnownTexts:
         # A copy: whoever asks in the meantime sees the places and the segments of one time.
         places = dict(self._snapshot.places)
         large, small = self._without(items, places)
-        added = [item for item in items.values() if item is not None]
+        added: Sequence[BankItem] = [item for item in items.values() if item is not None]
+        is_first = not len(large.items) and not len(small.items)
+        found, added = self._found_earlier(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
-        living = Items.joined([small.living(), *(self._fingerprinted(part, banks) for part in parts)])
+        living = Items.joined([small.living(), found, *(self._computed(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
             large, small = self._segment(Items.joined([large.living(), living])), self._segment(NO_ITEMS)
             places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
         else:
             small = self._segment(living)
             places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
-        hashes = np.concatenate((large.items.shingles.keys, small.items.shingles.keys)).astype(np.uint64)
+        shingles = [part.items.fingerprints.shingles.keys for part in (large, small)]
+        hashes = np.concatenate(shingles).astype(np.uint64)
         known = KnownShingles(hashes) if len(hashes) else None
         # The engine makes its own form of them at the first use, which would delay a batch.
         self.engine.fingerprint([""], None, known)
         wanted = [bank.item_similarity for bank in banks.values()]
         wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
+        computed = self._snapshot.computed + len(added)
         self._snapshot = _Snapshot(
-            MappingProxyType(dict(banks)), (large, small), MappingProxyType(places), known, min(wanted)
+            MappingProxyType(dict(banks)), (large, small), MappingProxyType(places), known, min(wanted), computed
         )
 
-    def _entry_hash(self, name: str) -> int | None:
-        """Return the hash of the entry that an item was computed from, None for an item that is not held."""
+    def _is_held(self, name: str, item: BankItem, banks: Mapping[str, Bank]) -> bool:
+        """Return whether an item is held as this entry says."""
         place = self._snapshot.places.get(name)
         if place is None:
-            return None
-        return int(self._snapshot.segments[place & 1].items.entry_hashes[place >> 1])
+            return False
+        held: bytes = self._snapshot.segments[place & 1].items.fingerprints.digests[place >> 1].tobytes()
+        return held == entry_digest(item, _action_of(item, banks))
 
     def _without(self, names: Collection[str], places: dict[str, int]) -> list[Segment]:
         """Return the segments without these items, which are taken out of ``places``."""
@@ -270,38 +283,44 @@ class KnownTexts:
                 dead[place & 1].append(place >> 1)
         return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
 
-    def _fingerprinted(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> Items:
+    def _found_earlier(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[Items, Sequence[BankItem]]:
+        """Return the items whose fingerprints were computed earlier, and the others."""
+        earlier = None if self.earlier is None else self.earlier()
+        if earlier is None:
+            return NO_ITEMS, added
+        found = earlier.found(digests_of(entry_digest(item, _action_of(item, banks)) for item in added))
+        log.info(
+            "Fingerprints of items of banks: %d from the cache, %d to compute.", len(found.wanted), len(found.missing)
+        )
+        items = Items.of_entries([added[place] for place in found.wanted.tolist()], found.fingerprints)
+        return items, [added[place] for place in found.missing.tolist()]
+
+    def _computed(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> Items:
         """Compute what items are compared by."""
         texts, languages = [item.text for item in items], [item.lang for item in items]
+        actions = [_action_of(item, banks) for item in items]
         found = self.engine.fingerprint(texts, languages)
-        denied = [(bank := banks.get(item.bank)) is not None and bank.action == DENY for item in items]
         # An item that is not found as a part costs no more than its place.
         searched = [
-            text if denies and letters_in(text) >= PART_LETTERS_MIN else ""
-            for text, denies in zip(texts, denied, strict=True)
+            text if action == DENY and letters_in(text) >= PART_LETTERS_MIN else ""
+            for text, action in zip(texts, actions, strict=True)
         ]
-        names = tuple(joined_name(item.key) for item in items)
-        return Items(
-            names,
+        named = zip(found.facts or repeat(b""), actions, strict=False)
+        fingerprints = ItemFingerprints(
+            digests_of(entry_digest(item, action) for item, action in zip(items, actions, strict=True)),
             Texts(found.kinds, found.sketches, found.text_digests.view(np.uint64)),
             shingle_rows(self.engine.smallest_shingles(searched, languages)),
-            np.array([hash(item) for item in items], np.int64),
-            np.array([np.nan if item.similarity is None else item.similarity for item in items]),
-            np.array([_ends_ms(item) for item in items], np.int64),
-            np.array([item.confirmed for item in items], np.bool_),
-            {
-                name: facts
-                for name, facts, denies in zip(names, found.facts or repeat(b""), denied, strict=False)
-                if facts and not denies
-            },
+            {place: facts for place, (facts, action) in enumerate(named) if facts and action != DENY},
         )
+        return Items.of_entries(items, fingerprints)
 
     def _segment(self, items: Items) -> Segment:
         return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
 
 
-def _ends_ms(item: BankItem) -> int:
-    return NEVER_MS if item.until is None else since_1970_ms(parse_moment(item.until))
+def _action_of(item: BankItem, banks: Mapping[str, Bank]) -> str | None:
+    bank = banks.get(item.bank)
+    return None if bank is None else bank.action
 
 
 def _texts_of(records: Sequence[Record]) -> Texts:

@@ -1,6 +1,6 @@
 """Some items of banks as arrays: what they are compared by, an index over that, and what each asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import Final, Self
@@ -8,9 +8,11 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from consumer.banks.bank import ItemKey
-from consumer.banks.index import NO_SHINGLES, NO_TEXTS, ItemIndex, Rows, Texts
+from consumer.banks.bank import BankItem, ItemKey
+from consumer.banks.index import ItemIndex
+from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.fingerprint import SketchSimilarity
+from consumer.text.timestamps import parse_moment, since_1970_ms
 
 NEVER_MS: Final = np.iinfo(np.int64).max
 """When items end that never do."""
@@ -20,20 +22,15 @@ NEVER_MS: Final = np.iinfo(np.int64).max
 class Items:
     """n items, with what they are compared by, and what they ask for.
 
-    ``names`` are the names of bank and item, joined by "/". ``entry_hashes`` int64[n] are those of their entries in
-    this process: an entry that did not change is not computed again. ``similarities`` float64[n] are their own, nan for
-    those of their bank; ``ends_ms`` int64[n] is when they end; ``confirmed`` bool[n] says which may match any share of
-    the feed. ``facts`` has those of the items of banks that allow.
+    ``names`` are the names of bank and item, joined by "/". ``similarities`` float64[n] are their own, nan for those of
+    their bank; ``ends_ms`` int64[n] is when they end; ``confirmed`` bool[n] says which may match any share of the feed.
     """
 
     names: tuple[str, ...]
-    texts: Texts
-    shingles: Rows
-    entry_hashes: npt.NDArray[np.int64]
+    fingerprints: ItemFingerprints
     similarities: npt.NDArray[np.float64]
     ends_ms: npt.NDArray[np.int64]
     confirmed: npt.NDArray[np.bool_]
-    facts: Mapping[str, bytes]
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -43,38 +40,43 @@ class Items:
         """Return those for which ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
-        names = tuple(compress(self.names, chosen.tolist()))
         return type(self)(
-            names,
-            self.texts.of(chosen),
-            self.shingles.of_items(chosen),
-            self.entry_hashes[chosen],
+            tuple(compress(self.names, chosen.tolist())),
+            self.fingerprints.of(chosen),
             self.similarities[chosen],
             self.ends_ms[chosen],
             self.confirmed[chosen],
-            {name: self.facts[name] for name in names if name in self.facts},
+        )
+
+    @classmethod
+    def of_entries(cls, entries: Sequence[BankItem], fingerprints: ItemFingerprints) -> Self:
+        """Return the items of these entries, with their fingerprints in the same order."""
+        similarities = [np.nan if entry.similarity is None else entry.similarity for entry in entries]
+        return cls(
+            tuple([joined_name(entry.key) for entry in entries]),
+            fingerprints,
+            np.array(similarities, np.float64),
+            np.array([_ends_ms(entry) for entry in entries], np.int64),
+            np.array([entry.confirmed for entry in entries], np.bool_),
         )
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the items of one or more parts, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
+        # Joining copies all of them; most often there is one part, and an empty one.
+        filled = [part for part in parts if len(part)] or parts[:1]
+        if len(filled) == 1:
+            return filled[0]
         return cls(
-            tuple(chain.from_iterable(part.names for part in parts)),
-            Texts.joined([part.texts for part in parts]),
-            Rows.joined([part.shingles for part in parts], [len(part) for part in parts]),
-            np.concatenate([part.entry_hashes for part in parts]),
-            np.concatenate([part.similarities for part in parts]),
-            np.concatenate([part.ends_ms for part in parts]),
-            np.concatenate([part.confirmed for part in parts]),
-            dict(chain.from_iterable(part.facts.items() for part in parts)),
+            tuple(chain.from_iterable(part.names for part in filled)),
+            ItemFingerprints.joined([part.fingerprints for part in filled]),
+            np.concatenate([part.similarities for part in filled]),
+            np.concatenate([part.ends_ms for part in filled]),
+            np.concatenate([part.confirmed for part in filled]),
         )
 
 
-NO_ITEMS: Final = Items(
-    (), NO_TEXTS, NO_SHINGLES, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_), {}
-)
+NO_ITEMS: Final = Items((), NO_FINGERPRINTS, np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,8 @@ class Segment:
     @classmethod
     def of(cls, items: Items, similarity: SketchSimilarity) -> Self:
         """Index items, all of which count."""
-        index = ItemIndex(items.texts, items.shingles, similarity).build()
+        compared = items.fingerprints
+        index = ItemIndex(compared.texts, compared.shingles, similarity).build()
         return cls(items, index, np.ones(len(items), np.bool_))
 
     def without(self, dead: Sequence[int]) -> Self:
@@ -107,3 +110,7 @@ class Segment:
 def joined_name(key: ItemKey) -> str:
     """Return the names of a bank and an item as one; neither has a slash."""
     return "/".join(key)
+
+
+def _ends_ms(item: BankItem) -> int:
+    return NEVER_MS if item.until is None else since_1970_ms(parse_moment(item.until))

@@ -5,11 +5,9 @@ the ``flock`` of its folder, since the file is replaced when most of its lines a
 leaves at most an incomplete last line, which readers ignore and the next writer removes.
 """
 
-import errno
 import os
-import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,7 +16,7 @@ from typing_extensions import override
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, Change, NewEntries
 from consumer.banks.exchange import lines_of
-from storage.files import FileWriting, locked_folder, open_made, replace_file
+from storage.files import FileWriting, locked_folder, open_made, opened_regular, replace_file
 
 LOCK_S: Final = 10.0
 """How long to wait for another process that changes the file."""
@@ -92,7 +90,7 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
     Raises ``BankError`` with the number of a line that is not a valid entry, or where the file cannot be read.
     """
     try:
-        with _opened(path) as (descriptor, status):
+        with opened_regular(path) as (descriptor, status):
             start = FilePlace(0, 0, b"", status.st_dev, status.st_ino, status.st_mtime_ns)
             goes_on = since is not None and _goes_on(descriptor, status, since)
             if since is not None and goes_on:
@@ -125,21 +123,6 @@ def _write(descriptor: int, data: bytes, place: int) -> None:
     while left:
         written = os.pwrite(descriptor, left, place)
         left, place = left[written:], place + written
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
-    # A named pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        yield descriptor, status
-    finally:
-        os.close(descriptor)
 
 
 def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry], FilePlace]:

@@ -65,6 +65,11 @@ class Secret:
         sip = self._derived(b"shingle-siphash", 2 * _KEY_BYTES)
         return HashKey(base | 1, int.from_bytes(sip[:_KEY_BYTES], "little"), int.from_bytes(sip[_KEY_BYTES:], "little"))
 
+    @property
+    def seal_key(self) -> bytes:
+        """The key of seals: of files that only those who know the secret can have written."""
+        return self._derived(b"seal", SECRET_BYTES)
+
     def _derived(self, purpose: bytes, size: int) -> bytes:
         return hashlib.blake2b(digest_size=size, key=self.content, person=purpose).digest()
 

@@ -5,23 +5,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from consumer.banks.bank import BankError, Banks, BanksUnreachable
 from consumer.banks.bank_log import BankLog, news
 from consumer.banks.busy_items import BusyItems, BusyLimit
-from consumer.banks.known_texts import BanksRead, BanksUnreadable, KnownTexts
+from consumer.banks.known_texts import PART_LETTERS_MIN, BanksRead, BanksUnreadable, KnownTexts
 from consumer.config.config import Config
 from consumer.feeds.kinds import banks_at
+from consumer.files.bank_cache import BankCache, CacheIdentity
 from consumer.fingerprint import Lexicon
+from consumer.fingerprint.compiled import REVISION
+from consumer.fingerprint.known_shingles import SHINGLES_KEPT
 from consumer.judge.attempt import BankMatcher
 from consumer.judge.binding import Binding
-from consumer.lifecycle.background import Following, Starting
+from consumer.lifecycle.background import Call, Following, Starting
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage
 from consumer.wiring import components
 from consumer.wiring.feeds import is_followed, sink_opening
 from storage.clock import now_ms
+from storage.files import FileWriting
 
 log = logging.getLogger("dupwatch")
 
@@ -29,6 +35,10 @@ LAG_S: Final = 30.0
 """How long the banks may be unreadable before the run is no longer ready."""
 AGAIN_S: Final = 1.0
 """The pause before banks are read again that did not answer at the start."""
+_CACHED_SHARE: Final = 16
+"""The cache is written again when more than one in so many items has been computed since."""
+_LAST_WRITE_S: Final = 10.0
+"""How long the end waits for the cache. One that takes longer is left behind, and the next process writes it."""
 
 
 class BankReader:
@@ -76,6 +86,23 @@ class BankReader:
             self._hooks.report(Outage("banks", "reader", None))
 
 
+class CacheWriter:
+    """Writes the cache of known texts when many of them were computed."""
+
+    def __init__(self, cache: BankCache, known: KnownTexts) -> None:
+        self._cache = cache
+        self._known = known
+        self._written = 0
+        self._lock = Lock()
+
+    def look(self) -> None:
+        """Write the cache if it is due. Waits for another thread that does."""
+        with self._lock:
+            held = self._known.fingerprints()
+            if held.computed - self._written > len(self._known) // _CACHED_SHARE and self._cache.save(held.parts):
+                self._written = held.computed
+
+
 @contextmanager
 def opened_banks(config: Config) -> Iterator[BankLog]:
     """Open the configured banks. Raises ``ConfigError`` where none are configured."""
@@ -110,15 +137,48 @@ def followed_banks(
     if config.banks.url is None:
         yield None
         return
-    known = KnownTexts(components.engine(config, bound, lexicon), bound.settings, now_ms, hooks.report)
+    cache = _cache(config, bound)
+    computing, earlier = components.engine(config, bound, lexicon), None if cache is None else cache.load
+    known = KnownTexts(computing, bound.settings, now_ms, hooks.report, earlier)
     with opened_banks(config) as banks:
         reader = BankReader(banks, known, hooks)
         if starting is None:
             reader.read()
         else:
             _read_when_reachable(reader, starting)
-        with Following("banks", reader.look):
+        with Following("banks", reader.look), _written_cache(cache, known):
             yield known
+
+
+def _cache(config: Config, bound: Binding) -> BankCache | None:
+    """Return the configured cache of fingerprints."""
+    if config.banks.cache is None:
+        return None
+    described: dict[str, str | int] = {
+        "banks": str(config.banks.url),
+        "scheme": bound.scheme,
+        "scheme_digest": bound.settings.scheme_digest,
+        "revision": REVISION,
+        "shingles": SHINGLES_KEPT,
+        "part_letters": PART_LETTERS_MIN,
+    }
+    identity = CacheIdentity(described, bound.secret.seal_key)
+    return BankCache(Path(config.banks.cache), identity, FileWriting(durable=False, mode=config.files.bits))
+
+
+@contextmanager
+def _written_cache(cache: BankCache | None, known: KnownTexts) -> Iterator[None]:
+    """Write the cache while the context is open, in a thread of its own, and at its end."""
+    if cache is None:
+        yield
+        return
+    writer = CacheWriter(cache, known)
+    try:
+        with Following("bank-cache", writer.look):
+            yield
+    finally:
+        # A command may end before the first look.
+        Call(writer.look).ended(_LAST_WRITE_S)
 
 
 def _read_when_reachable(reader: BankReader, starting: Starting) -> None:

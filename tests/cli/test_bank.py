@@ -96,6 +96,33 @@ def test_a_query_says_what_a_bank_knows(dupwatch: Command, made: Path, tmp_path:
     assert (unknown["outcome"], "banks" in unknown) == ("duplicate", False)
 
 
+def test_fingerprints_are_taken_from_the_cache(dupwatch: Command, made: Path, tmp_path: Path) -> None:
+    """By the next process with the same store; another store has a cache of its own."""
+    cache = tmp_path / "cache"
+
+    def run(name: str, *settings: object) -> tuple[list[object], str]:
+        source, sink = feed(tmp_path / f"{name}.jsonl"), tmp_path / f"{name}.verdicts"
+        ended = dupwatch(
+            "run", "--source", source, "--sink", sink, "--store", f"lmdb:{tmp_path / name}", *settings,
+            "--set", f"banks.url={made}", "--set", f"banks.cache={cache}", "--set", "log.level=info",
+        )  # fmt: skip
+        assert ended.code == 0, ended.err
+        return [line.get("banks") for line in json_lines(sink.read_bytes())], ended.err
+
+    first, log = run("first", *FAST)
+    assert "from the cache" not in log
+    assert len(list(cache.iterdir())) == 1
+    added = dupwatch("bank", "add", "spam", "--text", text(7), "--banks", made)
+    assert added.code == 0, added.err
+    second, log = run("second", *FAST)
+    assert "2 from the cache, 1 to compute" in log
+    third, log = run("third", "--set", "store.durability=process")
+    assert "from the cache" not in log
+    assert len(list(cache.iterdir())) == 2
+    assert first == second == third
+    assert first[0] is not None
+
+
 def test_a_change_counts_while_a_run_goes_on(dupwatch: Command, made: Path, tmp_path: Path) -> None:
     """Within two seconds; an invalid file changes nothing and is named in the log."""
     sink = tmp_path / "verdicts.jsonl"

@@ -13,6 +13,9 @@ class BanksSection(Section):
     url: Text | None = None
     """A file of banks, or kafka://HOST:PORT/PREFIX for the topic PREFIX.banks. dupwatch bank changes them, and runs
     follow the changes. When unset, there are no banks."""
+    cache: Text | None = None
+    """A folder for the fingerprints of the items, so that a start does not compute them again; dupwatch makes it. When
+    unset, every start computes them."""
 
     busy_share: Annotated[float, Field(gt=0, le=1)] = 0.01
     """An item that matches more than this share of the recent articles is busy: bank matches that name nothing else are

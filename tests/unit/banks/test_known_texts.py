@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from consumer.banks import known_texts
-from consumer.banks.bank import Bank, BankError, BankItem, Banks
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
 from consumer.banks.index import ROW_ITEMS_MAX
+from consumer.banks.item_fingerprints import ItemFingerprints
 from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
 from consumer.fingerprint import BlockPlan, Engine, Scheme
 from consumer.judge.settings import JudgeSettings
@@ -234,6 +235,60 @@ def test_whole_banks_are_compared_with_what_is_held(known: KnownTexts, monkeypat
     known.replace(banks.after([item(texts[2], "i1"), BankItem(bank="spam", item="i0", removed=True)]).entries())
     assert computed == [texts[2]]
     assert [found(known, text) for text in texts] == [[], [], [("i1", "equal"), ("i2", "equal")]]
+
+
+def test_what_was_computed_earlier_is_not_computed_again(engine: Engine) -> None:
+    """Another process finds the same, and computes what changed in the meantime: text, settings, and action."""
+    texts = [written(60 + number) for number in range(6)]
+    notices = [item(texts[0], "n0", "notices"), item(texts[1], "n1", "notices")]
+    banks = Banks.of([SPAM, NOTICES, *notices, *(item(text, f"i{place}") for place, text in enumerate(texts))])
+    first = KnownTexts(engine, SETTINGS, lambda: TIME_MS)
+    first.replace(banks.entries())
+    first.change([item(texts[5], "late")])
+    assert first.fingerprints().computed == 9
+    banks = banks.after(
+        [
+            item(texts[2], "i3"),
+            item(texts[4], "i4", similarity=0.9),
+            BankItem(bank="spam", item="i5", removed=True),
+            Bank(bank="notices", removed=True),
+            Bank(bank="notices", action="deny"),
+            notices[1],
+        ]
+    )
+    (large, small) = first.fingerprints().parts
+    second = KnownTexts(
+        engine, SETTINGS, lambda: TIME_MS, earlier=lambda: ItemFingerprints.joined([large, small, large])
+    )
+    second.replace(banks.entries())
+    anew = KnownTexts(engine, SETTINGS, lambda: TIME_MS)
+    anew.replace(banks.entries())
+    assert (second.fingerprints().computed, len(second)) == (3, len(anew))
+    assert matches_of(second, *texts) == matches_of(anew, *texts)
+
+
+def test_what_was_computed_earlier_is_asked_for_once(engine: Engine) -> None:
+    """When the first items come; an allowed item keeps the facts that its articles must have."""
+    scheme = replace(SCHEME, slots=True)
+    settings = replace(SETTINGS, scheme=scheme, slot_conflicts_max=0)
+    slotted = built_engine(chosen_engine("auto", scheme, LEXICON).name, scheme, LEXICON, sketched=True, parts=False)
+    first = KnownTexts(slotted, settings, lambda: TIME_MS)
+    notice = f"{written(12)} pay the fee of 250 to the account 4711 before Friday {written(13)}"
+    entries: list[Entry] = [NOTICES, item(notice, "fee", "notices")]
+    first.change(entries)
+    times: list[int] = []
+
+    def earlier() -> ItemFingerprints:
+        times.append(1)
+        return ItemFingerprints.joined(first.fingerprints().parts)
+
+    second = KnownTexts(slotted, settings, lambda: TIME_MS, earlier=earlier)
+    second.change([NOTICES])
+    second.change(entries)
+    second.change([item(written(70), "other", "notices")])
+    assert (len(times), second.fingerprints().computed) == (1, 1)
+    assert found(second, notice) == [("fee", "equal")]
+    assert found(second, notice.replace("4711", "9823")) == []
 
 
 @pytest.mark.parametrize("small_max", [0, 3, 1_000])

@@ -1,0 +1,105 @@
+"""What items of banks are compared by, as arrays: the part of them that takes long to compute, and can be cached."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from consumer.banks.bank import BankItem, encode_entry
+from consumer.banks.index import NO_SHINGLES, NO_TEXTS, Places, Rows, Texts, Words
+
+DIGEST_WORDS: Final = 2
+_DIGEST_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemFingerprints:
+    """What n items are compared by.
+
+    ``digests`` uint64[n, 2] are those of the entries from which they were computed, see ``entry_digest``. ``facts`` has
+    those of the items of banks that allow, by the item's place.
+    """
+
+    digests: Words
+    texts: Texts
+    shingles: Rows
+    facts: Mapping[int, bytes]
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.digests)
+
+    def of(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return those for which ``chosen`` bool[n] is true."""
+        if chosen.all():
+            return self
+        numbers = np.cumsum(chosen) - 1
+        return type(self)(
+            self.digests[chosen],
+            self.texts.of(chosen),
+            self.shingles.of_items(chosen),
+            {int(numbers[place]): facts for place, facts in self.facts.items() if chosen[place]},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the fingerprints of one or more parts, one after the other."""
+        sizes = [len(part) for part in parts]
+        offsets = np.cumsum([0, *sizes[:-1]]).tolist()
+        return cls(
+            np.concatenate([part.digests for part in parts]),
+            Texts.joined([part.texts for part in parts]),
+            Rows.joined([part.shingles for part in parts], sizes),
+            {
+                place + offset: facts
+                for part, offset in zip(parts, offsets, strict=True)
+                for place, facts in part.facts.items()
+            },
+        )
+
+    def found(self, digests: Words) -> "Found":
+        """Look for the items whose entries have these digests."""
+        if not len(self):
+            return Found(self, np.zeros(0, np.intp), np.arange(len(digests)))
+        order = np.argsort(self.digests[:, 0], kind="stable")
+        places = np.searchsorted(self.digests[order, 0], digests[:, 0])
+        places = order[np.minimum(places, len(order) - 1)]
+        is_there = (self.digests[places] == digests).all(axis=1)
+        wanted = np.full(len(self), -1, np.intp)
+        wanted[places[is_there]] = np.flatnonzero(is_there)
+        chosen = wanted >= 0
+        return Found(self.of(chosen), wanted[chosen], np.flatnonzero(~is_there))
+
+
+class HeldFingerprints(NamedTuple):
+    """The fingerprints that a process holds, in parts, and how many items it has computed so far."""
+
+    parts: tuple[ItemFingerprints, ...]
+    computed: int
+
+
+class Found(NamedTuple):
+    """Fingerprints of m of the digests that were looked for: which one each is of, intp[m], and which are missing."""
+
+    fingerprints: ItemFingerprints
+    wanted: Places
+    missing: Places
+
+
+NO_FINGERPRINTS: Final = ItemFingerprints(np.zeros((0, DIGEST_WORDS), np.uint64), NO_TEXTS, NO_SHINGLES, {})
+
+Earlier = Callable[[], ItemFingerprints | None]
+"""Returns fingerprints that were computed earlier, None for none. Entries may have changed since."""
+
+
+def entry_digest(item: BankItem, action: str | None) -> bytes:
+    """Return a digest of an item's entry and of the action of its bank: all that its fingerprints are computed from."""
+    return hashlib.blake2b(encode_entry(item), digest_size=_DIGEST_BYTES, key=(action or "").encode()).digest()
+
+
+def digests_of(packed: Iterable[bytes]) -> Words:
+    """Return digests of n entries as numbers, uint64[n, 2]."""
+    return np.frombuffer(b"".join(packed), np.uint64).reshape(-1, DIGEST_WORDS)
