@@ -31,6 +31,12 @@ _SHINGLE_BYTES: Final = 8
 _PAIRS_AT_ONCE: Final = 4_096
 _KEYS_AT_ONCE: Final = 8_192
 _KEY_BITS: Final = np.uint64(32)
+_FILTER_BITS_MAX: Final = 8
+_FILTER_SIZE_MIN: Final = 3
+_FILTER_SIZE_MAX: Final = 28
+"""32 MB; with more than five million items more keys pass."""
+_FILTER_HASH: Final = np.uint32(0x9E3779B1)
+"""Spreads keys over the top bits of the product (Knuth, "The Art of Computer Programming", volume 3, section 6.4)."""
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds of texts that are compared by their sketches."""
 
@@ -126,6 +132,29 @@ class Rows(NamedTuple):
         )
 
 
+class KeyFilter(NamedTuple):
+    """Rules out most keys that are not in a set, so that they need not be searched: a bit for a hash of each key.
+
+    ``bits`` are 2 to the power of ``size``, 8 in a byte.
+    """
+
+    bits: npt.NDArray[np.uint8]
+    size: int
+
+    @classmethod
+    def of(cls, keys: npt.NDArray[np.uint32]) -> Self:
+        """Return the filter of n keys: of 4 to 8 bits each, which one in five to eight other keys passes."""
+        size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
+        flags = np.zeros(1 << size, np.bool_)
+        flags[_hashed(keys, size)] = True
+        return cls(np.packbits(flags, bitorder="little"), size)
+
+    def passing(self, keys: npt.NDArray[np.uint32]) -> Places:
+        """Return the places of the keys that may be in the set."""
+        hashes = _hashed(keys, self.size)
+        return np.flatnonzero(self.bits[hashes >> 3] >> (hashes & 7).astype(np.uint8) & 1)
+
+
 NO_TEXTS: Final = Texts(
     np.zeros(0, np.uint8), np.zeros((0, SKETCH_BYTES), np.uint8), np.zeros((0, _DIGEST_WORDS), np.uint64)
 )
@@ -162,9 +191,10 @@ class ItemIndex:
     def similar(self, articles: Texts) -> tuple[Pairs, npt.NDArray[np.float64]]:
         """Return the pairs that share a band, and their similarities float64[pairs]."""
         compared = np.flatnonzero(np.isin(articles.kinds, _COMPARED_KINDS))
-        keys = _band_keys(articles.sketches[compared])
+        keys = _band_keys(articles.sketches[compared]).reshape(-1)
+        passing = self._band_filter.passing(keys)
         # A pair may share several bands.
-        pairs, _ = self._distinct(self._by_band.pairs(keys.reshape(-1), np.repeat(compared, BANDS)))
+        pairs, _ = self._distinct(self._by_band.pairs(keys[passing], compared[passing // BANDS]))
         parts = [
             self.similarity(articles.sketches[pairs.articles[some]], self.texts.sketches[pairs.items[some]])
             for some in (slice(at, at + _PAIRS_AT_ONCE) for at in range(0, len(pairs.items), _PAIRS_AT_ONCE))
@@ -186,7 +216,7 @@ class ItemIndex:
 
     def build(self) -> Self:
         """Build everything now that the first use would build, and return the index itself."""
-        _ = self._by_digest, self._by_band, self._shingles_min
+        _ = self._by_digest, self._band_filter, self._shingles_min
         return self
 
     def _distinct(self, pairs: Pairs) -> tuple[Pairs, npt.NDArray[np.int64]]:
@@ -208,6 +238,10 @@ class ItemIndex:
         return _ordered(np.concatenate([np.zeros(0, np.uint32), *keys]), np.repeat(compared, BANDS))
 
     @cached_property
+    def _band_filter(self) -> KeyFilter:
+        return KeyFilter.of(self._by_band.keys.astype(np.uint32, copy=False))
+
+    @cached_property
     def _shingle_counts(self) -> npt.NDArray[np.uint8]:
         return np.bincount(self.shingles.items, minlength=len(self.texts)).astype(np.uint8)
 
@@ -216,6 +250,10 @@ class ItemIndex:
         """The number of shingles of the item that has the fewest, apart from items without any."""
         counts = self._shingle_counts[self._shingle_counts > 0]
         return int(counts.min()) if len(counts) else 0
+
+
+def _hashed(keys: npt.NDArray[np.uint32], size: int) -> npt.NDArray[np.uint32]:
+    return keys * _FILTER_HASH >> np.uint32(32 - size)
 
 
 def _ordered(keys: npt.NDArray[np.uint32], items: npt.NDArray[np.uint32]) -> Rows:

@@ -201,7 +201,8 @@ class KnownTexts:
             return BankMatches([()] * len(records), 0)
         articles, shingles = _texts_of(records), [version.known_shingles for version in versions]
         limited = 0
-        best: list[dict[str, BankMatch]] = [{} for _ in records]
+        # By article; most repeat nothing.
+        best: dict[int, dict[str, BankMatch]] = {}
         for segment in snapshot.segments:
             for form, pairs, similarities in _pairs_in(segment.index, articles, shingles, snapshot.similarity_min):
                 limited += pairs.limited
@@ -209,9 +210,13 @@ class KnownTexts:
                     match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
                     if match is not None:
                         # The first form that is enough counts: equal, similar, part.
-                        best[likeness.article].setdefault(segment.items.names[likeness.item], match)
-        limited += sum(len(found) > BANK_MATCHES_MAX for found in best)
-        return BankMatches([_ranked(found.values()) for found in best], limited)
+                        name = segment.items.names[likeness.item]
+                        best.setdefault(likeness.article, {}).setdefault(name, match)
+        limited += sum(len(found) > BANK_MATCHES_MAX for found in best.values())
+        matches: list[tuple[BankMatch, ...]] = [()] * len(records)
+        for article, found in best.items():
+            matches[article] = _ranked(found.values())
+        return BankMatches(matches, limited)
 
     def _match(
         self, banks: Mapping[str, Bank], items: Items, record: Record, likeness: Likeness, now_ms: int

@@ -1,50 +1,88 @@
 //! A filter that rules out most hashes that are not in a set, with one access to memory.
 //!
 //! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (WEA 2007), with blocks of one word.
+//!
+//! Sets consist of the smallest hashes of texts, so most of their hashes begin with 0 bits, and most of those of an
+//! article do not. So hashes with the same top bits have words of their own: nearly all look-ups meet the few words of
+//! the larger hashes, which stay in the fastest cache of the processor.
 
 /// The filter has at most this many bits for each hash of the set, and more than half as many.
 const BITS_MAX: usize = 16;
 /// With more words, the same bits of a hash would choose a word and bits in it.
 const WORDS_MAX: usize = 1 << 30;
+/// The top bits that choose the words.
+const GROUP_BITS: u32 = 6;
+pub(super) const GROUPS: usize = 1 << GROUP_BITS;
 
 /// A Bloom filter that sets three bits of one word for each hash.
 ///
-/// The lowest 30 bits of a hash choose the word, the next 18 the bits. The top bits are not used: sets consist of the
-/// smallest hashes of texts, so that these bits are nearly always 0.
+/// The top 6 bits of a hash choose the group, the lowest 30 the word in it, the next 18 the bits of the word.
 #[derive(Debug)]
 pub(super) struct Filter {
-    /// A power of two, so that the lowest bits of a hash are a place.
+    groups: [Group; GROUPS],
     words: Vec<u64>,
 }
 
+/// Where the words of a group begin, and their number less one; the number is a power of two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    start: u32,
+    mask: u32,
+}
+
 impl Filter {
+    /// The filter of fewer than 2³² hashes.
+    #[allow(clippy::cast_possible_truncation)] // 2³² hashes have at most 2³⁰ words, and 64 more
     pub(super) fn of(hashes: &[u64]) -> Self {
-        let most = (hashes.len().saturating_mul(BITS_MAX) / 64).clamp(1, WORDS_MAX);
-        let mut words = vec![0; 1 << most.ilog2()];
+        let mut counts = [0_usize; GROUPS];
         for &hash in hashes {
-            let place = place(hash, words.len());
-            words[place] |= bits(hash);
+            counts[group(hash)] += 1;
         }
-        Self { words }
+        let mut groups = [Group::default(); GROUPS];
+        let mut end = 0_usize;
+        for (group, count) in groups.iter_mut().zip(counts) {
+            let most = (count.saturating_mul(BITS_MAX) / 64).clamp(1, WORDS_MAX);
+            let words = 1_usize << most.ilog2();
+            *group = Group {
+                start: end as u32,
+                mask: (words - 1) as u32,
+            };
+            end += words;
+        }
+        let mut filter = Self {
+            groups,
+            words: vec![0; end],
+        };
+        for &hash in hashes {
+            let place = filter.place(hash);
+            filter.words[place] |= bits(hash);
+        }
+        filter
     }
 
     /// Whether a hash can be in the set: true for all that are, and for a few in a hundred of the others.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {
         let bits = bits(hash);
-        self.words[place(hash, self.words.len())] & bits == bits
+        self.words[self.place(hash)] & bits == bits
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // only low bits are used
+    const fn place(&self, hash: u64) -> usize {
+        let Group { start, mask } = self.groups[group(hash)];
+        start as usize + (hash as u32 & mask) as usize
     }
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.words.as_slice())
+        size_of_val(self.words.as_slice()) + size_of_val(&self.groups)
     }
 }
 
 #[inline]
-#[allow(clippy::cast_possible_truncation)] // only low bits are used
-const fn place(hash: u64, words: usize) -> usize {
-    hash as usize & (words - 1)
+const fn group(hash: u64) -> usize {
+    (hash >> (u64::BITS - GROUP_BITS)) as usize
 }
 
 #[inline]

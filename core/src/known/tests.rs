@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::filter::GROUPS;
 use super::*;
 use crate::hashes::mix_64;
 
@@ -64,6 +65,22 @@ fn hits_are_the_known_ones_of_a_text() {
     let expected: BTreeSet<u64> = hashes(10_000).filter(|hash| hash % 2 == 0).collect();
     assert!(expected.len() > KNOWN_SHINGLES_MAX);
     assert_eq!(hits.packed(), packed(expected.into_iter().take(KNOWN_SHINGLES_MAX)));
+}
+
+#[test]
+fn the_filter_passes_all_hashes_of_a_set_and_few_others_whatever_their_top_bits() {
+    let drawn = |shift: u64, count: u64| hashes(count).map(move |hash| hash >> shift);
+    // Nearly all hashes in few groups, and a few in all.
+    let set: Vec<u64> = drawn(5, 20_000).chain(drawn(2, 2_000)).chain(drawn(0, 200)).collect();
+    let filter = Filter::of(&set);
+    assert!(set.iter().all(|&hash| filter.may_contain(hash)));
+    assert!(filter.bytes() <= 2 * set.len() + 8 * GROUPS);
+    let passing = hashes(200_000)
+        .skip(100_000)
+        .filter(|&hash| filter.may_contain(hash))
+        .count();
+    assert!(passing < 6_000, "{passing}");
+    assert!(!hashes(1_000).any(|hash| Filter::of(&[]).may_contain(hash)));
 }
 
 #[test]
