@@ -259,9 +259,7 @@ class KnownTexts:
         else:
             small = self._segment(living)
             places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
-        shingles = [part.items.fingerprints.shingles.keys for part in (large, small)]
-        hashes = np.concatenate(shingles).astype(np.uint64)
-        known = KnownShingles(hashes) if len(hashes) else None
+        known = _known_shingles(large, small)
         # The engine makes its own form of them at the first use, which would delay a batch.
         self.engine.fingerprint([""], None, known)
         wanted = [bank.item_similarity for bank in banks.values()]
@@ -321,6 +319,14 @@ class KnownTexts:
 
     def _segment(self, items: Items) -> Segment:
         return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
+
+
+def _known_shingles(*segments: Segment) -> KnownShingles | None:
+    keys = [segment.items.fingerprints.shingles.keys.astype(np.uint64, copy=False) for segment in segments]
+    for part in keys:
+        # Arrays of items never change, so that they need not be copied.
+        part.flags.writeable = False
+    return KnownShingles(*keys) if any(map(len, keys)) else None
 
 
 def _action_of(item: BankItem, banks: Mapping[str, Bank]) -> str | None:

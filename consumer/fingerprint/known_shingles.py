@@ -27,49 +27,57 @@ KNOWN_SHINGLES_MAX: Final = 4_096
 
 
 class KnownShingles:
-    """An immutable set of shingle hashes, uint64[n] in any order. Threads may share it, and it can be pickled.
+    """An immutable set of shingle hashes, uint64[n] in any order, in one or more parts.
 
-    Duplicates count once. Raises ``TypeError`` for an array of other than unsigned integers.
+    Threads may share it, and it can be pickled. Duplicates count once. Arrays that are read-only are kept, others are
+    copied. Raises ``TypeError`` for an array of other than unsigned integers.
     """
 
-    __slots__ = ("_ascending", "_compiled", "_lock")
+    __slots__ = ("_ascending", "_compiled", "_lock", "_parts")
 
-    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
-        self._ascending = _distinct(np.sort(hashes.astype(np.uint64, casting="safe"), axis=None))
-        self._ascending.flags.writeable = False
+    def __init__(self, *parts: npt.NDArray[np.uint64]) -> None:
+        self._parts = tuple(
+            part.astype(np.uint64, casting="safe", copy=part.flags.writeable).reshape(-1) for part in parts
+        )
+        self._ascending: npt.NDArray[np.uint64] | None = None
         self._compiled: object = None
         self._lock = Lock()
 
     def __len__(self) -> int:
         """Return the number of distinct hashes."""
-        return len(self._ascending)
+        return len(self.hashes)
 
     @override
     def __reduce__(self) -> tuple[type["KnownShingles"], tuple[npt.NDArray[np.uint64]]]:
         """Pickle the hashes alone; the compiled engine of another process builds its own form of them."""
-        return KnownShingles, (self._ascending,)
+        return KnownShingles, (self.hashes,)
 
     @property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """The hashes, ascending and distinct; the array is read-only."""
-        return self._ascending
+        """The hashes, ascending and distinct; the array is read-only, and stays once it was asked for."""
+        with self._lock:
+            if self._ascending is None:
+                self._ascending = _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
+                self._ascending.flags.writeable = False
+            return self._ascending
 
     def among(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return for each hash whether it is in the set."""
-        if not len(self._ascending):
+        ascending = self.hashes
+        if not len(ascending):
             return np.zeros(len(hashes), dtype=np.bool_)
-        places = np.searchsorted(self._ascending, hashes)
-        found: npt.NDArray[np.bool_] = self._ascending[np.minimum(places, len(self._ascending) - 1)] == hashes
+        places = np.searchsorted(ascending, hashes)
+        found: npt.NDArray[np.bool_] = ascending[np.minimum(places, len(ascending) - 1)] == hashes
         return found
 
     def compiled(self, build: Callable[[bytes], object]) -> object:
         """Return the set as the compiled engine reads it.
 
-        The first call has ``build`` make it from numbers of 8 bytes, little-endian and ascending.
+        The first call has ``build`` make it from numbers of 8 bytes, little-endian and in any order.
         """
         with self._lock:
             if self._compiled is None:
-                self._compiled = build(self._ascending.astype("<u8", copy=False).tobytes())
+                self._compiled = build(b"".join(part.astype("<u8", copy=False).tobytes() for part in self._parts))
             return self._compiled
 
 

@@ -184,13 +184,25 @@ def test_the_compiled_form_is_built_once() -> None:
     built = []
 
     def build(content: bytes) -> object:
-        built.append(np.frombuffer(content, dtype="<u8").tolist())
+        built.append({*np.frombuffer(content, dtype="<u8").tolist()})
         return object()
 
     known = _set_of([9, 2, 9])
     with ThreadPoolExecutor(4) as pool:
         forms = list(pool.map(lambda _: known.compiled(build), range(8)))
     assert len({*map(id, forms)}) == 1
-    assert built == [[2, 9]]
+    assert built == [{2, 9}]
     assert pickle.loads(pickle.dumps(known)).compiled(build) is not forms[0]
-    assert built == [[2, 9], [2, 9]]
+    assert built == [{2, 9}, {2, 9}]
+
+
+def test_arrays_that_are_read_only_are_not_copied() -> None:
+    """A bank has millions of hashes, which its items have already. Parts count as one set."""
+    first, second = np.array([9, 2], dtype=np.uint64), np.array([2, 5], dtype=np.uint64)
+    first.flags.writeable = False
+    known = KnownShingles(first, second)
+    assert [np.shares_memory(own, given) for own, given in zip(known._parts, (first, second), strict=True)] == [
+        True,
+        False,
+    ]
+    assert known.hashes.tolist() == [2, 5, 9]
