@@ -1,6 +1,6 @@
 """The known texts of all banks, as a process that judges holds them: found quickly, and changed while it runs.
 
-Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 400 more of those that are
+Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 550 more of those that are
 found as parts. Items lie in two indexes. A change builds the small one again; when that has grown to a share of the
 large one, both become one.
 """

@@ -74,9 +74,9 @@ class BankCache:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._warn("used", error.strerror or str(error))
+            self._warn_unusable(error.strerror or str(error))
         except (ValueError, MemoryError) as error:
-            self._warn("used", str(error) or "there is not enough memory")
+            self._warn_unusable(str(error) or "there is not enough memory")
         return None
 
     def save(self, parts: Sequence[ItemFingerprints]) -> bool:
@@ -95,11 +95,12 @@ class BankCache:
         except TimeoutError:
             return False
         except OSError as error:
-            self._warn("written", error.strerror or str(error))
+            why = error.strerror or str(error)
+            log.warning("The cache of banks %s cannot be written, so the next start takes long: %s", self._path, why)
         return True
 
-    def _warn(self, done: str, why: str) -> None:
-        log.warning("The cache of banks %s cannot be %s, so items are computed again: %s", self._path, done, why)
+    def _warn_unusable(self, why: str) -> None:
+        log.warning("The cache of banks %s cannot be used, so all items are computed: %s", self._path, why)
 
 
 class _Head(NamedTuple):
