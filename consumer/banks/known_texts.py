@@ -6,7 +6,7 @@ large one, both become one.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from math import isnan
@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, letters_in
-from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Pairs, Texts, shingle_rows
+from consumer.banks.index import EQUAL, PART, Likeness, Texts, shingle_rows
 from consumer.banks.item_fingerprints import Earlier, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
 from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
@@ -204,18 +203,18 @@ class KnownTexts:
         # By article; most repeat nothing.
         best: dict[int, dict[str, BankMatch]] = {}
         for segment in snapshot.segments:
-            for form, pairs, similarities in _pairs_in(segment.index, articles, shingles, snapshot.similarity_min):
-                limited += pairs.limited
-                for likeness in _living(segment, form, pairs, similarities, snapshot.similarity_min):
-                    match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
-                    if match is not None:
-                        # The first form that is enough counts: equal, similar, part.
-                        name = segment.items.names[likeness.item]
-                        best.setdefault(likeness.article, {}).setdefault(name, match)
-        limited += sum(len(found) > BANK_MATCHES_MAX for found in best.values())
+            found = segment.likenesses(articles, shingles, snapshot.similarity_min)
+            limited += found.limited
+            for likeness in found.likenesses:
+                match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
+                if match is not None:
+                    # The first form that is enough counts: equal, similar, part.
+                    name = segment.items.names[likeness.item]
+                    best.setdefault(likeness.article, {}).setdefault(name, match)
+        limited += sum(len(by_name) > BANK_MATCHES_MAX for by_name in best.values())
         matches: list[tuple[BankMatch, ...]] = [()] * len(records)
-        for article, found in best.items():
-            matches[article] = _ranked(found.values())
+        for article, by_name in best.items():
+            matches[article] = _ranked(by_name.values())
         return BankMatches(matches, limited)
 
     def _match(
@@ -340,27 +339,6 @@ def _texts_of(records: Sequence[Record]) -> Texts:
         np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
         np.frombuffer(b"".join(record.text_digest for record in records), np.uint64).reshape(len(records), -1),
     )
-
-
-def _pairs_in(
-    index: ItemIndex, articles: Texts, known_shingles: Sequence[bytes], similarity_min: float
-) -> Iterator[tuple[str, Pairs, npt.NDArray[np.float64]]]:
-    """Yield the pairs that may match, by form, and the similarities float64[pairs] of each."""
-    if not len(index.texts):
-        return
-    equal = index.equal(articles)
-    yield EQUAL, equal, np.ones(len(equal.items))
-    yield SIMILAR, *index.similar(articles)
-    yield PART, *index.parts(known_shingles, similarity_min)
-
-
-def _living(
-    segment: Segment, form: str, pairs: Pairs, similarities: npt.NDArray[np.float64], similarity_min: float
-) -> Iterator[Likeness]:
-    """Yield those pairs whose item counts, and that are alike enough for any item."""
-    enough = np.flatnonzero((similarities >= similarity_min) & segment.alive[pairs.items])
-    for pair in enough.tolist():
-        yield Likeness(int(pairs.articles[pair]), int(pairs.items[pair]), form, float(similarities[pair]))
 
 
 def _ranked(matches: Iterable[BankMatch]) -> tuple[BankMatch, ...]:

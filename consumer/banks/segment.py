@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, ItemKey
-from consumer.banks.index import ItemIndex
+from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Texts
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.fingerprint import SketchSimilarity
 from consumer.text.timestamps import parse_moment, since_1970_ms
@@ -102,9 +102,38 @@ class Segment:
         alive[list(dead)] = False
         return type(self)(self.items, self.index, alive)
 
+    def likenesses(self, articles: Texts, known_shingles: Sequence[bytes], similarity_min: float) -> "Likenesses":
+        """Return the items that count, and that are at least so similar to articles, or so much of which these have.
+
+        ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
+        """
+        if not len(self.index.texts):
+            return Likenesses([], 0)
+        equal = self.index.equal(articles)
+        pairs_by_form = (
+            (EQUAL, equal, np.ones(len(equal.items))),
+            (SIMILAR, *self.index.similar(articles)),
+            (PART, *self.index.parts(known_shingles, similarity_min)),
+        )
+        found: list[Likeness] = []
+        for form, pairs, similarities in pairs_by_form:
+            enough = np.flatnonzero((similarities >= similarity_min) & self.alive[pairs.items])
+            found += (
+                Likeness(int(pairs.articles[pair]), int(pairs.items[pair]), form, float(similarities[pair]))
+                for pair in enough.tolist()
+            )
+        return Likenesses(found, sum(pairs.limited for _, pairs, _ in pairs_by_form))
+
     def living(self) -> Items:
         """Return the items that count."""
         return self.items.of(self.alive)
+
+
+class Likenesses(NamedTuple):
+    """Articles and items that are alike, by form: equal, similar, part; ``limited`` counts articles that had more."""
+
+    likenesses: list[Likeness]
+    limited: int
 
 
 def joined_name(key: ItemKey) -> str:
