@@ -2,17 +2,16 @@
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from consumer.banks.bank import Action, Bank, BankError, BankItem, Banks, Entry
+from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
 from consumer.banks.changes import new_entry, replacement
-from consumer.banks.exchange import csv_of, item_id, items_of_csv, items_of_lines, lines_of
+from consumer.banks.exchange import item_id
 from consumer.banks.known_texts import KnownTexts
-from consumer.cli import render
+from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
 from consumer.cli.banks.options import (
     BankArgument,
@@ -24,6 +23,7 @@ from consumer.cli.banks.options import (
     changed,
     existing_bank,
     existing_item,
+    say,
     stamp,
 )
 from consumer.cli.banks.scan import scan
@@ -35,7 +35,7 @@ from consumer.config.config import Config
 from consumer.judge.events import bank_mentions
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
-from consumer.model.errors import ConfigError, SourceError
+from consumer.model.errors import ConfigError
 from consumer.store_tools.inspection import stored_article
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
@@ -75,7 +75,7 @@ def create(
     entry = new_entry(values | stamp(by), Bank)
     changed(chosen, "create", bank, lambda _: [entry])
     done = "never flags what repeats its texts" if action == "allow" else "reports what repeats its texts"
-    _say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE")
+    say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE")
 
 
 @app.command()
@@ -120,12 +120,12 @@ def add(
     entry = new_entry(values | stamp(by), BankItem)
     target = f"{entry.bank}/{entry.item}"
     changed(chosen, "add", target, lambda found: [replacement(found.items.get(entry.key), entry)])
-    _say(f"Added {entry.item} to the bank {bank}.")
+    say(f"Added {entry.item} to the bank {bank}.")
     if outlives_run(chosen):
         given = "".join(
             f" {name} {shlex.quote(value)}" for name, value in (("--store", store), ("--banks", banks)) if value
         )
-        _say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}{given}")
+        say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}{given}")
 
 
 @app.command("list")
@@ -208,9 +208,9 @@ def confirm(
 
     action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "confirmed")
     if changed(configured(config, settings, banks__url=banks), action, name, confirmed):
-        _say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
+        say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
     else:
-        _say(f"{name} was {state} already; nothing was changed.")
+        say(f"{name} was {state} already; nothing was changed.")
 
 
 @app.command()
@@ -228,7 +228,7 @@ def remove(
     found = read_banks(chosen)
     existing_bank(found, bank)
     if item is not None and (bank, item) not in found.items:
-        _say(f"There is no item {item} in the bank {bank}; nothing was changed.")
+        say(f"There is no item {item} in the bank {bank}; nothing was changed.")
         return
     if item is None:
         count = found.item_counts()[bank]
@@ -238,58 +238,11 @@ def remove(
     else:
         entries = [new_entry({"bank": bank, "item": item, "removed": True} | stamp(by), BankItem)]
     changed(chosen, "remove", bank if item is None else f"{bank}/{item}", lambda _: entries)
-    _say(f"Removed {f'the bank {bank}' if item is None else f'{item} from the bank {bank}'}.")
+    say(f"Removed {f'the bank {bank}' if item is None else f'{item} from the bank {bank}'}.")
 
 
-@app.command("import")
-def import_(
-    bank: BankArgument,
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="CSV (*.csv), or JSON lines.")],
-    by: ByOption = None,
-    banks: BanksOption = None,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-) -> None:
-    """Add the items of a file to a bank, all or none of them. Items with the same id are replaced."""
-    chosen = configured(config, settings, banks__url=banks)
-    try:
-        content = source.read_bytes()
-        is_csv = source.suffix.lower() == ".csv"
-        items = (
-            items_of_csv(bank, content.decode("utf-8-sig")) if is_csv else items_of_lines(bank, content.split(b"\n"))
-        )
-        made = stamp(by)
-        entries = [msgspec.structs.replace(item, **made) for item in items]
-    except OSError as error:
-        raise SourceError(f"{source} cannot be read: {error.strerror}") from error
-    except (BankError, UnicodeDecodeError) as error:
-        raise BankError(f"{source}: {error}; nothing was changed") from None
-    if not entries:
-        raise SourceError(f"{source} has no items")
-    changed(chosen, "import", bank, lambda found: [replacement(found.items.get(each.key), each) for each in entries])
-    _say(f"Added {len(entries):,} items to the bank {bank}.")
-
-
-@app.command()
-def export(
-    bank: Annotated[str | None, typer.Argument(metavar="[BANK]", help="One bank; default: all.")] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Write CSV, of one bank.")] = False,
-    banks: BanksOption = None,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-) -> None:
-    """Write banks and items as JSON lines, which are a file of banks themselves, or as CSV."""
-    found = read_banks(configured(config, settings, banks__url=banks))
-    if bank is not None:
-        existing_bank(found, bank)
-    elif csv:
-        raise ConfigError("CSV has the items of one bank: name it")
-    entries = [entry for entry in found.entries() if bank in {None, entry.bank}]
-    items = [entry for entry in entries if isinstance(entry, BankItem)]
-    with results():
-        write(csv_of(items).encode() if csv else lines_of(entries))
-
-
+app.command("import")(import_)
+app.command("export")(export)
 app.command("matches")(matches)
 app.command("scan")(scan)
 
@@ -326,9 +279,9 @@ def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enab
 
     name, state = bank if item is None else f"{bank}/{item}", "enabled" if enabled else "disabled"
     if changed(config, state.removesuffix("d"), name, switched):
-        _say(f"{name} is {state}.")
+        say(f"{name} is {state}.")
     else:
-        _say(f"{name} was {state} already; nothing was changed.")
+        say(f"{name} was {state} already; nothing was changed.")
 
 
 def _article(config: Config, source: str | None, text: str | None, article_id: str | None) -> Article:
@@ -345,8 +298,3 @@ def _article(config: Config, source: str | None, text: str | None, article_id: s
     if body is None:
         raise ConfigError(f"the store does not keep the text of {article_id!r}; give it with --text or as a file")
     return Article(article_id, body, title=stored.record.title, lang=stored.record.lang)
-
-
-def _say(sentence: str) -> None:
-    with results():
-        render.console().print(render.plain(sentence), highlight=False)

@@ -7,6 +7,8 @@ import typer
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
 from consumer.banks.bank_log import Change
+from consumer.cli import render
+from consumer.cli.results import results
 from consumer.config.config import Config
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.audit import current_user, opened_audit_log, record_change
@@ -78,3 +80,9 @@ def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
         name = "/".join(filter(None, (bank, item))) or "the banks"
         raise BankError(f"nothing counts in {name}: there is no item, or all are disabled or have ended")
     return found
+
+
+def say(sentence: str) -> None:
+    """Print what was done."""
+    with results():
+        render.console().print(render.plain(sentence), highlight=False)

@@ -1,0 +1,65 @@
+"""``dupwatch bank import`` and ``dupwatch bank export``: items from a file, and banks into one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from consumer.banks.bank import BankError, BankItem
+from consumer.banks.changes import replacement
+from consumer.banks.exchange import csv_of, items_of_csv, items_of_lines, lines_of
+from consumer.cli.banks.options import BankArgument, BanksOption, ByOption, changed, existing_bank, say, stamp
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.results import results, write
+from consumer.model.errors import ConfigError, SourceError
+from consumer.wiring.banks import read_banks
+
+
+def import_(
+    bank: BankArgument,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="CSV (*.csv), or JSON lines.")],
+    by: ByOption = None,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Add the items of a file to a bank, all or none of them. Items with the same id are replaced."""
+    chosen = configured(config, settings, banks__url=banks)
+    try:
+        content = source.read_bytes()
+        is_csv = source.suffix.lower() == ".csv"
+        items = (
+            items_of_csv(bank, content.decode("utf-8-sig")) if is_csv else items_of_lines(bank, content.split(b"\n"))
+        )
+        made = stamp(by)
+        entries = [msgspec.structs.replace(item, **made) for item in items]
+    except OSError as error:
+        raise SourceError(f"{source} cannot be read: {error.strerror}") from error
+    except (BankError, UnicodeDecodeError) as error:
+        raise BankError(f"{source}: {error}; nothing was changed") from None
+    if not entries:
+        raise SourceError(f"{source} has no items")
+    changed(chosen, "import", bank, lambda found: [replacement(found.items.get(each.key), each) for each in entries])
+    say(f"Added {len(entries):,} items to the bank {bank}.")
+
+
+def export(
+    bank: Annotated[str | None, typer.Argument(metavar="[BANK]", help="One bank; default: all.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV, of one bank.")] = False,
+    banks: BanksOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Write banks and items as JSON lines, which are a file of banks themselves, or as CSV."""
+    found = read_banks(configured(config, settings, banks__url=banks))
+    if bank is not None:
+        existing_bank(found, bank)
+    elif csv:
+        raise ConfigError("CSV has the items of one bank: name it")
+    entries = [entry for entry in found.entries() if bank in {None, entry.bank}]
+    with results():
+        if csv:
+            write(csv_of([entry for entry in entries if isinstance(entry, BankItem)]).encode())
+        else:
+            write(lines_of(entries))
