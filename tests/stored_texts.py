@@ -56,10 +56,10 @@ class StoreOfTexts:
         for version in self.versions(articles, time_ms):
             self._detector.judge([version])
 
-    def retract(self, article_id: str) -> None:
+    def retract(self, article_id: str, time_ms: int = TIME_MS) -> None:
         """Retract an article."""
         self._line += 1
-        self._detector.judge([tombstone(article_id, ArrivedAt(TIME_MS, self._line), b"x", TIME_MS)])
+        self._detector.judge([tombstone(article_id, ArrivedAt(time_ms, self._line), b"x", time_ms)])
 
     def look_up(self, *entries: Entry, matches_max: int = bank_matches.MATCHES_MAX) -> StoredMatches:
         """Look items up."""

@@ -9,6 +9,7 @@ from consumer.console.bank_access import BankAccess
 from consumer.console.intake.kept import Kept
 from consumer.console.pages.review_evaluation import Evaluated
 from consumer.console.rendering import Rendering
+from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
@@ -63,3 +64,5 @@ class Desk:
     evaluation: Kept[Evaluated] | None = None
     # None where the configuration names no banks.
     banks: BankAccess | None = None
+    # Finds stored articles that repeat items; None where there are no banks.
+    matches: MatchSearch | None = None

@@ -207,9 +207,11 @@ def own_review(connection: Connection, person_id: int, review_id: int) -> OwnRev
     return found[0] if found else None
 
 
-def own_reviews_at(connection: Connection, person_id: int, story_id: int, at_ms: int) -> Sequence[OwnReview]:
-    """Return what somebody decided about flags of one story at one moment, at most ``AT_ONCE_MAX``."""
-    conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, FLAGS.c.story_id == story_id]
+def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
+    """Return what somebody decided at one moment about flags of one story, or of any; at most ``AT_ONCE_MAX``."""
+    conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id]
+    if story_id is not None:
+        conditions.append(FLAGS.c.story_id == story_id)
     return _reviews(connection, conditions, AT_ONCE_MAX)
 
 

@@ -5,6 +5,7 @@ same time whether it is the first or the last. What no index has is looked at ro
 page: such a page may have fewer rows than were asked for, and still be followed by others.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from consumer.reviews.flag_row import FlagRow, Kind, State, flag_row, flag_rows, tally
 from consumer.reviews.paging import Cursor, decoded, encoded
+from consumer.reviews.portable import portions
 from consumer.reviews.search import Range, Scope, Way, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
@@ -141,6 +143,14 @@ def flag(connection: Connection, flag_id: int) -> FlagRow | None:
     """Return a flag or a near miss, None where there is none of this number."""
     row = connection.execute(flag_rows().where(FLAGS.c.flag_id == flag_id)).one_or_none()
     return None if row is None else flag_row(row)
+
+
+def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
+    """Return flags and near misses by number, in order; numbers of none are left out."""
+    rows: list[FlagRow] = []
+    for portion in portions(sorted(set(flag_ids))):
+        rows += map(flag_row, connection.execute(flag_rows().where(FLAGS.c.flag_id.in_(portion))))
+    return sorted(rows, key=lambda row: row.flag_id)
 
 
 def source_names(connection: Connection, limit: int) -> list[str]:

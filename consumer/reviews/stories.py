@@ -1,14 +1,15 @@
 """Stories: an original and all its copies, over time and by source; and floods of copies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, func, select, union_all
 from sqlalchemy.sql.selectable import Subquery
 
-from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
 from consumer.reviews.paging import decoded
+from consumer.reviews.portable import portions
 from consumer.reviews.queue import Page, scoped_page
 from consumer.reviews.search import Scope, Way
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES
@@ -145,6 +146,22 @@ def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, 
         if version is not None:
             found[root_id] = version
     return found
+
+
+def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
+    """Return the stories of some originals, by the ids of these; those without copies are left out."""
+    found: dict[str, Story] = {}
+    for portion in portions(list(root_ids)):
+        query = _stories().where(STORIES.c.root_id.in_(portion), STORIES.c.copies > 0)
+        found |= {row.root_id: Story(**row._asdict()) for row in connection.execute(query)}
+    return found
+
+
+def open_flags(connection: Connection, story_ids: Sequence[int], limit: int) -> list[FlagRow]:
+    """Return the open flags of some stories, the oldest first."""
+    query = flag_rows().where(FLAGS.c.story_id.in_(story_ids), FLAGS.c.state == "open", FLAGS.c.kind == "flag")
+    rows = connection.execute(query.order_by(FLAGS.c.arrived_ms, FLAGS.c.flag_id).limit(limit))
+    return [flag_row(row) for row in rows]
 
 
 def _recent(since_ms: int) -> Subquery:

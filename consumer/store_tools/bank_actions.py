@@ -13,7 +13,7 @@ from consumer.model.bank_match import retroactive_match
 from consumer.model.verdict import BankMention, Released, VerdictEvent, decode_verdict
 from consumer.store_tools.bank_matches import StoredMatch
 from consumer.store_tools.releases import Attribution
-from storage.records import ALLOW, DENY, BankMatch, Stored
+from storage.records import ALLOW, DENY, Stored
 
 
 class AllowedFlag(NamedTuple):
@@ -46,7 +46,7 @@ def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> 
         if allowing is None or stored.verdict is None or stored.ends_at is not None:
             continue
         verdict = decode_verdict(stored.verdict)
-        attribution = Attribution(by, reason or _reason(allowing))
+        attribution = Attribution(by, reason or allowed_reason(allowing.bank, allowing.item))
         if verdict.outcome == "duplicate":
             yield AllowedFlag(stored, attribution, is_released=False)
         elif isinstance(verdict.released, Released) and _is_by(verdict.released, attribution):
@@ -67,8 +67,9 @@ def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
                 yield DeniedArticle(stored, event, mention)
 
 
-def _reason(match: BankMatch) -> str:
-    return f"It repeats {match.item} of the bank {match.bank}, which allows it."
+def allowed_reason(bank: str, item: str) -> str:
+    """Return why an article that repeats an item of a bank that allows is released."""
+    return f"It repeats {item} of the bank {bank}, which allows it."
 
 
 def _is_by(released: Released, attribution: Attribution) -> bool:

@@ -20,6 +20,7 @@ from consumer.console.intake.store_reading import fill_in
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
+from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.source.rebalances import Rebalanced
 from consumer.lifecycle.background import Starting
@@ -40,7 +41,7 @@ from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import TopicReleases
-from consumer.wiring.console_store import LazyStore, StoreAccess, StoredArticles
+from consumer.wiring.console_store import ComparableStores, LazyStore, StoreAccess, StoredArticles
 from consumer.wiring.listening_server import ListeningServer
 from storage.clock import now_ms
 from storage.errors import StoreUnavailable
@@ -108,6 +109,7 @@ class ConsoleServer(ListeningServer):
             opened.judging,
             self._evaluation,
             self._banks,
+            None if self._banks is None else MatchSearch(ComparableStores(opened.config, opened.reads), now_ms),
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None

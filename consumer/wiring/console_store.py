@@ -5,10 +5,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from consumer.config.config import Config
+from consumer.config.judging import completed
 from consumer.console.context import Articles, ArticleView
+from consumer.console.stored_matches import ComparableStore
 from consumer.judge.events import reference_in, version_name
 from consumer.model.verdict import decode_verdict
+from consumer.store_tools.requested_settings import check_unchanged
 from consumer.wiring import stores
+from consumer.wiring.components import engine, lexicon_of, version_builder
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.records import Stored
@@ -65,6 +69,36 @@ class StoredArticles(Articles):
             texts = dict(zip(found, store.bodies(list(found)), strict=True))
         views = {reference: _view(stored, texts.get(reference)) for reference, stored in found.items()}
         return [None if reference is None else views.get(reference) for reference in references]
+
+
+class ComparableStores:
+    """The store of the consumers, and what compares its articles with items. Used by any thread.
+
+    What compares is built when it is needed first, since it may load dictionaries.
+    """
+
+    def __init__(self, config: Config, access: StoreAccess) -> None:
+        self._config = config
+        self._access = access
+        self._lock = threading.Lock()
+        self._opened: ComparableStore | None = None
+
+    def __call__(self) -> ComparableStore:
+        """Return it. Raises ``StoreError`` while the store cannot be had, and ``Fatal`` where it was made otherwise."""
+        store = self._access()
+        with self._lock:
+            if self._opened is None or self._opened.store is not store:
+                self._opened = comparable_store(self._config, store)
+            return self._opened
+
+
+def comparable_store(config: Config, store: Store) -> ComparableStore:
+    """Return what compares the articles of a store. Raises ``StoreMismatch`` for other settings than its own."""
+    lexicon = lexicon_of(config)
+    bound = stores.stored_binding(store, lexicon)
+    check_unchanged(config, bound.settings)
+    computing = engine(completed(config, bound.settings), bound, lexicon)
+    return ComparableStore(store, bound.settings, version_builder(bound), computing)
 
 
 def reference_of(pair: tuple[str, str]) -> bytes | None:

@@ -19,6 +19,9 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
 from tests.examples import drawn
+from tests.stored_texts import StoreOfTexts
+from tests.unit.banks.test_known_texts import written
+from tests.unit.console.archives import Archive
 from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, office
 from tests.unit.console.newsroom import BEGAN_MS, article
@@ -39,12 +42,15 @@ LOOKS: Final = drawn([*product(("en", "zh"), ("light", "dark"))], 4)
 """What two long tests look at, one of the four in each run."""
 COPIES: Final = 4
 _WORD: Final = "a-label-that-does-not-end" * 2
+NOTICE: Final = written(1, 100)
+NOTICE_PATH: Final = f"/banks/{'x' * 64}/items/notice"
 BANKS: Final = (
     bank("spam", note=HOSTILE, labels=(_WORD, "<b>")),
-    bank("x" * 64, "allow", note="n" * 200, enabled=False),
+    bank("x" * 64, "allow", note="n" * 200),
     item("spam", "evil", HOSTILE, title=HOSTILE, note=HOSTILE, labels=(_WORD,), article=HOSTILE, by=HOSTILE[:200]),
     item("spam", "i" * 64, "长文本" * 2_000, lang="zh", until="2025-01-01T00:00:00.000Z"),
     item("spam", "arabic", "صوّت مجلس الميناء يوم الثلاثاء.", title="مجلس الميناء", lang="ar", enabled=False),
+    item("x" * 64, "notice", NOTICE, title="مجلس"),
 )
 JUDGING: Final = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 LONG: Final = "The harbour council votes on a title that does not end, and on a_word_that_does_not_end" + "_either" * 30
@@ -58,10 +64,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """
     folder = tmp_path_factory.mktemp("office")
     banks = bank_file(folder / "banks.jsonl", *BANKS)
-    with office(folder, judging=JUDGING, banks=banks) as opened:
+    archive = Archive(StoreOfTexts())
+    names = (f"kept{HOSTILE}", f"copy{HOSTILE}", "long" * 60)
+    archive.made.judge(dict.fromkeys(names, NOTICE), BEGAN_MS)
+    with office(folder, judging=JUDGING, banks=banks, comparable=archive) as opened:
         opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
         opened.ann.get("/banks")
         fill(opened)
+        archive.flag(opened.room, NOTICE, *names)
         yield opened
 
 
@@ -112,6 +122,7 @@ def ordinary_pages(desk: Office) -> list[str]:
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", "/?state=wrong", "/stories", "/sources", "/me"]
     lists += ["/thresholds", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
+    lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
     return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
 
 

@@ -40,6 +40,8 @@ ACTIONS: Final[dict[str, str]] = {
     "item.change": N_("changed an item of a bank"),
     "item.enable": N_("enabled an item of a bank"),
     "item.disable": N_("disabled an item of a bank"),
+    "item.confirm": N_("confirmed an item of a bank"),
+    "item.unconfirm": N_("withdrew the confirmation of an item"),
     "item.remove": N_("removed an item of a bank"),
     "own.language": N_("changed their language"),
     "own.password": N_("changed their password"),

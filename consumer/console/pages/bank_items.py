@@ -62,6 +62,8 @@ _SAID: Final = {
     "enabled": N_("It is enabled. Consumers follow within two seconds."),
     "disabled": N_("It is disabled. Consumers follow within two seconds."),
     "added": N_("The text is added. Consumers find it within two seconds."),
+    "confirmed": N_("The item is confirmed: it may match any share of the feed."),
+    "unconfirmed": N_("The item is no longer confirmed."),
     "known": N_("This text is in the bank already, and nothing was changed."),
     "removed": N_("The item is removed. Verdicts that name it stay as they are."),
 }
@@ -167,6 +169,16 @@ def disable_item(asked: Asked) -> Response:
     return _switched(asked, enabled=False)
 
 
+def confirm_item(asked: Asked) -> Response:
+    """Say that an item may match any share of the feed."""
+    return _confirmed(asked, confirmed=True)
+
+
+def unconfirm_item(asked: Asked) -> Response:
+    """Withdraw that."""
+    return _confirmed(asked, confirmed=False)
+
+
 def remove_item(asked: Asked) -> Response:
     """Remove an item."""
     made = stamp(asked)
@@ -198,6 +210,19 @@ def _switched(asked: Asked, *, enabled: bool) -> Response:
     changed(asked, change)
     path = item_path(asked.places["bank"], asked.places["item"])
     return asked.redirect(path, done="enabled" if enabled else "disabled")
+
+
+def _confirmed(asked: Asked, *, confirmed: bool) -> Response:
+    made = stamp(asked)
+
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+        item = the_item(asked, banks)
+        check_seen(asked.form, item)
+        return _entries(item, made | {"confirmed": confirmed}, "item.confirm" if confirmed else "item.unconfirm")
+
+    changed(asked, change)
+    path = item_path(asked.places["bank"], asked.places["item"])
+    return asked.redirect(path, done="confirmed" if confirmed else "unconfirmed")
 
 
 def _entries(

@@ -157,6 +157,12 @@ def decide_all(asked: Asked) -> Response:
     with asked.desk.database.reading() as connection:
         story = the_story(asked, connection)
         flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
+    fields = decide_together(asked, flags, decision, note)
+    return asked.redirect(f"/stories/{story.story_id}", **fields)
+
+
+def decide_together(asked: Asked, flags: list[FlagRow], decision: Decision, note: str) -> dict[str, int | None]:
+    """Decide about several flags; return the query that makes a page say so. Raises ``PageError`` if none was."""
     now_ms = asked.desk.now_ms()
     decided = asked.desk.database.written(lambda c: _decide_and_note(c, asked, flags, decision, note, now_ms))
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
@@ -164,14 +170,22 @@ def decide_all(asked: Asked) -> Response:
         raise PageError(
             HTTPStatus.CONFLICT, N_("Nothing was decided: somebody else has decided about all of these flags.")
         )
-    refused = len(decided.refused)
-    return asked.redirect(f"/stories/{story.story_id}", **{MANY: now_ms, REFUSED: refused or None})
+    return {MANY: now_ms, REFUSED: len(decided.refused) or None}
 
 
 def undo_all(asked: Asked) -> Response:
-    """Take back what was decided about many flags at one moment."""
-    story_id, at_ms, now_ms = asked.places["story_id"], asked.form.integer("at_ms"), asked.desk.now_ms()
-    person_id = asked.person.person_id
+    """Take back what was decided about many flags of a story at one moment."""
+    story_id = asked.places["story_id"]
+    at_ms = undo_at(asked, story_id)
+    return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
+
+
+def undo_at(asked: Asked, story_id: int | None) -> int:
+    """Take back what was decided at the moment that a form names, which is returned. Raises ``PageError``.
+
+    Without a story it may be about flags of several.
+    """
+    at_ms, now_ms, person_id = asked.form.integer("at_ms"), asked.desk.now_ms(), asked.person.person_id
 
     def undone(connection: Connection) -> int:
         count = 0
@@ -183,7 +197,7 @@ def undo_all(asked: Asked) -> Response:
 
     if not asked.desk.database.written(undone):
         raise _too_late()
-    return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
+    return at_ms
 
 
 def _decision_about_many(fields: Fields) -> Decision:

@@ -12,7 +12,7 @@ from consumer.reviews.flag_row import Kind
 ONE: Final = "decided"
 """The field of a query that has the number of the review."""
 MANY: Final = "decided_at"
-"""The field of a query that has the time of a decision about many flags of a story."""
+"""The field of a query that has the time of a decision about many flags."""
 REFUSED: Final = "refused"
 """The field of a query that has how many of them others had decided already."""
 
@@ -51,15 +51,15 @@ def said_of_review(asked: Asked, connection: Connection, review_id: int) -> Said
     return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo", 0)
 
 
-def said_of_many(asked: Asked, connection: Connection, story_id: int) -> SaidDecision | None:
-    """Return the same of a decision about flags of a story."""
+def said_of_many(asked: Asked, connection: Connection, story_id: int | None, undo_path: str) -> SaidDecision | None:
+    """Return the same of a decision about flags of a story, or of several."""
     if not asked.query.text(MANY):
         return None
     at_ms = asked.query.integer(MANY)
     reviews = own_reviews_at(connection, asked.person.person_id, story_id, at_ms)
     if not reviews:
         return None
-    return _said(asked, reviews, f"/stories/{story_id}/undo", asked.query.integer(REFUSED, 0))
+    return _said(asked, reviews, undo_path, asked.query.integer(REFUSED, 0))
 
 
 def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str, refused_count: int) -> SaidDecision:

@@ -214,7 +214,7 @@ def show_story(asked: Asked) -> Response:
         page = _copies(asked, connection, story.story_id, place)
         drawn = timeline(stories.timeline(connection, story.story_id, BARS))
         versions = root_versions(connection, [story.root_id])
-        said = said_of_many(asked, connection, story.story_id)
+        said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
     copies = [(flag.article_id, flag.version) for flag in page.rows]
     found = articles_named(desk, [*versions.items(), *copies])
     path = f"/stories/{story.story_id}"

@@ -22,6 +22,7 @@ from consumer.console.context import Articles, ArticleView, Desk
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
+from consumer.console.stored_matches import ComparableStore, MatchSearch
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
@@ -235,6 +236,7 @@ def served(
     hooks: Hooks | None = None,
     judging: JudgeSettings | None = None,
     banks: BankLog | None = None,
+    comparable: Callable[[], ComparableStore] | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
     """Serve it until the context is left."""
@@ -246,7 +248,10 @@ def served(
     reactions.listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
     access = None if banks is None else BankAccess(banks, section)
-    desk = Desk(opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation, access)
+    search = None if comparable is None else MatchSearch(comparable, clock)
+    desk = Desk(
+        opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation, access, search
+    )
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)

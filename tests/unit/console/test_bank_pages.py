@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from consumer.banks.bank import ITEM_CHARS_MAX, BankItem, BanksUnreachable, ChangeUnknown
@@ -464,3 +465,18 @@ def test_pages_of_banks_are_there_in_chinese(desk: Office, role: Role) -> None:
         assert "文本库" in page(li, at).answer.shown
     answer = li.send("/flags/1/bank", side="article", bank="spam")
     assert "文本已加入文本库 spam。" in li.get(answer.header("location")).shown
+
+
+def test_an_item_is_confirmed_by_an_admin(desk: Office, path: Path) -> None:
+    """And no longer is; the entry and the audit log say who did it, and a page from before has no effect."""
+    wei, at = admin(desk), "/banks/spam/items/offer"
+    assert page(desk.ann, at).all("form[action$=confirm]") == []
+    seen = page(wei, at).form(f"{at}/confirm")["seen"]
+    check_leads_to(wei.send(f"{at}/confirm", at, seen=seen), f"{at}?done=confirmed")
+    assert banks_in(path).items["spam", "offer"] == msgspec.structs.replace(OFFER, confirmed=True, by="Wei", at=AT)
+    assert "It may match any share of the feed." in wei.get(at).shown
+    check_refused(wei.send(f"{at}/unconfirm", at, seen=seen), 409, "Somebody else has changed this")
+    desk.served.clock.pass_s(1)
+    check_leads_to(wei.send(f"{at}/unconfirm", at, seen=AT), f"{at}?done=unconfirmed")
+    assert not banks_in(path).items["spam", "offer"].confirmed
+    assert noted(desk) == [("Wei", "item.confirm", "spam/offer", ""), ("Wei", "item.unconfirm", "spam/offer", "")]

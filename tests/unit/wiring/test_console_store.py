@@ -5,17 +5,25 @@ from pathlib import Path
 
 import pytest
 
+from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.config.loading import load_config
 from consumer.console.intake.store_reading import BATCH, flags_in
+from consumer.console.stored_matches import MatchSearch
+from consumer.judge.detector import Detector
 from consumer.judge.events import released_event, version_name
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article
+from consumer.model.errors import StoreMismatch
 from consumer.model.verdict import Verdict, encode
 from consumer.wiring import stores
-from consumer.wiring.console_store import LazyStore, StoredArticles
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.console_store import ComparableStores, LazyStore, StoredArticles
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Release, Version
 from tests.builders import TIME_MS, make_version
+from tests.unit.banks.test_known_texts import edited, written
 
 
 @pytest.fixture
@@ -135,3 +143,26 @@ def test_a_store_that_cannot_be_is_refused(tmp_path: Path) -> None:
     config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'file' / 'store'}"}})
     with pytest.raises(StoreRefused):
         LazyStore(config, lambda _: None, None)()
+
+
+def test_stored_articles_are_compared_as_the_store_was_made(tmp_path: Path) -> None:
+    """With its settings and its secret, by tools that are built once; an empty store says that it is empty."""
+    config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'store'}"}})
+    with stores.opened_store(config):
+        pass
+    lazy = LazyStore(config, lambda _: None, None)
+    comparable = ComparableStores(config, lazy)
+    with pytest.raises(StoreMismatch, match="nothing was ever judged into it"):
+        comparable()
+    lexicon, texts = lexicon_of(config), [written(1), written(1)]
+    bound = stores.bind(lazy(), judge_settings(config, lexicon), config)
+    articles = [Article("notice", texts[0]), Article("copy", texts[1])]
+    arrivals = [ArrivedAt(TIME_MS, place) for place in range(2)]
+    fingerprints = engine(config, bound, lexicon).fingerprint(texts)
+    for version in version_builder(bound).versions(articles, arrivals, fingerprints):
+        Detector(lazy(), bound.settings, lambda: TIME_MS).judge([version])
+    assert comparable() is comparable()
+    near = BankItem(bank="spam", item="notice", text=edited(texts[0], 3))
+    found = MatchSearch(comparable, lambda: TIME_MS).kept(Banks.of([Bank(bank="spam", action="deny"), near]))
+    assert [match.stored.record.id for match in found.matches.found] == ["notice"]
+    lazy.close()
