@@ -1,5 +1,6 @@
 """What of the store repeats an item: looked up for pages, one request at a time and within a limit of time."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,14 +8,17 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from consumer.banks.bank import BankItem, Banks
+from consumer.banks.bank import Banks
 from consumer.banks.known_texts import KnownTexts
 from consumer.console.faults import N_, PageError
 from consumer.fingerprint import Engine
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.model.errors import StoreMismatch
 from consumer.store_tools.bank_matches import BankLookUp, StoredMatches, compare
 from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
 
 MATCHES_MAX: Final = 100
 """Articles that a page lists."""
@@ -67,7 +71,7 @@ class MatchSearch:
             look_up = BankLookUp(opened.store, opened.settings, opened.builder, opened.engine, self._now_ms, proceed)
             return KeptMatches(look_up.find(banks, MATCHES_MAX), opened.settings)
 
-    def repeating(self, banks: Banks, item: BankItem, references: Sequence[bytes]) -> frozenset[bytes]:
+    def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
         """Return which of some versions are in force and repeat an item of these banks."""
         with self._alone() as (opened, proceed):
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
@@ -77,10 +81,17 @@ class MatchSearch:
                 proceed()
                 read = opened.store.read(references[start : start + _VERSIONS_AT_ONCE])
                 current = [stored for stored in read if stored is not None and stored.ends_at is None]
-                for stored, matches in compare(opened.store, known, current).found():
-                    if any((match.bank, match.item) == item.key for match in matches):
-                        found.add(stored.record.reference)
+                found.update(match.stored.record.reference for match in compare(opened.store, known, current).found())
             return frozenset(found)
+
+    def _opened(self) -> ComparableStore:
+        try:
+            return self._access()
+        except StoreMismatch as error:
+            # It answers, so trying again does not help.
+            log.warning("The store cannot be searched for items of banks: %s", error)
+            message = N_("The store cannot be searched for items of banks; the log of the console says why.")
+            raise PageError(HTTPStatus.CONFLICT, message) from error
 
     @contextmanager
     def _alone(self) -> Iterator[tuple[ComparableStore, Callable[[], None]]]:
@@ -90,7 +101,7 @@ class MatchSearch:
             raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
         try:
             until_s = self._now_s() + LOOK_UP_S
-            opened = self._access()
+            opened = self._opened()
             if not opened.settings.sketched:
                 message = N_("The store has no sketches, so nothing can be compared with items of banks.")
                 raise PageError(HTTPStatus.CONFLICT, message)

@@ -178,7 +178,7 @@ def _open_flags(asked: Asked, chosen: _Item) -> _OpenFlags:
         flags = stories.open_flags(connection, ids, most + 1)
     versions = {flag.flag_id: _reference(flag) for flag in flags[:most]}
     references = [reference for reference in versions.values() if reference is not None]
-    repeating = _search_of(asked).repeating(chosen.banks, chosen.item, references)
+    repeating = _search_of(asked).repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
     return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)
 

@@ -12,6 +12,7 @@ from consumer.banks.bank import Banks
 from consumer.console import stored_matches
 from consumer.console.faults import PageError
 from consumer.console.stored_matches import LOOK_UP_S, ComparableStore, MatchSearch
+from consumer.model.errors import StoreMismatch
 from storage.errors import StoreUnavailable
 from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
@@ -136,7 +137,9 @@ def test_flags_that_others_decided_are_left(desk: Desk) -> None:
     answer = wei.post(RELEASE, [*form, *(("flag", str(flag)) for flag in flags)])
     assert answer.header("location").endswith("&refused=1")
     assert [room.state(name) for name in COPIES] == ["right", "wrong"]
-    again = wei.post(RELEASE, [*form, ("flag", str(flags[0])), ("flag", "999999")])
+    near_miss = room.near_miss(article("near"), article("notice"), 0.7)
+    again = wei.post(RELEASE, [*form, *(("flag", str(flag)) for flag in (flags[0], near_miss.flag_id, 999_999))])
+    assert room.state("near") == "open"
     assert (again.status, "somebody else has decided about all" in again.shown) == (409, True)
 
 
@@ -182,6 +185,9 @@ def test_a_store_that_is_away_is_said(desk: Desk) -> None:
     desk.archive.error = StoreUnavailable("no region server")
     answer = desk.office.ann.get(f"{OF_OFFER}/matches")
     assert (answer.status, "The store with the texts does not answer." in answer.shown) == (503, True)
+    desk.archive.error = StoreMismatch("the store is empty: nothing was ever judged into it")
+    answer = desk.office.ann.get(f"{OF_OFFER}/matches")
+    assert (answer.status, "The store cannot be searched" in answer.shown) == (409, True)
     assert page(desk.office.ann, OF_OFFER).texts("h1") == ["(no title) offer"]
 
 

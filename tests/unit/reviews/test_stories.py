@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from consumer.reviews import stories
+from consumer.reviews import queue, stories
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
 from consumer.reviews.stories import SourcePair
@@ -110,3 +110,24 @@ def test_who_copies_whom(database: Database) -> None:
         SourcePair(None, "of r", 1),
     ]
     assert read(database, stories.pairs_of_sources, NOW_MS + 2_000, 1) == [SourcePair("copier-0", "of r", 1)]
+
+
+def test_open_flags_of_some_roots(database: Database) -> None:
+    """The oldest first, of all these stories together; what was decided, released or nearly missed is none."""
+    first, second = made(database, "a", 5, 1, 9, 2), made(database, "b", 3)
+    made(database, "c", 4)
+    ann = add_person(database, "Ann")
+    add_missed(database, near_miss("near", "a"))
+    add(database, released(flagged("a-2", "a")))
+    rows = rows_of(database)
+    written(database, decide, [rows["a-3"].flag_id], ann.person_id, "right", "", NOW_MS, 0)
+    found = read(database, stories.rooted, ["a", "b", "nobody"])
+    assert {root: (story.story_id, story.copies, story.open_copies) for root, story in found.items()} == {
+        "a": (first, 3, 2),
+        "b": (second, 1, 1),
+    }
+    ids = [first, second]
+    assert [row.article_id for row in read(database, stories.open_flags, ids, 9)] == ["a-1", "b-0", "a-0"]
+    assert [row.article_id for row in read(database, stories.open_flags, ids, 2)] == ["a-1", "b-0"]
+    assert read(database, stories.open_flags, [], 9) == []
+    assert read(database, queue.flags, [rows["b-0"].flag_id, rows["a-0"].flag_id, 999]) == [rows["a-0"], rows["b-0"]]
