@@ -110,7 +110,8 @@ class BankTopic(BankLog):
         invalid = 0
         until_s = time.monotonic() + READ_S
         while self._next < high:
-            messages = self._consumer.consume(_CONSUME_MAX, _POLL_S)
+            # The client waits until it has as many as it is asked for.
+            messages = self._consumer.consume(min(_CONSUME_MAX, high - self._next), _POLL_S)
             for message in messages:
                 entry = self._taken(message)
                 if entry is None:

@@ -1,6 +1,7 @@
 """Banks in a topic: changed, followed by consumers, and their matches as events."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -11,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, encode_entry
+from consumer.kafka import bank_topic
 from consumer.kafka.bank_topic import BankTopic
 from consumer.kafka.client_settings import KafkaOptions
 from tests.cli.command import SCHEMAS, run_process, text
@@ -22,6 +24,7 @@ from tests.unit.console.desks import office
 pytestmark = pytest.mark.servers
 
 SPAM = Bank(bank="spam", action="deny")
+READS = 5
 OFFER = BankItem(bank="spam", item="offer", text="Win a ferry ticket now")
 
 
@@ -71,6 +74,20 @@ def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -
     # Compaction may leave the null of any key alone.
     messages = read_all(topics._replace(partitions=1), topics.sink("banks"))
     assert {message.key for message in messages if message.value is None} == {b"spam", b"spam/offer", b"spam/other"}
+
+
+def test_a_read_does_not_wait_for_further_messages(banks: BankTopic) -> None:
+    """Each change reads the topic, so that many changes would wait one after the other."""
+    banks.change(lambda _: [SPAM])
+    banks.read()
+    took_s = []
+    for number in range(READS):
+        item = BankItem(bank="spam", item=f"{number}", text="letters enough")
+        banks.change(lambda _, item=item: [item])  # type: ignore[misc]
+        began_s = time.monotonic()
+        assert banks.read() == ([item], False, 0)
+        took_s.append(time.monotonic() - began_s)
+    assert min(took_s) < bank_topic._POLL_S, took_s
 
 
 def test_a_change_that_contradicts_the_banks_is_not_sent(topics: Topics, banks: BankTopic) -> None:
