@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, Final
 
 import msgspec
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as ClientMessage
 from typing_extensions import override
 
@@ -59,6 +59,8 @@ class BankTopic(BankLog):
         self._topic = topic
         self._options = options
         self._consumer: Consumer | None = None
+        # A new one needs half a second before it can write.
+        self._producer: Producer | None = None
         self._next = 0
 
     @override
@@ -89,6 +91,7 @@ class BankTopic(BankLog):
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+        self._producer = None
 
     def _current(self) -> Banks:
         """Read all of the topic, apart from what this object has read of it."""
@@ -157,8 +160,7 @@ class BankTopic(BankLog):
             if error is not None:
                 refused.append(error)
 
-        settings = producer_settings(self._brokers, self._options, transactional=False)
-        producer = new_producer({**settings, "message.timeout.ms": int(READ_S * 1_000)})
+        producer = self._opened_producer()
         for key, value in messages:
             while True:
                 try:
@@ -168,8 +170,16 @@ class BankTopic(BankLog):
                     producer.poll(_POLL_S)
         producer.flush(2 * READ_S)
         if refused or len(producer):
+            # What it holds is not to be written later.
+            self._producer = None
             why = describe(refused[0]) if refused else f"the brokers did not answer within {READ_S:g} s"
             raise ChangeUnknown(f"the topic of banks {self._topic} was not changed as a whole: {why}; change it again")
+
+    def _opened_producer(self) -> Producer:
+        if self._producer is None:
+            settings = producer_settings(self._brokers, self._options, transactional=False)
+            self._producer = new_producer({**settings, "message.timeout.ms": int(READ_S * 1_000)})
+        return self._producer
 
 
 def _compacted(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
