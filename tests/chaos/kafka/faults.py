@@ -26,6 +26,7 @@ class Target(StrEnum):
     REGIONS = "regions"
     LEADERS = "leaders"
     COORDINATORS = "coordinators"
+    SERVICE = "service"
     CONSUMER = "consumer"
 
 
@@ -61,6 +62,8 @@ CLUSTER_KINDS: Final = (
     *(Kind(target, Act.MOVE) for target in (Target.REGIONS, Target.LEADERS, Target.COORDINATORS)),
     Kind(Target.REGIONS, Act.SPLIT),
 )
+BANK_KINDS: Final = tuple(Kind(target, Act.KILL) for target in (Target.BROKER, Target.SERVICE, Target.CONSUMER))
+"""While banks are changed through the service."""
 _SHORT: Final = (*(Kind(target, Act.KILL) for target in _ALONE), Kind(Target.CONSUMER, Act.STOP))
 _STOPPED: Final = Kind(Target.CONSUMER, Act.STOP)
 _HUNG: Final = Kind(Target.GATEWAY, Act.STOP)
@@ -117,6 +120,11 @@ def short_plan(seed: str, faults: int) -> list[Round]:
 def long_plan(seed: str, faults: int) -> list[Round]:
     """This many faults, equally many of each kind, in rounds of one or two."""
     return _plan(random.Random(f"faults {seed}"), KINDS, faults, _process)
+
+
+def bank_plan(seed: str, faults: int) -> list[Round]:
+    """This many kills of the broker, the service and consumers, equally many of each, in rounds of one or two."""
+    return _plan(random.Random(f"bank faults {seed}"), BANK_KINDS, faults, _process)
 
 
 def cluster_plan(seed: str, faults: int) -> list[Round]:

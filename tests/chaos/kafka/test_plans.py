@@ -6,12 +6,14 @@ from itertools import pairwise
 import pytest
 
 from tests.chaos.kafka.faults import (
+    BANK_KINDS,
     CLUSTER_KINDS,
     CONSUMERS,
     KINDS,
     Act,
     Kind,
     Target,
+    bank_plan,
     cluster_plan,
     in_rebalances,
     long_plan,
@@ -67,6 +69,14 @@ def test_a_short_plan_has_the_kinds_that_may_not_be_missing(seed: str) -> None:
     kinds = {fault.kind for faults in short_plan(seed, 6) for fault in faults}
     assert kinds == {*(kind for kind in KINDS if kind.act is Act.KILL), Kind(Target.CONSUMER, Act.STOP)}
     assert all(fault.number < CONSUMERS for faults in short_plan(seed, 6) for fault in faults)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_with_banks_kills_each_kind_equally_often(seed: str) -> None:
+    """Twelve kills: the broker, the service and consumers, four times each."""
+    counted = Counter(fault.kind for faults in bank_plan(seed, 12) for fault in faults)
+    assert counted == dict.fromkeys(BANK_KINDS, 4)
+    assert {kind.act for kind in BANK_KINDS} == {Act.KILL}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
