@@ -205,13 +205,17 @@ class Banks:
         banks, items = dict(self.banks), dict(self.items)
         for entry in entries:
             if isinstance(entry, BankItem):
-                _change_item(entry, banks, items)
+                if entry.removed:
+                    items.pop(entry.key, None)
+                else:
+                    check_item(entry, banks)
+                    items[entry.key] = entry
             elif entry.removed:
                 banks.pop(entry.bank, None)
                 for key in [key for key in items if key[0] == entry.bank]:
                     del items[key]
             else:
-                _check_bank(entry, banks)
+                check_bank(entry, banks)
                 banks[entry.bank] = entry
         return type(self)(MappingProxyType(banks), MappingProxyType(items))
 
@@ -240,7 +244,8 @@ class Banks:
         return Counter(bank for bank, _ in self.items)
 
 
-def _check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
+def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
+    """Raise ``BankError`` for a bank that contradicts these banks."""
     before = banks.get(entry.bank)
     if before is None and len(banks) >= BANKS_MAX:
         raise BankError(f"there are {BANKS_MAX:,} banks already; use labels of items to tell texts apart")
@@ -251,10 +256,8 @@ def _check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
         )
 
 
-def _change_item(entry: BankItem, banks: Mapping[str, Bank], items: dict[ItemKey, BankItem]) -> None:
-    if entry.removed:
-        items.pop(entry.key, None)
-        return
+def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
+    """Raise ``BankError`` for an item that contradicts these banks, or is in none of them."""
     bank = banks.get(entry.bank)
     if bank is None:
         raise BankError(f"there is no bank {entry.bank!r}; create it first: dupwatch bank create {entry.bank}")
@@ -263,4 +266,3 @@ def _change_item(entry: BankItem, banks: Mapping[str, Bank], items: dict[ItemKey
             f"item {entry.item!r} is in the bank {bank.bank!r}, which allows, so its similarity is at least "
             f"{ALLOW_SIMILARITY}"
         )
-    items[entry.key] = entry

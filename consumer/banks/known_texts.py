@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, letters_in
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_bank, check_item, letters_in
 from consumer.banks.index import EQUAL, PART, Likeness, Texts, shingle_rows
 from consumer.banks.item_fingerprints import Earlier, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
 from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
@@ -155,17 +155,23 @@ class KnownTexts:
         return HeldFingerprints(parts, snapshot.computed)
 
     def change(self, entries: Iterable[Entry]) -> None:
-        """Make these changes, in their order. What is asked in the meantime is answered as before."""
+        """Make these changes, in their order. What is asked in the meantime is answered as before.
+
+        Raises ``BankError`` for changes that contradict the banks, and then makes none of them.
+        """
         banks = dict(self._snapshot.banks)
         items: dict[str, BankItem | None] = {}
         for entry in entries:
             if isinstance(entry, BankItem):
+                if not entry.removed:
+                    check_item(entry, banks)
                 items[joined_name(entry.key)] = entry if entry.enabled and not entry.removed else None
             elif entry.removed:
                 banks.pop(entry.bank, None)
                 mine = f"{entry.bank}/"
                 items |= dict.fromkeys(name for name in (*items, *self.names) if name.startswith(mine))
             else:
+                check_bank(entry, banks)
                 banks[entry.bank] = entry
         self._publish(banks, items)
 

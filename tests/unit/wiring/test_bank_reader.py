@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from consumer.banks.bank import Bank, BankItem, encode_entry
+import pytest
+
+from consumer.banks.bank import Bank, BankItem, Entry, encode_entry
 from consumer.banks.known_texts import BanksUnreadable, KnownTexts
 from consumer.files.bank_cache import BankCache, CacheIdentity
 from consumer.files.bank_file import BankFile
@@ -18,29 +20,75 @@ from tests.builders import TIME_MS
 LEXICON, SCHEME = load_lexicon(), Scheme(name="jieba-tfidf/3")
 SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="", scheme=SCHEME, similarity_min=0.73)
 ENGINE = built_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
-SPAM = Bank(bank="spam", action="deny")
+BANK = Bank(bank="spam", action="deny")
+SPAM = encode_entry(BANK) + b"\n"
+NOTICES = encode_entry(Bank(bank="notices", action="allow")) + b"\n"
+OFFER = encode_entry(BankItem(bank="spam", item="offer", text="Win a ferry ticket now")) + b"\n"
 
 
-def test_entries_that_contradict_the_banks_are_reported_at_every_look(tmp_path: Path) -> None:
-    """Once they are mended, they count: none is taken for read."""
-    known = KnownTexts(ENGINE, SETTINGS, lambda: TIME_MS)
-    bank = encode_entry(SPAM) + b"\n"
-    orphan = encode_entry(BankItem(bank="spam", item="offer", text="Win a ferry ticket now")) + b"\n"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return the path of a file with one bank."""
     path = tmp_path / "banks.jsonl"
-    path.write_bytes(bank)
-    faults: list[str] = []
+    path.write_bytes(SPAM)
+    return path
+
+
+@pytest.fixture
+def known() -> KnownTexts:
+    """Return the known texts of a run without banks."""
+    return KnownTexts(ENGINE, SETTINGS, lambda: TIME_MS)
+
+
+def reader_of(path: Path, known: KnownTexts, faults: list[str]) -> BankReader:
+    """Return what keeps ``known`` as the file says, and adds its faults to ``faults``."""
     hooks = Hooks()
     hooks.on(BanksUnreadable, lambda unreadable: faults.append(unreadable.why))
-    reader = BankReader(BankFile(path, FileWriting(durable=False)), known, hooks)
+    return BankReader(BankFile(path, FileWriting(durable=False)), known, hooks)
+
+
+def test_entries_that_contradict_the_banks_are_reported_at_every_look(path: Path, known: KnownTexts) -> None:
+    """Once they are mended, they count: none is taken for read."""
+    faults: list[str] = []
+    reader = reader_of(path, known, faults)
     reader.read()
-    path.write_bytes(orphan)
+    path.write_bytes(OFFER)
     for _ in range(3):
         reader.look()
     assert ["no bank 'spam'" in fault for fault in faults] == [True] * 3
     assert len(known) == 0
-    path.write_bytes(bank + orphan)
+    path.write_bytes(SPAM + OFFER)
     reader.look()
     assert (len(known), len(faults)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("appended", "fault"),
+    [
+        (Bank(bank="spam", action="allow"), "has the action 'deny', which stays"),
+        (BankItem(bank="casino", item="offer", text="Win a ferry ticket now"), "no bank 'casino'"),
+        (BankItem(bank="notices", item="a", text="The road is closed", similarity=0.5), "at least 0.9"),
+    ],
+)
+def test_an_appended_entry_that_keeps_a_run_from_starting_changes_no_run(
+    path: Path, known: KnownTexts, appended: Entry, fault: str
+) -> None:
+    """It is reported until it is removed; nothing is allowed by it, and valid entries with it wait."""
+    path.write_bytes(SPAM + NOTICES + OFFER)
+    faults: list[str] = []
+    reader = reader_of(path, known, faults)
+    reader.read()
+    other = encode_entry(BankItem(bank="spam", item="other", text="Win two ferry tickets")) + b"\n"
+    with path.open("ab") as file:
+        file.write(encode_entry(appended) + b"\n" + other)
+    for _ in range(2):
+        reader.look()
+    assert [fault in each for each in faults] == [True] * 2
+    assert len(known) == 1
+    assert known.held("spam", "offer", "deny") is not None
+    path.write_bytes(SPAM + NOTICES + OFFER + other)
+    reader.look()
+    assert (len(known), len(faults)) == (2, 2)
 
 
 def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Path) -> None:
@@ -58,7 +106,7 @@ def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Pa
     known, writer = started()
     writer.look()
     assert list(tmp_path.iterdir()) == []
-    known.change([SPAM, *items(range(64))])
+    known.change([BANK, *items(range(64))])
     writer.look()
     (path,) = tmp_path.iterdir()
     before = path.stat()
@@ -70,6 +118,6 @@ def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Pa
     assert path.stat() != before
     before = path.stat()
     known, writer = started()
-    known.change([SPAM, *items(range(69))])
+    known.change([BANK, *items(range(69))])
     writer.look()
     assert (len(known), known.fingerprints().computed, path.stat()) == (69, 0, before)
