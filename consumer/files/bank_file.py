@@ -2,7 +2,8 @@
 
 Readers follow it by reading what was appended; a file that was replaced is read as a whole. Whoever changes it holds
 the ``flock`` of its folder, since the file is replaced when most of its lines are superseded. A process that is killed
-leaves at most an incomplete last line, which readers ignore and the next writer removes.
+leaves at most an incomplete last line, which readers ignore and the next writer removes. A last line that an editor
+left without a line end is an entry like the others. Any other last line is an error: the file holds something else.
 """
 
 import os
@@ -11,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 from typing_extensions import override
 
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
@@ -27,7 +29,10 @@ _TAIL_BYTES: Final = 256
 
 
 class FilePlace(NamedTuple):
-    """Up to where a file has been read: how many bytes and lines of it, the last of these bytes, and which file."""
+    """Up to where a file has been read: how many bytes and lines of it, the last of these bytes, and which file.
+
+    ``is_ended`` says that the last of these lines has a line end.
+    """
 
     size_bytes: int
     lines: int
@@ -35,6 +40,7 @@ class FilePlace(NamedTuple):
     device: int
     inode: int
     modified_ns: int
+    is_ended: bool = True
 
 
 class BankFile(BankLog):
@@ -54,18 +60,20 @@ class BankFile(BankLog):
     @override
     def change(self, change: Change) -> Sequence[Entry]:
         try:
-            with locked_folder(self._path.parent, LOCK_S):
-                before = _read(self._path, None) if self._path.exists() else None
+            # All writers lock the same folder, and a link is not replaced by a file.
+            path = self._path.resolve()
+            with locked_folder(path.parent, LOCK_S):
+                before = _read(path, None) if path.exists() else None
                 banks = Banks.of(before.entries if before else ())
                 entries = change(banks)
                 after = banks.after(entries)
                 lines = (before.place.lines if before else 0) + len(entries)
                 left = len(after.banks) + len(after.items)
                 if lines - left > max(SUPERSEDED_MIN, left):
-                    temporary = self._path.with_name(f"{self._path.name}.new")
-                    replace_file(self._path, temporary, lines_of(after.entries()), self._writing)
+                    temporary = path.with_name(f"{path.name}.new")
+                    replace_file(path, temporary, lines_of(after.entries()), self._writing)
                 elif entries:
-                    _append(self._path, before.place.size_bytes if before else 0, lines_of(entries), self._writing)
+                    _append(path, before.place if before else None, lines_of(entries), self._writing)
         except OSError as error:
             raise BankError(f"the bank file {self._path} cannot be changed: {error.strerror or error}") from error
         return entries
@@ -101,8 +109,11 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
         raise kind(f"the bank file {path} cannot be read: {error.strerror}") from error
 
 
-def _append(path: Path, size_bytes: int, lines: bytes, writing: FileWriting) -> None:
+def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWriting) -> None:
     """Write lines behind the last complete one: all of them, or none."""
+    size_bytes = 0 if place is None else place.size_bytes
+    if place is not None and not place.is_ended:
+        lines = b"\n" + lines
     descriptor = open_made(path, os.O_RDWR | os.O_CLOEXEC, writing.mode)
     try:
         os.ftruncate(descriptor, size_bytes)
@@ -128,6 +139,9 @@ def _write(descriptor: int, data: bytes, place: int) -> None:
 def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry], FilePlace]:
     """Return the entries of the complete lines from a place on."""
     entries, size_bytes, lines = [], since.size_bytes, since.lines
+    if not since.is_ended:
+        # The rest of its line comes first: the line end.
+        lines -= 1
     os.lseek(descriptor, size_bytes, os.SEEK_SET)
     rest = b""
     while data := os.read(descriptor, _READ_BYTES):
@@ -135,15 +149,39 @@ def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry]
         for line in complete:
             lines += 1
             size_bytes += len(line) + 1
-            if not line.strip():
-                continue
-            try:
-                entries.append(decode_entry(line))
-            except BankError as error:
-                raise BankError(f"the bank file {path}, line {lines}: {error}") from None
+            if line.strip():
+                entries.append(_decoded(path, lines, line))
         if len(rest) > ENTRY_BYTES_MAX:
             raise BankError(f"the bank file {path}, line {lines + 1}: it has more than {ENTRY_BYTES_MAX:,} bytes")
-    return entries, since._replace(size_bytes=size_bytes, lines=lines, tail=_tail(descriptor, size_bytes))
+    is_ended = not rest.strip() or _is_incomplete(rest)
+    if not is_ended:
+        lines += 1
+        size_bytes += len(rest)
+        entries.append(_decoded(path, lines, rest))
+    place = since._replace(size_bytes=size_bytes, lines=lines, tail=_tail(descriptor, size_bytes), is_ended=is_ended)
+    return entries, place
+
+
+def _decoded(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        return decode_entry(line)
+    except BankError as error:
+        raise BankError(f"the bank file {path}, line {number}: {error}") from None
+
+
+def _is_incomplete(rest: bytes) -> bool:
+    """Return whether a last line without a line end is the beginning of an entry, whose writer was killed.
+
+    An object ends at its last brace, so no beginning of an entry is one. After a power loss zeros may follow.
+    """
+    written = rest.rstrip(b"\0").lstrip()
+    if written and not written.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(rest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return False
 
 
 def _goes_on(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:

@@ -77,6 +77,48 @@ def test_an_incomplete_line_waits_until_it_is_whole(path: Path) -> None:
     assert followed.read() == ([item(2)], False, 0)
 
 
+def test_a_last_line_without_a_line_end_is_an_entry(path: Path) -> None:
+    """As an editor leaves it: it is read once, and the next change comes after it."""
+    followed = BankFile(path, WRITING)
+    followed.read()
+    with path.open("ab") as file:
+        file.write(encode_entry(item(1)))
+    assert followed.read() == ([item(1)], False, 0)
+    assert followed.read() == ([], False, 0)
+    append(path, item(2))
+    assert followed.read() == ([item(2)], False, 0)
+    assert list(banks_in(path).entries()) == [SPAM, item(1), item(2)]
+    with path.open("ab") as file:
+        file.write(b"\n{}\n")
+    with pytest.raises(BankError, match=r"banks\.jsonl, line 5: "):
+        followed.read()
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08 packed", b"A note without a line end", b'{"id": 1}', b"[]"])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """Even where it has no line end: nothing of it is taken for an incomplete entry, and cut off."""
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(BankError, match="line 1"):
+        banks_in(path)
+    with pytest.raises(BankError, match="line 1"):
+        append(path, SPAM)
+    assert path.read_bytes() == content
+
+
+def test_a_link_stays_a_link(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When superseded lines are dropped, the file that it names is written anew."""
+    monkeypatch.setattr(bank_file, "SUPERSEDED_MIN", 3)
+    link = path.parent / "links" / "banks.jsonl"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    for number in range(6):
+        append(link, item(1, f"Win a ferry ticket {number}"))
+    assert link.is_symlink()
+    assert banks_in(path) == banks_in(link)
+    assert path.read_bytes().count(b"\n") < 6
+
+
 def test_a_line_at_fault_is_named(path: Path) -> None:
     """Blank lines count and do no harm."""
     with path.open("ab") as file:
