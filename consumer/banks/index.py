@@ -78,11 +78,11 @@ class Texts:
 
 
 class Pairs(NamedTuple):
-    """Articles and items, each by its place; ``limited`` counts the articles for which there were more."""
+    """Articles and items, each by its place; ``limited`` are the articles for which there were more, each once."""
 
     articles: Places
     items: Places
-    limited: int
+    limited: Places
 
 
 class Rows(NamedTuple):
@@ -128,7 +128,7 @@ class Rows(NamedTuple):
         return Pairs(
             np.repeat(articles, counts),
             self.items[np.repeat(starts, counts) + within].astype(np.intp),
-            len(limited),
+            limited,
         )
 
 

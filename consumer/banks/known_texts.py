@@ -205,23 +205,23 @@ class KnownTexts:
         if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
             return BankMatches([()] * len(records), 0)
         articles, shingles = _texts_of(records), [version.known_shingles for version in versions]
-        limited = 0
+        limited: set[int] = set()
         # By article; most repeat nothing.
         best: dict[int, dict[str, BankMatch]] = {}
         for segment in snapshot.segments:
             found = segment.likenesses(articles, shingles, snapshot.similarity_min)
-            limited += found.limited
+            limited |= found.limited
             for likeness in found.likenesses:
                 match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
                 if match is not None:
                     # The first form that is enough counts: equal, similar, part.
                     name = segment.items.names[likeness.item]
                     best.setdefault(likeness.article, {}).setdefault(name, match)
-        limited += sum(len(by_name) > BANK_MATCHES_MAX for by_name in best.values())
+        limited.update(article for article, by_name in best.items() if len(by_name) > BANK_MATCHES_MAX)
         matches: list[tuple[BankMatch, ...]] = [()] * len(records)
         for article, by_name in best.items():
             matches[article] = _ranked(by_name.values())
-        return BankMatches(matches, limited)
+        return BankMatches(matches, len(limited))
 
     def _match(
         self, banks: Mapping[str, Bank], items: Items, record: Record, likeness: Likeness, now_ms: int

@@ -108,7 +108,7 @@ class Segment:
         ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
-            return Likenesses([], 0)
+            return Likenesses([], frozenset())
         equal = self.index.equal(articles)
         pairs_by_form = (
             (EQUAL, equal, np.ones(len(equal.items))),
@@ -122,7 +122,9 @@ class Segment:
                 Likeness(int(pairs.articles[pair]), int(pairs.items[pair]), form, float(similarities[pair]))
                 for pair in enough.tolist()
             )
-        return Likenesses(found, sum(pairs.limited for _, pairs, _ in pairs_by_form))
+        return Likenesses(
+            found, frozenset(chain.from_iterable(pairs.limited.tolist() for _, pairs, _ in pairs_by_form))
+        )
 
     def living(self) -> Items:
         """Return the items that count."""
@@ -130,10 +132,10 @@ class Segment:
 
 
 class Likenesses(NamedTuple):
-    """Articles and items that are alike, by form: equal, similar, part; ``limited`` counts articles that had more."""
+    """Articles and items that are alike, by form: equal, similar, part; ``limited`` are the articles that had more."""
 
     likenesses: list[Likeness]
-    limited: int
+    limited: frozenset[int]
 
 
 def joined_name(key: ItemKey) -> str:

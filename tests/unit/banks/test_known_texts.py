@@ -66,14 +66,19 @@ def known(engine: Engine) -> KnownTexts:
     return KnownTexts(engine, SETTINGS, lambda: TIME_MS)
 
 
-def matches_of(known: KnownTexts, *texts: str, sources: Sequence[str] = ()) -> list[tuple[BankMatch, ...]]:
-    """Return what each text repeats, as a run finds it."""
+def versions_of(known: KnownTexts, *texts: str, sources: Sequence[str] = ()) -> list[Version]:
+    """Return a version for each text, as a run makes it."""
     articles = [
         Article(f"a{place}", text, source=sources[place] if sources else "") for place, text in enumerate(texts)
     ]
     fingerprints = known.engine.fingerprint(list(texts), None, known.known_shingles)
-    versions = BUILDER.versions(articles, [ArrivedAt(TIME_MS, place) for place in range(len(texts))], fingerprints)
-    return [version.record.bank_matches or () for version in known.with_matches(versions)]
+    return BUILDER.versions(articles, [ArrivedAt(TIME_MS, place) for place in range(len(texts))], fingerprints)
+
+
+def matches_of(known: KnownTexts, *texts: str, sources: Sequence[str] = ()) -> list[tuple[BankMatch, ...]]:
+    """Return what each text repeats, as a run finds it."""
+    versions = known.with_matches(versions_of(known, *texts, sources=sources))
+    return [version.record.bank_matches or () for version in versions]
 
 
 def found(known: KnownTexts, text: str) -> list[tuple[str, str]]:
@@ -190,6 +195,8 @@ def test_a_text_in_too_many_items_is_cut(known: KnownTexts) -> None:
     text = written(17)
     known.change([SPAM, *(item(text, f"i{number}") for number in range(ROW_ITEMS_MAX + 5))])
     assert len(matches_of(known, text)[0]) == BANK_MATCHES_MAX
+    # Its text, its bands and its shingles all stand in too many items: the article still counts once.
+    assert known.matches(versions_of(known, text, written(18))).limited == 1
 
 
 def test_changes_are_followed(known: KnownTexts) -> None:
