@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 from collections.abc import Callable
@@ -199,7 +200,8 @@ def test_switches_and_removal(dupwatch: Command, made: Path) -> None:
     assert dupwatch("bank", "remove", "spam", "offer", "--banks", made).code == 0
     assert not finds()
     assert b"nothing was changed" in dupwatch("bank", "remove", "spam", "offer", "--banks", made).out
-    assert dupwatch("bank", "remove", "notices", "--banks", made).code == 1
+    refused = dupwatch("bank", "remove", "notices", "--banks", made)
+    assert (refused.code, "standard input is not a terminal; add --yes" in refused.err) == (2, True)
     assert dupwatch("bank", "remove", "notices", "--yes", "--banks", made).code == 0
     assert [line["bank"] for line in json_lines(dupwatch("bank", "list", "--json", "--banks", made).out)] == ["spam"]
 
@@ -286,6 +288,22 @@ def test_what_cannot_be_done(dupwatch: Command, made: Path, arguments: tuple[str
     assert ended.code == 2, ended.err
     assert complaint in ended.err
     assert made.read_bytes() == before
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 1), (b"n\n", 1, 2), (b"\x04", 130, 2)])
+def test_a_bank_is_removed_after_a_question(dupwatch: Command, made: Path, answer: bytes, code: int, left: int) -> None:
+    """The end of the input, like Ctrl-C, changes nothing."""
+    ours, theirs = pty.openpty()
+    process = start(
+        "bank", "remove", "spam", "--banks", made, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    os.write(ours, answer)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, b"Remove the bank spam and its only item?" in err) == (code, True), err
+    assert b"[y/N]" not in out
+    assert len(json_lines(dupwatch("bank", "list", "--json", "--banks", made).out)) == left
 
 
 def test_a_file_has_to_be_named(dupwatch: Command) -> None:

@@ -1,9 +1,7 @@
 """``dupwatch release``: undo a flag."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import closing
-from signal import SIGINT
 from typing import Annotated
 
 import typer
@@ -12,9 +10,9 @@ from rich.text import Text
 from consumer.cli import render
 from consumer.cli.articles.show import print_article, print_link
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.prompts import check_terminal, confirmed
 from consumer.cli.results import results, write
 from consumer.config.config import Config
-from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
@@ -58,8 +56,8 @@ def release(
     """
     if json and not (yes or dry_run):
         raise ConfigError("--json cannot prompt; add --yes or --dry-run")
-    if not (yes or dry_run) and not sys.stdin.isatty():
-        raise ConfigError("cannot prompt: standard input is not a terminal; add --yes or --dry-run")
+    if not (yes or dry_run):
+        check_terminal("--yes or --dry-run")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     attribution = Attribution(by, reason)
     id_hash_of(article_id)
@@ -75,7 +73,7 @@ def release(
     _show_way_back(chosen, back, json=json)
     if dry_run:
         event = planned(flagged, attribution, now_ms)
-    elif yes or _confirmed():
+    elif yes or confirmed("Release it?"):
         event = _release(chosen, flagged, attribution, back)
         if sink is not None and not is_followed(chosen):
             _warn(
@@ -138,15 +136,6 @@ def _show_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: 
 
 def _warn(sentence: str) -> None:
     render.console(stderr=True).print(sentence)
-
-
-def _confirmed() -> bool:
-    """Ask for confirmation on the terminal. Ctrl-C exits."""
-    try:
-        return typer.confirm("Release it?", err=True)
-    except typer.Abort as stopped:
-        render.console(stderr=True).print("\nNothing was changed.")
-        raise typer.Exit(SIGNALLED + SIGINT) from stopped
 
 
 def _show_outcome(flagged: Stored, history: History, event: VerdictEvent, *, json: bool, dry_run: bool) -> None:

@@ -29,6 +29,7 @@ from consumer.cli.banks.options import (
 from consumer.cli.banks.scan import scan
 from consumer.cli.banks.views import bank_fields, bank_table, item_table, item_view
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.prompts import check_terminal, confirmed
 from consumer.cli.results import answer, results, write
 from consumer.cli.texts import read_article
 from consumer.config.config import Config
@@ -202,12 +203,12 @@ def confirm(
     """
     made, name = stamp(by), f"{bank}/{item}"
 
-    def confirmed(found: Banks) -> Sequence[Entry]:
+    def confirmation(found: Banks) -> Sequence[Entry]:
         entry = existing_item(found, bank, item)
         return [msgspec.structs.replace(entry, confirmed=not undo, **made)] if entry.confirmed is undo else []
 
     action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "confirmed")
-    if changed(configured(config, settings, banks__url=banks), action, name, confirmed):
+    if changed(configured(config, settings, banks__url=banks), action, name, confirmation):
         say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
     else:
         say(f"{name} was {state} already; nothing was changed.")
@@ -232,8 +233,11 @@ def remove(
         return
     if item is None:
         count = found.item_counts()[bank]
-        if count and not yes and not typer.confirm(f"Remove the bank {bank} and its {count:,} items?", err=True):
-            raise typer.Exit(1)
+        if count and not yes:
+            check_terminal()
+            items = "its only item" if count == 1 else f"its {count:,} items"
+            if not confirmed(f"Remove the bank {bank} and {items}?"):
+                raise typer.Exit(1)
         entries: Sequence[Entry] = [new_entry({"bank": bank, "removed": True} | stamp(by), Bank)]
     else:
         entries = [new_entry({"bank": bank, "item": item, "removed": True} | stamp(by), BankItem)]

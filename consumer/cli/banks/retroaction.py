@@ -1,20 +1,15 @@
 """What ``dupwatch bank scan`` does about stored articles: it counts first, asks, and then scans again and acts."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field
-from signal import SIGINT
 from typing import Final
-
-import typer
 
 from consumer.banks.bank import Banks
 from consumer.cli import render
 from consumer.cli.banks.store_scan import compared_versions, show_counts
+from consumer.cli.prompts import confirmed
 from consumer.cli.results import results, write
 from consumer.config.config import Config
-from consumer.lifecycle.stopping import SIGNALLED
 from consumer.model.bank_match import retroactive_match
 from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle, allowed_flags, denied_articles
 from consumer.store_tools.bank_matches import StoredMatch
@@ -132,13 +127,7 @@ def _confirmed(preview: _Preview, what: str, question: str) -> bool:
         _tell(f"Released by an earlier run, to be sent again: {preview.again:,}.")
     if not preview.count + preview.again:
         return False
-    try:
-        # Part of a prompt always goes to standard output, which has events and nothing else.
-        with redirect_stdout(sys.stderr):
-            return typer.confirm(question, err=True)
-    except typer.Abort as stopped:
-        _tell("\nNothing was changed.")
-        raise typer.Exit(SIGNALLED + SIGINT) from stopped
+    return confirmed(question)
 
 
 def _tell(sentence: str) -> None:

@@ -1,6 +1,5 @@
 """``dupwatch bank scan``: what of an archive or of a store repeats items of banks, and what to do about it."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from consumer.cli.banks.retroaction import release_allowed, send_denied
 from consumer.cli.banks.store_scan import compared_versions, show_counts
 from consumer.cli.banks.views import match_fields
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.prompts import check_terminal
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
@@ -82,8 +82,8 @@ def _check_options(
         raise ConfigError("--release is about banks that allow, and --send about banks that deny: use one of them")
     if release and not by:
         raise ConfigError("--release needs --by NAME: a person answers for a release, and events name that person")
-    if (release or send) and not yes and not sys.stdin.isatty():
-        raise ConfigError("cannot prompt: standard input is not a terminal; add --yes")
+    if (release or send) and not yes:
+        check_terminal()
 
 
 def _of_action(items: Banks, action: str) -> Banks:

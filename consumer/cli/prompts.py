@@ -1,0 +1,28 @@
+"""Questions on the terminal, before something is changed."""
+
+import sys
+from contextlib import redirect_stdout
+from signal import SIGINT
+
+import typer
+
+from consumer.cli import render
+from consumer.lifecycle.stopping import SIGNALLED
+from consumer.model.errors import ConfigError
+
+
+def check_terminal(options: str = "--yes") -> None:
+    """Raise ``ConfigError`` if nobody can be asked; ``options`` are those that make the question unnecessary."""
+    if not sys.stdin.isatty():
+        raise ConfigError(f"cannot prompt: standard input is not a terminal; add {options}")
+
+
+def confirmed(question: str) -> bool:
+    """Ask for confirmation on the terminal. Ctrl-C, or the end of the input, exits."""
+    try:
+        # Part of a prompt always goes to standard output, which has results and nothing else.
+        with redirect_stdout(sys.stderr):
+            return typer.confirm(question, err=True)
+    except typer.Abort as stopped:
+        render.console(stderr=True).print("\nNothing was changed.")
+        raise typer.Exit(SIGNALLED + SIGINT) from stopped
