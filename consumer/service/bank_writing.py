@@ -96,7 +96,7 @@ class BankWrites:
         return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
 
     async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
-        """Change an item, and return it with its text. Raises ``ProblemError``."""
+        """Change an item, and return it without its text, which only readers may see. Raises ``ProblemError``."""
         made = _stamp(request)
 
         def prepare() -> BankChange[BankItem]:
@@ -112,7 +112,7 @@ class BankWrites:
 
         after = await self._banks.change(request, prepare)
         await self._record(request, "banks.change", [(f"{name}/{item}", state_of(after))])
-        return msgspec.json.encode(item_summary(after, with_text=True))
+        return msgspec.json.encode(item_summary(after))
 
     async def remove_item(self, request: Request, name: str, item: str) -> bytes:
         """Remove an item of a bank, and say whether it existed. Raises ``ProblemError``."""

@@ -240,13 +240,13 @@ def test_items_are_added(service: Fixture, window: dupwatch.Window) -> None:
 
 
 def test_an_item_is_changed_and_removed(service: Fixture) -> None:
-    """What is left out stays as it is; null ends what an item has of its own."""
+    """What is left out stays as it is; null ends what an item has of its own. Only readers are told its text."""
     patch = {"enabled": False, "title": "T", "labels": [], "note": "n", "until": "2030-01-01T00:00:00Z",
              "similarity": 0.9}  # fmt: skip
     changed = service.send("PATCH", "/spam/items/offer", patch)
     until = {"until": "2030-01-01T00:00:00.000Z"}
     assert changed.json == patch | until | {
-        "bank": "spam", "item": "offer", "lang": "", "article": None, "text": OFFER.text, "by": NO_OWNER,
+        "bank": "spam", "item": "offer", "lang": "", "article": None, "by": NO_OWNER,
         "at": changed.json["at"], "confirmed": False,
     }  # fmt: skip
     assert service.send("PATCH", "/spam/items/offer", {"enabled": False}).data == changed.data
