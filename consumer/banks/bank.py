@@ -4,6 +4,7 @@ A bank is a named list of known texts. An entry states a bank or an item as it i
 entries are a log: the last one about a bank or an item counts, and the others may be dropped.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,6 +40,25 @@ _Similarity = Annotated[float, msgspec.Meta(ge=SIMILARITY_MIN, le=1.0)]
 _Label = Annotated[str, msgspec.Meta(pattern=r"^\S{1,64}\Z")]
 _Note = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
 _Person = Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)]
+
+_TIME: Final = "is a time in UTC with milliseconds, as 2026-11-21T09:00:00.000Z"
+_RULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "bank": "the name of a bank has at most 64 characters: a to z, 0 to 9, '.', '_' and '-', first a letter or "
+        "digit",
+        "item": "the id of an item has at most 64 characters: a to z, A to Z, 0 to 9, '.', '_', ':' and '-', first a "
+        "letter or digit",
+        "labels": f"there are at most {LABELS_MAX} labels of 1 to 64 characters, without spaces",
+        "note": f"the note has at most {REASON_CHARS_MAX:,} characters",
+        "title": f"the title has at most {TITLE_CHARS_MAX:,} characters",
+        "text": f"the text has at most {ITEM_CHARS_MAX:,} characters",
+        "similarity": f"the similarity is at least {SIMILARITY_MIN} and at most 1",
+        "until": f"until {_TIME}",
+        "at": f"at {_TIME}",
+    }
+)
+"""What the limits of members mean."""
+_LIMIT: Final = re.compile(r"Expected `\w+` (?:matching regex|of length|>=|<=).* - at `\$\.(?P<member>\w+)")
 
 ItemKey = tuple[str, str]
 """The names of a bank and of an item in it."""
@@ -129,10 +149,18 @@ def decode_entry(data: bytes) -> Entry:
     try:
         is_item = msgspec.json.decode(data, type=_Named).item is not None
         entry: Entry = msgspec.json.decode(data, type=BankItem) if is_item else msgspec.json.decode(data, type=Bank)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:
+        raise BankError(explained(error)) from None
+    except (UnicodeDecodeError, RecursionError) as error:
         raise BankError(str(error)) from None
     _check_meaning(entry)
     return entry
+
+
+def explained(error: msgspec.DecodeError) -> str:
+    """Return what is wrong with an entry, for a person: a limit as a rule, and not as a pattern."""
+    limit = _LIMIT.match(str(error))
+    return _RULES.get(limit["member"], str(error)) if limit else str(error)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -260,7 +288,10 @@ def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
     """Raise ``BankError`` for an item that contradicts these banks, or is in none of them."""
     bank = banks.get(entry.bank)
     if bank is None:
-        raise BankError(f"there is no bank {entry.bank!r}; create it first: dupwatch bank create {entry.bank}")
+        raise BankError(
+            f"there is no bank {entry.bank!r}; create it first: dupwatch bank create {entry.bank} "
+            "--action deny, or allow"
+        )
     if bank.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
         raise BankError(
             f"item {entry.item!r} is in the bank {bank.bank!r}, which allows, so its similarity is at least "

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from consumer.banks.bank import Bank, BankError, BankItem, check_entry
+from consumer.banks.bank import Bank, BankError, BankItem, check_entry, explained
 
 _Kind = TypeVar("_Kind", Bank, BankItem)
 
@@ -15,7 +15,7 @@ def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
     try:
         entry = msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise BankError(str(error)) from None
+        raise BankError(explained(error)) from None
     check_entry(entry)
     return entry
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from consumer.banks.bank import BankError, BankItem, Entry, check_entry, decode_entry, encode_entry
+from consumer.banks.bank import BankError, BankItem, Entry, check_entry, decode_entry, encode_entry, explained
 from consumer.fingerprint import normalise
 
 COLUMNS: Final = (
@@ -38,7 +38,9 @@ def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
         for row in reader:
             try:
                 yield _item_of_row(bank, row)
-            except (BankError, msgspec.ValidationError) as error:
+            except msgspec.ValidationError as error:
+                raise BankError(f"line {reader.line_num}: {explained(error)}") from None
+            except BankError as error:
                 raise BankError(f"line {reader.line_num}: {error}") from None
     except csv.Error as error:
         raise BankError(f"line {reader.line_num}: {error}") from None

@@ -105,8 +105,11 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
                 start = since._replace(modified_ns=status.st_mtime_ns)
             return _Found(*_entries(path, descriptor, start), is_whole=not goes_on)
     except OSError as error:
-        kind = BanksMissing if isinstance(error, FileNotFoundError) else BankError
-        raise kind(f"the bank file {path} cannot be read: {error.strerror}") from error
+        if isinstance(error, FileNotFoundError):
+            raise BanksMissing(
+                f"the bank file {path} cannot be read: there is none; dupwatch bank create makes it"
+            ) from error
+        raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
 
 
 def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWriting) -> None:

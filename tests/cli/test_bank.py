@@ -273,8 +273,8 @@ def test_a_stored_article_is_copied(dupwatch: Command, made: Path, tmp_path: Pat
         (("add", "spam"), "name one text"),
         (("add", "spam", "--text", "letters", "--similarity", "0.1"), "0.5"),
         (("add", "spam", "--text", "letters", "--until", "soon"), "--until"),
-        (("add", "spam", "--text", "letters", "--item", "a b"), "matching regex"),
-        (("create", "Spam", "--action", "deny"), "matching regex"),
+        (("add", "spam", "--text", "letters", "--item", "a b"), "the id of an item has"),
+        (("create", "Spam", "--action", "deny"), "the name of a bank has"),
         (("create", "spam", "--action", "allow"), "has the action 'deny', which stays"),
         (("show", "other"), "banks: notices, spam"),
         (("show", "spam", "other"), "there is no item 'other'"),
@@ -288,6 +288,16 @@ def test_what_cannot_be_done(dupwatch: Command, made: Path, arguments: tuple[str
     assert ended.code == 2, ended.err
     assert complaint in ended.err
     assert made.read_bytes() == before
+
+
+def test_an_item_that_finds_nothing_is_added_with_a_reason(dupwatch: Command, made: Path) -> None:
+    """Because it has ended, or its bank is disabled."""
+    ended = dupwatch("bank", "add", "spam", "--text", text(6), "--until", "2020-01-01", "--banks", made)
+    assert (ended.code, ended.out.count(b"Nothing is compared with it: it ended at 2020-01-01")) == (0, 1)
+    assert dupwatch("bank", "disable", "spam", "--banks", made).code == 0
+    ended = dupwatch("bank", "add", "spam", "--text", text(7), "--banks", made)
+    # A narrow terminal wraps the line.
+    assert f"dupwatch bank enable spam --banks {made}" in " ".join(ended.out.decode().split())
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 1), (b"n\n", 1, 2), (b"\x04", 130, 2)])
@@ -304,6 +314,27 @@ def test_a_bank_is_removed_after_a_question(dupwatch: Command, made: Path, answe
     assert (process.returncode, b"Remove the bank spam and its only item?" in err) == (code, True), err
     assert b"[y/N]" not in out
     assert len(json_lines(dupwatch("bank", "list", "--json", "--banks", made).out)) == left
+
+
+def test_an_item_that_is_replaced_is_said_to_be(dupwatch: Command, made: Path) -> None:
+    """Its title is gone, since none was given."""
+    ended = dupwatch("bank", "add", "spam", "--text", OFFER, "--item", "offer", "--banks", made)
+    assert (ended.code, ended.out.count(b"Replaced offer in the bank spam")) == (0, 1)
+    (item,) = json_lines(dupwatch("bank", "show", "spam", "offer", "--json", "--banks", made).out)
+    assert "title" not in item
+
+
+def test_a_text_that_repeats_nothing_is_said_to(dupwatch: Command, made: Path) -> None:
+    """Where people read; the output stays empty."""
+    ended = dupwatch("bank", "test", "--text", text(9), "--banks", made)
+    assert (ended.code, ended.out) == (0, b"")
+    assert "repeats none of 2 items" in ended.err
+
+
+def test_a_file_that_is_not_there_is_made_by_a_command(dupwatch: Command, banks: Path) -> None:
+    """The error names it."""
+    ended = dupwatch("bank", "list", "--banks", banks)
+    assert (ended.code, "dupwatch bank create makes it" in ended.err) == (2, True)
 
 
 def test_a_file_has_to_be_named(dupwatch: Command) -> None:

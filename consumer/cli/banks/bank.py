@@ -1,6 +1,5 @@
 """``dupwatch bank``: make banks of known texts, change them, and try what they would find."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
 from consumer.banks.changes import new_entry, replacement
 from consumer.banks.exchange import item_id
 from consumer.banks.known_texts import KnownTexts
+from consumer.cli.banks.additions import add_item, options
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
 from consumer.cli.banks.options import (
@@ -41,7 +41,7 @@ from consumer.store_tools.inspection import stored_article
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, outlives_run, unstored_binding
+from consumer.wiring.stores import opened_store, unstored_binding
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
@@ -76,7 +76,7 @@ def create(
     entry = new_entry(values | stamp(by), Bank)
     changed(chosen, "create", bank, lambda _: [entry])
     done = "never flags what repeats its texts" if action == "allow" else "reports what repeats its texts"
-    say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE")
+    say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE{options({'--banks': banks})}")
 
 
 @app.command()
@@ -103,7 +103,7 @@ def add(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Add a text to a bank, or change an item. Running consumers find it within two seconds."""
+    """Add a text to a bank, or replace an item with all its options. Running consumers find it within two seconds."""
     chosen = configured(config, settings, banks__url=banks, store__url=store)
     found = _article(chosen, source, text, article)
     values: dict[str, object] = {
@@ -119,14 +119,8 @@ def add(
         "until": None if until is None else rfc3339(option_time_ms("--until", until)),
     }
     entry = new_entry(values | stamp(by), BankItem)
-    target = f"{entry.bank}/{entry.item}"
-    changed(chosen, "add", target, lambda found: [replacement(found.items.get(entry.key), entry)])
-    say(f"Added {entry.item} to the bank {bank}.")
-    if outlives_run(chosen):
-        given = "".join(
-            f" {name} {shlex.quote(value)}" for name, value in (("--store", store), ("--banks", banks)) if value
-        )
-        say(f"See which stored articles repeat it: dupwatch bank matches {bank} {entry.item}{given}")
+    for sentence in add_item(chosen, entry, {"--store": store, "--banks": banks}):
+        say(sentence)
 
 
 @app.command("list")
@@ -270,8 +264,11 @@ def try_(
     known.replace(read_banks(chosen).entries())
     fingerprints = computing.fingerprint([found.body or ""], [found.lang], known.known_shingles)
     (version,) = known.with_matches(version_builder(bound).versions([found], [ArrivedAt(now_ms(), 0)], fingerprints))
+    mentions = bank_mentions(version.record)
     with results():
-        write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in bank_mentions(version.record)))
+        write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in mentions))
+    if not mentions:
+        render.console(stderr=True).print(f"It repeats none of {len(known):,} items.")
 
 
 def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:

@@ -84,7 +84,10 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
     if not any(bank.action == "deny" for bank in items.banks.values()):
         return
     if found.parts:
-        yield "Longer articles that contain an item are found if they share an anchor with it; with short items few do."
+        yield (
+            "Longer articles that contain an item are found if they were stored with judge.parts and share an anchor "
+            "with it; with short items few do."
+        )
     else:
         yield "Longer articles that contain an item were not looked for: judge.parts is not set."
     if found.without_text:

@@ -17,6 +17,8 @@ from consumer.text.timestamps import rfc3339
 from consumer.text.visible import cut
 
 _TEXT_CHARS: int = 60
+_ITEM_CHARS_MIN: int = 16
+"""A narrow terminal wraps other columns first."""
 
 
 def bank_fields(bank: Bank, items: int) -> dict[str, object]:
@@ -128,7 +130,7 @@ def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | Non
         Column("article", overflow="fold"),
         Column("title", overflow="fold"),
         Column("arrived", no_wrap=True),
-        Column("item", overflow="fold"),
+        Column("item", overflow="fold", min_width=_ITEM_CHARS_MIN),
         Column("form", no_wrap=True),
         Column("similarity", justify="right", no_wrap=True),
         *([] if members is None else figures("flagged copies")),
