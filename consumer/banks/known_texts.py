@@ -119,7 +119,10 @@ class KnownTexts:
     def __post_init__(self) -> None:
         """Begin without banks. Raises ``BankError`` for settings without sketches, with which nothing can be found."""
         if not self.settings.sketched:
-            raise BankError("banks need sketches: set judge.verify or judge.lane1")
+            raise BankError(
+                "banks need sketches: set judge.verify or judge.lane1; a store that was made without them has to be "
+                "migrated"
+            )
         nothing = self._segment(NO_ITEMS)
         self._snapshot = _Snapshot(MappingProxyType({}), (nothing, nothing), MappingProxyType({}))
 

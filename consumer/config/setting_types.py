@@ -11,11 +11,19 @@ from consumer.feeds.kinds import sink_of, source_of
 DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
 """How a section is validated that is derived from a dataclass."""
 
+
+def _without_nul(text: str) -> str:
+    # The system raises ValueError for such a path, at the first use.
+    if "\0" in text:
+        raise ValueError("remove the NUL character: no name, path or URL has one")
+    return text
+
+
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Text = Annotated[str, Field(min_length=1)]
-"""A name, path or URL: anything but the empty string."""
+Text = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
+"""A name, path or URL: anything except the empty string, and without NUL."""
 ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(dotted)]
 """Settings of a client library, by their own names, which have dots in them."""
 SecretFiles = Annotated[dict[str, Text], BeforeValidator(dotted)]

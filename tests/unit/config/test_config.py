@@ -45,6 +45,7 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
         ({"rules": {"wire": {"flags": "never"}}}, "unknown setting rules.wire.flags;"),
         ({"source": {"fields": {"bodi": "x"}}}, "unknown setting source.fields.bodi; did you mean source.fields.body?"),
         ({"source": {"fields": {"body": ""}}}, "source.fields.body: String should have at least 1 character"),
+        ({"banks": {"url": "a\0b"}}, "remove the NUL character"),
         ({"source": {"fields": "body"}}, "source.fields: this is a section; set the settings in it (it is 'body')"),
         ({"judge": 3}, "judge: this is a section; set the settings in it (it is 3)"),
         ({"rules": {"wire": {"facts_shared_min": 2}}}, "rules.wire.facts_shared_min: must be less than or"),
