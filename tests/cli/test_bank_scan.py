@@ -175,6 +175,16 @@ def test_a_person_is_asked(files: Files, answer: bytes, *, released: bool) -> No
     assert not out.startswith(b" ")
 
 
+def test_a_scan_that_fails_says_how_far_it_came(files: Files) -> None:
+    """And what to do: the articles are released, though their events could not be written."""
+    command = files.command("scan", "--release", "--by", "Kim", "--yes", "--store", files.store)
+    with Path("/dev/full").open("wb") as full:
+        process = start(*command, stdout=full, stderr=subprocess.PIPE)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode not in {0, 1}, err
+    assert re.search(rb"Stopped after \d+ compared versions; .* Run the command again", b" ".join(err.split())), err
+
+
 REFUSED: tuple[tuple[str, str], ...] = (
     ("--release --yes", "--release needs --by NAME"),
     ("--release --by Kim", "standard input is not a terminal; add --yes"),

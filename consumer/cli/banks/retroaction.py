@@ -1,6 +1,7 @@
 """What ``dupwatch bank scan`` does about stored articles: it counts first, asks, and then scans again and acts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,7 +39,12 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
     if not yes and not _confirmed(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
         return
     counts, released, again = ScanCounts(), 0, 0
+
+    def so_far() -> str:
+        return f"Released: {released:,}. Run the command again, with the same --by and --reason, to release the others"
+
     with (
+        _told_when_stopped(counts, so_far),
         opened_audit_log(config) as audit_log,
         bound_store(config, readonly=False) as opened,
         BankReleases.opened(opened) as releases,
@@ -76,7 +82,15 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
         if not yes and not _confirmed(_preview(config, items, denied_articles), "Events to send", "Send them?"):
             return
         counts, sent = ScanCounts(), 0
-        with opened_audit_log(config) as audit_log, bound_store(config) as opened:
+
+        def so_far() -> str:
+            return f"Sent events: {sent:,}. Run the command again: it sends the same events again, and then the others"
+
+        with (
+            _told_when_stopped(counts, so_far),
+            opened_audit_log(config) as audit_log,
+            bound_store(config) as opened,
+        ):
             try:
                 with results():
                     for compared in compared_versions(opened, items, counts):
@@ -90,6 +104,17 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
                     record_change(audit_log, "banks.send", target, f"{sent} events")
     show_counts(counts)
     _tell(f"Sent events: {sent:,}.")
+
+
+@contextmanager
+def _told_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterator[None]:
+    """Say how far a scan came that was stopped or failed."""
+    try:
+        yield
+    except BaseException:
+        if counts.versions:
+            _tell(f"Stopped after {counts.versions:,} compared versions; the last ones may be in doubt. {so_far()}.")
+        raise
 
 
 @dataclass(slots=True)
