@@ -63,7 +63,7 @@ class BankFile(BankLog):
             # All writers lock the same folder, and a link is not replaced by a file.
             path = self._path.resolve()
             with locked_folder(path.parent, LOCK_S):
-                before = _read(path, None) if path.exists() else None
+                before = _read(self._path, None) if path.exists() else None
                 banks = Banks.of(before.entries if before else ())
                 entries = change(banks)
                 after = banks.after(entries)
