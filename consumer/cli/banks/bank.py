@@ -7,12 +7,14 @@ import msgspec
 import typer
 
 from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
-from consumer.banks.changes import new_entry, replacement
+from consumer.banks.changes import new_entry
 from consumer.banks.exchange import item_id
 from consumer.banks.known_texts import KnownTexts
+from consumer.cli import render
 from consumer.cli.banks.additions import add_item, options
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
+from consumer.cli.banks.named_text import named_text
 from consumer.cli.banks.options import (
     BankArgument,
     BanksOption,
@@ -31,17 +33,13 @@ from consumer.cli.banks.views import bank_fields, bank_table, item_table, item_v
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.prompts import check_terminal, confirmed
 from consumer.cli.results import answer, results, write
-from consumer.cli.texts import read_article
 from consumer.config.config import Config
 from consumer.judge.events import bank_mentions
 from consumer.judge.versions import ArrivedAt
-from consumer.model.article import Article
-from consumer.model.errors import ConfigError
-from consumer.store_tools.inspection import stored_article
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, unstored_binding
+from consumer.wiring.stores import unstored_binding
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
@@ -105,7 +103,7 @@ def add(
 ) -> None:
     """Add a text to a bank, or replace an item with all its options. Running consumers find it within two seconds."""
     chosen = configured(config, settings, banks__url=banks, store__url=store)
-    found = _article(chosen, source, text, article)
+    found = named_text(chosen, source, text, article)
     values: dict[str, object] = {
         "bank": bank,
         "item": item or item_id(found.body or ""),
@@ -257,7 +255,7 @@ def try_(
 ) -> None:
     """Print which items a text repeats, a line of JSON for each."""
     chosen = configured(config, settings, banks__url=banks)
-    found, lexicon = _article(chosen, source, text, None), lexicon_of(chosen)
+    found, lexicon = named_text(chosen, source, text, None), lexicon_of(chosen)
     bound = unstored_binding(chosen, judge_settings(chosen, lexicon))
     computing = engine(chosen, bound, lexicon)
     known = KnownTexts(computing, bound.settings, now_ms)
@@ -283,19 +281,3 @@ def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enab
         say(f"{name} is {state}.")
     else:
         say(f"{name} was {state} already; nothing was changed.")
-
-
-def _article(config: Config, source: str | None, text: str | None, article_id: str | None) -> Article:
-    """Return the text that is named, as an article. Raises ``ConfigError`` unless exactly one is."""
-    if sum(given is not None for given in (source, text, article_id)) != 1:
-        raise ConfigError("name one text: a file, --text TEXT, or --article ID of the store")
-    if text is not None:
-        return Article("", text)
-    if article_id is None:
-        return read_article(source or "", config)
-    with opened_store(config, readonly=True) as store:
-        stored = stored_article(store, config.store.url, article_id).stored
-        (body,) = store.bodies([stored.record.reference])
-    if body is None:
-        raise ConfigError(f"the store does not keep the text of {article_id!r}; give it with --text or as a file")
-    return Article(article_id, body, title=stored.record.title, lang=stored.record.lang)
