@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint import SketchSimilarity, TextKind, densified_sketches
+from storage.records import Record
 
 BANDS: Final = 12
 BAND_MINIMA: Final = 3
@@ -66,6 +67,15 @@ class Texts:
     def of(self, chosen: npt.NDArray[np.bool_]) -> Self:
         """Return those for which ``chosen`` bool[n] is true."""
         return type(self)(self.kinds[chosen], self.sketches[chosen], self.text_digests[chosen])
+
+    @classmethod
+    def of_records(cls, records: Sequence[Record]) -> Self:
+        """Return what articles are compared by, as their records have it."""
+        return cls(
+            np.array([record.kind for record in records], np.uint8),
+            np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
+            np.frombuffer(b"".join(record.text_digest for record in records), np.uint64).reshape(len(records), -1),
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

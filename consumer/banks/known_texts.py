@@ -207,7 +207,7 @@ class KnownTexts:
         # A batch of retractions has no versions.
         if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
             return BankMatches([()] * len(records), 0)
-        articles, shingles = _texts_of(records), [version.known_shingles for version in versions]
+        articles, shingles = Texts.of_records(records), [version.known_shingles for version in versions]
         limited: set[int] = set()
         # By article; most repeat nothing.
         best: dict[int, dict[str, BankMatch]] = {}
@@ -340,14 +340,6 @@ def _known_shingles(*segments: Segment) -> KnownShingles | None:
 def _action_of(item: BankItem, banks: Mapping[str, Bank]) -> str | None:
     bank = banks.get(item.bank)
     return None if bank is None else bank.action
-
-
-def _texts_of(records: Sequence[Record]) -> Texts:
-    return Texts(
-        np.array([record.kind for record in records], np.uint8),
-        np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
-        np.frombuffer(b"".join(record.text_digest for record in records), np.uint64).reshape(len(records), -1),
-    )
 
 
 def _ranked(matches: Iterable[BankMatch]) -> tuple[BankMatch, ...]:
