@@ -90,7 +90,7 @@ EVERY: Final[dict[Name, Entry]] = {
     ("bank", "show"): Entry(("spam", *_BANKS), reads=((2, ("spam", "--banks", "{path}")),)),
     ("bank", "disable"): Entry(("off", *_BANKS)),
     ("bank", "enable"): Entry(("off", *_BANKS)),
-    ("bank", "confirm"): Entry(("spam", "copied", *_BANKS)),
+    ("bank", "confirm"): Entry(("spam", "offer", *_BANKS)),
     ("bank", "remove"): Entry(("spam", "copied", *_BANKS)),
     ("bank", "import"): Entry(("spam", "{folder}/items.csv", *_BANKS), reads=((3, ("spam", "{path}", *_BANKS)),)),
     ("bank", "export"): Entry(_BANKS, reads=((2, ("--banks", "{path}")),)),

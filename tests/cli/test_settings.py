@@ -228,8 +228,8 @@ def test_config_show_has_every_setting(dupwatch: Command) -> None:
     lines = dupwatch("config", "show").out.decode()
     shown = tomllib.loads(lines)
     assert shown.keys() == {
-        "source", "sink", "store", "files", "fingerprint", "judge", "kafka", "registry", "http", "service", "console",
-        "log", "tracing", "workers",
+        "source", "sink", "store", "files", "fingerprint", "judge", "banks", "kafka", "registry", "http", "service",
+        "console", "log", "tracing", "workers",
     }  # fmt: skip
     assert shown["judge"]["max_distance"] == 3
     matches = [re.fullmatch(r"(\S+) = .*|# (\S+) is not set", line) for line in lines.splitlines()]

@@ -26,7 +26,7 @@ def test_banks_that_cannot_be_read_would_end_a_run(tmp_path: Path) -> None:
     """The finding says where and why."""
     path = tmp_path / "banks.jsonl"
     path.write_text("{}\n")
-    for broken, why in ((path, "line 1"), (tmp_path / "missing", "No such file")):
+    for broken, why in ((path, "line 1"), (tmp_path / "missing", "there is none")):
         (finding,) = findings(broken)
         assert (finding.status, finding.means) == ("wrong", ConfigError)
         assert why in finding.found
