@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.consoles import Place, postgres_place, sqlite_place
+from tests.examples import drawn
 from tests.kafka.topics import Topics, make_topics
 
 
@@ -14,9 +15,9 @@ def topics(kafka_address: str) -> Topics:
     return make_topics(kafka_address)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=drawn(["sqlite", "postgresql"], 2))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A database with nothing in it, of each kind."""
+    """A database with nothing in it; ``make test-load`` runs the tests with both kinds, other runs with one."""
     if request.param == "sqlite":
         return sqlite_place(tmp_path)
     database = request.getfixturevalue("postgres_database")

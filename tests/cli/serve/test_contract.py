@@ -93,12 +93,12 @@ def _examples(node: Any) -> Iterator[tuple[dict[str, Any], object]]:  # noqa: AN
 
 def test_every_answer_is_as_the_document_says(service: Process) -> None:
     """Requests of all kinds, valid or not: no 5xx but those that are declared, and the declared types everywhere."""
-    assert "19 selected / 19 total" in tried(service, 8, 1, TIMEOUT_S)
+    assert "19 selected / 19 total" in tried(service, 5, 1, TIMEOUT_S)
 
 
 @pytest.mark.load
 def test_every_answer_is_as_the_document_says_for_long(service: Process) -> None:
-    """The same with a hundred times as many, and another seed each time, which the report of a failure names."""
+    """The same with many more, and another seed each time, which the report of a failure names."""
     tried(service, 800, int(os.environ.get(SEED) or secrets.token_hex(4), 16), LONG_S)
 
 
