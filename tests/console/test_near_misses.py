@@ -24,6 +24,7 @@ from deploy.local.kafka import KafkaBroker
 from tests.cli.command import FAST, run_process, text, wait_for
 from tests.console.consoles import Place, Running, consoling, sqlite_place
 from tests.console.test_whole_way import judged, signed_in
+from tests.kafka.reading import delete_topic
 from tests.kafka.running import running
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, send, wait_for_count, wait_until_known
@@ -130,8 +131,7 @@ def test_a_topic_that_is_not_there_is_no_error_and_may_come_later(topics: Topics
     """It is off by default: the console is ready, and says once that there are none; later they come in."""
     admin = AdminClient({"bootstrap.servers": topics.address})
     name = topics.sink("near-misses")
-    admin.delete_topics([name])[name].result(WAIT_S)
-    wait_for(lambda: name not in admin.list_topics(timeout=WAIT_S).topics, WAIT_S)
+    delete_topic(topics.address, name)
     store = f"lmdb:{tmp_path / 'store'}"
     judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(3)], 3)
     with consoling(topics, store, sqlite_place(tmp_path), tmp_path) as console:

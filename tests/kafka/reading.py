@@ -51,9 +51,10 @@ def make_topic(address: str, partitions: int = 2, topic: str | None = None) -> s
 
 
 def delete_topic(address: str, topic: str) -> None:
-    """Have the topic gone."""
+    """Delete a topic, and wait until the broker no longer has it: it only promises that when it answers."""
     admin = AdminClient({"bootstrap.servers": address})
     admin.delete_topics([topic])[topic].result(WAIT_S)
+    until(lambda: topic not in admin.list_topics(timeout=WAIT_S).topics)
 
 
 def delete_records(address: str, topic: str, partition: int, before: int) -> None:

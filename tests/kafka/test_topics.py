@@ -20,6 +20,7 @@ from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
+from tests.kafka.reading import delete_topic
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
@@ -144,7 +145,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
     assert config_of(admin, topics.verdicts_topic)["retention.ms"] == "1000"
 
-    admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
+    delete_topic(kafka_address, topics.verdicts_topic)
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
     assert again.out.decode().count(": ok") == 6
