@@ -8,7 +8,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder, tombstone
 from consumer.model.article import Article
 from consumer.store_tools import bank_matches
-from consumer.store_tools.bank_matches import BankLookUp, StoredMatch, StoredMatches
+from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch, StoredMatches
 from consumer.store_tools.bank_scan import ScanCounts, scanned
 from consumer.workers.engines import built_engine, chosen_engine
 from consumer.workers.word_files import load_lexicon
@@ -43,6 +43,11 @@ class StoreOfTexts:
         self._detector = Detector(self.store, settings, lambda: NOW_MS)
         self._line = 0
 
+    @property
+    def opened(self) -> ComparableStore:
+        """The store, with what compares its articles."""
+        return ComparableStore(self.store, self.settings, self.builder, self.engine)
+
     def versions(self, articles: dict[str, str], time_ms: int = TIME_MS) -> list[Version]:
         """Return the versions of texts by id."""
         made = [Article(name, text) for name, text in articles.items()]
@@ -63,7 +68,7 @@ class StoreOfTexts:
 
     def look_up(self, *entries: Entry, matches_max: int = bank_matches.MATCHES_MAX) -> StoredMatches:
         """Look items up."""
-        look_up = BankLookUp(self.store, self.settings, self.builder, self.engine, lambda: NOW_MS)
+        look_up = BankLookUp(self.opened, lambda: NOW_MS)
         return look_up.find(Banks.of(entries), matches_max)
 
     def scan(self, *entries: Entry) -> tuple[dict[str, StoredMatch], ScanCounts]:

@@ -29,7 +29,7 @@ from consumer.config.loading import load_config
 from consumer.fingerprint import Engine
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.store_tools.bank_matches import BankLookUp, StoredMatch
+from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch
 from consumer.store_tools.bank_scan import ScanCounts, scanned
 from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding
@@ -57,7 +57,7 @@ class Filled(NamedTuple):
 
     def look_up(self, banks: Banks) -> Sequence[StoredMatch]:
         """Look items up."""
-        return BankLookUp(self.store, self.settings, self.builder, self.engine, now_ms).find(banks, 1 << 30).found
+        return BankLookUp(ComparableStore(*self), now_ms).find(banks, 1 << 30).found
 
     def scan(self, banks: Banks) -> Iterator[StoredMatch]:
         """Compare everything."""

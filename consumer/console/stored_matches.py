@@ -11,12 +11,9 @@ from typing import Final, NamedTuple
 from consumer.banks.bank import Banks
 from consumer.banks.known_texts import KnownTexts
 from consumer.console.faults import N_, PageError
-from consumer.fingerprint import Engine
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import VersionBuilder
 from consumer.model.errors import StoreMismatch
-from consumer.store_tools.bank_matches import BankLookUp, StoredMatches, compare
-from storage.interface import Store
+from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatches, compare
 
 log = logging.getLogger("dupwatch")
 
@@ -29,15 +26,6 @@ LOOK_UP_S: Final = 10.0
 WAIT_S: Final = 5.0
 """How long a request waits for the one before it."""
 _VERSIONS_AT_ONCE: Final = 64
-
-
-class ComparableStore(NamedTuple):
-    """A store, its settings, and what makes records as it has them."""
-
-    store: Store
-    settings: JudgeSettings
-    builder: VersionBuilder
-    engine: Engine
 
 
 class KeptMatches(NamedTuple):
@@ -68,8 +56,7 @@ class MatchSearch:
     def kept(self, banks: Banks) -> KeptMatches:
         """Return the kept articles of the window that repeat the items of these banks."""
         with self._alone() as (opened, proceed):
-            look_up = BankLookUp(opened.store, opened.settings, opened.builder, opened.engine, self._now_ms, proceed)
-            return KeptMatches(look_up.find(banks, MATCHES_MAX), opened.settings)
+            return KeptMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
 
     def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
         """Return which of some versions are in force and repeat an item of these banks."""

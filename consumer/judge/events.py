@@ -146,6 +146,14 @@ def reference_in(article_id: str, version: str | None) -> bytes:
     return id_hash(article_id) + digest
 
 
+def storable_reference(article_id: str, version: str | None) -> bytes | None:
+    """Return the reference of a version that an event names; None for a name that no store could hold."""
+    try:
+        return reference_in(article_id, version)
+    except ValueError:
+        return None
+
+
 def original_of(flag: Verdict) -> bytes:
     """Return the reference of the version that a flag names. Raises ValueError for another verdict."""
     return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)

@@ -9,7 +9,7 @@ from consumer.judge.events import version_name
 from consumer.service.bank_messages import ItemArticle, ItemArticles
 from consumer.service.bank_reading import known_item
 from consumer.service.desk import Judging
-from consumer.store_tools.bank_matches import BankLookUp, StoredMatch
+from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch
 from consumer.text.timestamps import rfc3339
 
 ARTICLES_MAX: Final = 100
@@ -24,8 +24,8 @@ def one_item(banks: Banks, name: str, item: str) -> Banks:
 
 def item_articles(judging: Judging, banks: Banks, key: ItemKey) -> bytes:
     """Return the articles that repeat the one item of these banks, as JSON. Raises the store's errors."""
-    look_up = BankLookUp(judging.store, judging.settings, judging.builder, judging.engine, judging.clock)
-    found = look_up.find(banks, ARTICLES_MAX)
+    opened = ComparableStore(judging.store, judging.settings, judging.builder, judging.engine)
+    found = BankLookUp(opened, judging.clock).find(banks, ARTICLES_MAX)
     return msgspec.json.encode(
         ItemArticles(
             bank=key[0],

@@ -29,11 +29,12 @@ class AllowedFlag(NamedTuple):
 
 
 class DeniedArticle(NamedTuple):
-    """A version that repeats a denied text, and the item, which its verdict does not name."""
+    """A version that repeats a denied text, the item, which its verdict does not name, and the event about both."""
 
     stored: Stored
     event: VerdictEvent
     mention: BankMention
+    match: bytes
 
 
 def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> Iterator[AllowedFlag]:
@@ -63,8 +64,9 @@ def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
             continue
         event = VerdictEvent.read(stored.verdict)
         for mention in mentions_of([match for match in matches if match.action == DENY]):
-            if retroactive_match(event.verdict, mention) is not None:
-                yield DeniedArticle(stored, event, mention)
+            match = retroactive_match(event.verdict, mention)
+            if match is not None:
+                yield DeniedArticle(stored, event, mention, match)
 
 
 def allowed_reason(bank: str, item: str) -> str:

@@ -80,6 +80,18 @@ class StoredMatches:
     without_text: int = 0
 
 
+class ComparableStore(NamedTuple):
+    """A store, its settings, and what makes records and fingerprints as it has them.
+
+    If ``engine`` computes anchors, longer articles that contain an item are looked for.
+    """
+
+    store: Store
+    settings: JudgeSettings
+    builder: VersionBuilder
+    engine: Engine
+
+
 def ignored() -> None:
     """Go on."""
 
@@ -88,15 +100,11 @@ def ignored() -> None:
 class BankLookUp:
     """Looks items up in a store, and writes nothing.
 
-    ``settings`` and ``builder`` are those of the store. ``engine`` computes fingerprints as the store has them; if it
-    computes anchors, longer articles that contain an item are looked for. ``clock`` gives the time in milliseconds.
-    ``proceed`` is called between reads, and what it raises ends the look-up.
+    ``clock`` gives the time in milliseconds. ``proceed`` is called between reads; an exception from it ends the
+    look-up.
     """
 
-    store: Store
-    settings: JudgeSettings
-    builder: VersionBuilder
-    engine: Engine
+    opened: ComparableStore
     clock: Callable[[], int]
     proceed: Callable[[], None] = ignored
 
@@ -109,7 +117,7 @@ class BankLookUp:
         now_ms = self.clock()
         counting = banks.items_at(now_ms)
         items = counting[:ITEMS_MAX]
-        known = KnownTexts(self.engine, self.settings, self.clock)
+        known = KnownTexts(self.opened.engine, self.opened.settings, self.clock)
         known.replace([*banks.banks.values(), *items])
         search = self._search(banks, items)
         seen: set[bytes] = set()
@@ -124,7 +132,7 @@ class BankLookUp:
             truncated, parts = truncated or candidates.truncated, parts or candidates.parts
             for some in _batches([stored for stored in fresh if _is_current(stored)], _VERSIONS_AT_ONCE):
                 self.proceed()
-                compared = compare(self.store, known, some)
+                compared = compare(self.opened.store, known, some)
                 without_text += compared.without_text
                 truncated |= compared.limited > 0
                 found += compared.found()
@@ -142,31 +150,31 @@ class BankLookUp:
         """Return a search that reads whatever may be similar enough to any of the items."""
         least = min((item.similarity or banks.banks[item.bank].item_similarity for item in items), default=1.0)
         settings = replace(
-            self.settings,
+            self.opened.settings,
             verify=True,
             similarity_min=least,
-            one_bits_distance_max=max(self.settings.one_bits_distance_max, _one_bits_distance(least)),
+            one_bits_distance_max=max(self.opened.settings.one_bits_distance_max, _one_bits_distance(least)),
             verifications_max=CANDIDATES_MAX,
             sources={},
         )
         tally = Tally()
-        return Search(self.store, settings, tally, VerdictCells(self.store, tally))
+        return Search(self.opened.store, settings, tally, VerdictCells(self.opened.store, tally))
 
     def _candidates(self, search: Search, banks: Banks, items: Sequence[BankItem], now_ms: int) -> "_CandidateVersions":
         """Return the versions that may repeat one of these items."""
         self.proceed()
-        fingerprints = self.engine.fingerprint([item.text for item in items], [item.lang for item in items])
+        fingerprints = self.opened.engine.fingerprint([item.text for item in items], [item.lang for item in items])
         articles = [Article(f"{_NO_ARTICLE}{item.bank}/{item.item}", item.text) for item in items]
         arrivals = [ArrivedAt(now_ms, place) for place in range(len(items))]
-        records = [version.record for version in self.builder.versions(articles, arrivals, fingerprints)]
+        records = [version.record for version in self.opened.builder.versions(articles, arrivals, fingerprints)]
         similar = search.look_up_unstored(records)
         searched = [record for item, record in zip(items, records, strict=True) if _is_searched(banks, item)]
-        containing = _containing(self.store, searched, now_ms - self.settings.window_ms)
+        containing = _containing(self.opened.store, searched, now_ms - self.opened.settings.window_ms)
         others = [reference for reference in containing.references if reference not in similar.stored]
         read: list[Stored] = []
         for some in _batches(others, _VERSIONS_AT_ONCE):
             self.proceed()
-            read += (stored for stored in self.store.read(some) if stored is not None)
+            read += (stored for stored in self.opened.store.read(some) if stored is not None)
         return _CandidateVersions(
             [*similar.stored.values(), *read],
             bool(similar.truncated) or containing.truncated,

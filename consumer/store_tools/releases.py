@@ -170,10 +170,9 @@ def _released(store: Store, reversals: Sequence[FlagReversal], planned_events: S
 
 
 def _reference(article_id: str, version: str) -> bytes | ConfigError:
-    try:
-        return events.reference_in(article_id, version)
-    except ValueError:
-        return ConfigError(f"{version!r} is not a version: events name versions by 32 hexadecimal digits")
+    return events.storable_reference(article_id, version) or ConfigError(
+        f"{version!r} is not a version: events name versions by 32 hexadecimal digits"
+    )
 
 
 def _read_flagged(stored: Stored | None, article_id: str, version: str) -> FlaggedVersion | ConfigError:

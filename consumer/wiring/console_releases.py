@@ -8,6 +8,7 @@ from typing import Final
 
 from consumer.config.config import Config
 from consumer.console.intake.sending import PendingRelease, ReleasePort
+from consumer.judge.events import storable_reference
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
@@ -20,7 +21,7 @@ from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import FlaggedVersion, FlagReversal, releasable_versions
 from consumer.wiring import components
-from consumer.wiring.console_store import StoreAccess, reference_of
+from consumer.wiring.console_store import StoreAccess
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import ReleasePlan, Releasing
@@ -137,7 +138,7 @@ class TopicReleases(ReleasePort):
         coming, self._coming = self._coming, ()
         if not coming:
             return
-        references = [reference for reference in map(reference_of, coming) if reference is not None]
+        references = [reference for pair in coming if (reference := storable_reference(*pair)) is not None]
         stored = [version for version in store.read(references) if version is not None]
         try:
             self._known = self._records.origins_of(stored)

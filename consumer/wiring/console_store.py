@@ -5,14 +5,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from consumer.config.config import Config
-from consumer.config.judging import completed
 from consumer.console.context import Articles, ArticleView
-from consumer.console.stored_matches import ComparableStore
-from consumer.judge.events import reference_in, version_name
+from consumer.judge.events import storable_reference, version_name
 from consumer.model.verdict import decode_verdict
-from consumer.store_tools.requested_settings import check_unchanged
+from consumer.store_tools.bank_matches import ComparableStore
 from consumer.wiring import stores
-from consumer.wiring.components import engine, lexicon_of, version_builder
+from consumer.wiring.comparable_store import bound_to
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.records import Stored
@@ -58,7 +56,7 @@ class StoredArticles(Articles):
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
         """Return these versions; None for those that the store does not hold, or that no store could."""
-        references = [reference_of(pair) for pair in pairs]
+        references = [storable_reference(*pair) for pair in pairs]
         wanted = list(dict.fromkeys(reference for reference in references if reference is not None))
         if not wanted:
             return [None] * len(pairs)
@@ -88,25 +86,8 @@ class ComparableStores:
         store = self._access()
         with self._lock:
             if self._opened is None or self._opened.store is not store:
-                self._opened = comparable_store(self._config, store)
+                self._opened = bound_to(self._config, store).compared
             return self._opened
-
-
-def comparable_store(config: Config, store: Store) -> ComparableStore:
-    """Return what compares the articles of a store. Raises ``StoreMismatch`` for other settings than its own."""
-    lexicon = lexicon_of(config)
-    bound = stores.stored_binding(store, lexicon)
-    check_unchanged(config, bound.settings)
-    computing = engine(completed(config, bound.settings), bound, lexicon)
-    return ComparableStore(store, bound.settings, version_builder(bound), computing)
-
-
-def reference_of(pair: tuple[str, str]) -> bytes | None:
-    """Return the reference of a version, by its article and its name; None where no store could hold it."""
-    try:
-        return reference_in(*pair)
-    except ValueError:
-        return None
 
 
 def _view(stored: Stored, body: str | None) -> ArticleView:

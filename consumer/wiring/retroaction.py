@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self
 
 from consumer.config.config import Config
-from consumer.config.judging import completed
 from consumer.feeds.kinds import sink_of
-from consumer.fingerprint import Engine
-from consumer.judge.binding import Binding
 from consumer.judge.events import version_name
 from consumer.kafka.client_settings import parse_prefix
 from consumer.kafka.clients import waiting_for_brokers
@@ -23,46 +20,16 @@ from consumer.model.verdict import VerdictEvent
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle
 from consumer.store_tools.releases import FlagReversal, releasable_versions, release_all
-from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.components import engine, lexicon_of
+from consumer.wiring.comparable_store import BoundStore
 from consumer.wiring.feeds import is_followed, sink_opening
 from consumer.wiring.release_run import NO_RECORD, ReleasePlan, Releasing
 from consumer.wiring.source_records import SourceRecords
-from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Origin
 
 SEND_S: Final = 30.0
 """How long brokers may take to accept the events of a batch."""
-
-
-class BoundStore(NamedTuple):
-    """An open store, what it is bound to, the configuration as it is judged by, and what computes its fingerprints."""
-
-    store: Store
-    bound: Binding
-    config: Config
-    engine: Engine
-
-
-@contextmanager
-def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore]:
-    """Open the configured store, which judges have filled. Raises ``StoreMismatch`` for other settings than its own."""
-    # Opened for writing with banks, a store would get the layout of stores that had banks.
-    opening = config.model_copy(update={"banks": config.banks.model_copy(update={"url": None})})
-    lexicon = lexicon_of(config)
-    with opened_store(opening, readonly=True) as store:
-        bound = stored_binding(store, lexicon)
-        check_unchanged(config, bound.settings)
-        chosen = completed(config, bound.settings)
-        computing = engine(chosen, bound, lexicon)
-        if readonly:
-            yield BoundStore(store, bound, chosen, computing)
-            return
-    # A store that does not exist is refused above, and is not created here.
-    with opened_store(opening) as store:
-        yield BoundStore(store, bound, chosen, computing)
 
 
 @dataclass(slots=True)
@@ -139,7 +106,7 @@ class BankReleases:
         with ExitStack() as resources:
             followed = is_followed(opened.config)
             events = resources.enter_context(TopicEvents.opened(opened.config)) if followed else None
-            yield cls(opened.store, events, resources.enter_context(closing(SourceRecords(opened.config))))
+            yield cls(opened.compared.store, events, resources.enter_context(closing(SourceRecords(opened.config))))
 
     def release(self, flags: Sequence[AllowedFlag]) -> "ReleasedFlags":
         """Undo these flags, and tell the readers.
@@ -172,7 +139,7 @@ def report_denied(events: TopicEvents, articles: Sequence[DeniedArticle]) -> Non
     with events.batch() as sink:
         for article in articles:
             record = _record_at(article.stored.record.origin)
-            sink.report_match(Answer(record, article.event), article.mention)
+            sink.report_match(Answer(record, article.event), article.mention, article.match)
 
 
 def _record_at(origin: Origin | None) -> RawRecord:

@@ -8,28 +8,19 @@ from pathlib import Path
 import msgspec
 
 from consumer.banks.bank import Banks
-from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
+from consumer.cli.banks.comparison import Comparison
+from consumer.cli.banks.store_scan import show_limited
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
 from consumer.judge.events import mentions_of
-from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.record import RawRecord
-from consumer.wiring.components import (
-    engine,
-    file_decoder,
-    judge_settings,
-    lexicon_of,
-    read_limits,
-    version_builder,
-)
-from consumer.wiring.stores import unstored_binding
-from storage.clock import now_ms
+from consumer.wiring.components import file_decoder, read_limits
 
 
 @dataclass(slots=True)
@@ -45,15 +36,11 @@ class _Counts:
 
 
 class _ArchiveScan:
-    """Compares articles with items, by the settings of the configuration."""
+    """Compares the articles of records with items, and counts."""
 
     def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
-        lexicon = lexicon_of(config)
-        bound = unstored_binding(config, judge_settings(config, lexicon))
         self._decode = file_decoder(config)
-        self._builder = version_builder(bound)
-        self._known = KnownTexts(engine(config, bound, lexicon), bound.settings, now_ms)
-        self._known.replace(items.entries())
+        self._comparison = Comparison(config, items)
         self._counts = counts
 
     def lines(self, records: Sequence[RawRecord]) -> list[dict[str, object]]:
@@ -61,11 +48,7 @@ class _ArchiveScan:
         numbered = [(record.line, article) for record in records if (article := self._article(record)) is not None]
         if not numbered:
             return []
-        articles = [article for _, article in numbered]
-        texts, languages = [article.body or "" for article in articles], [article.lang for article in articles]
-        fingerprints = self._known.engine.fingerprint(texts, languages, self._known.known_shingles)
-        arrivals = [ArrivedAt(now_ms(), line) for line, _ in numbered]
-        found = self._known.matches(self._builder.versions(articles, arrivals, fingerprints))
+        found = self._comparison.matches([article for _, article in numbered])
         self._counts.limited += found.limited
         self._counts.repeating += sum(map(bool, found.matches))
         return [
@@ -121,5 +104,4 @@ def _show_counts(counts: _Counts) -> None:
         errors.print(f"Invalid records: {counts.invalid:,}. The first: {render.plain(counts.first)}")
     if counts.retractions:
         errors.print(f"Retractions, which have no text: {counts.retractions:,}.")
-    if counts.limited:
-        errors.print(f"Compared with some of the items only, or named ten of more: {counts.limited:,}.")
+    show_limited(counts.limited)

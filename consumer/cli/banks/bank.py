@@ -9,9 +9,9 @@ import typer
 from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
 from consumer.banks.changes import new_entry
 from consumer.banks.exchange import item_id
-from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
 from consumer.cli.banks.additions import add_item, options
+from consumer.cli.banks.comparison import Comparison
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
 from consumer.cli.banks.named_text import named_text
@@ -34,13 +34,9 @@ from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, S
 from consumer.cli.prompts import check_terminal, confirmed
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
-from consumer.judge.events import bank_mentions
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.events import mentions_of
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
-from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import unstored_binding
-from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
 
@@ -255,18 +251,14 @@ def try_(
 ) -> None:
     """Print which items a text repeats, a line of JSON for each."""
     chosen = configured(config, settings, banks__url=banks)
-    found, lexicon = named_text(chosen, source, text, None), lexicon_of(chosen)
-    bound = unstored_binding(chosen, judge_settings(chosen, lexicon))
-    computing = engine(chosen, bound, lexicon)
-    known = KnownTexts(computing, bound.settings, now_ms)
-    known.replace(read_banks(chosen).entries())
-    fingerprints = computing.fingerprint([found.body or ""], [found.lang], known.known_shingles)
-    (version,) = known.with_matches(version_builder(bound).versions([found], [ArrivedAt(now_ms(), 0)], fingerprints))
-    mentions = bank_mentions(version.record)
+    article = named_text(chosen, source, text, None)
+    comparison = Comparison(chosen, read_banks(chosen))
+    (found,) = comparison.matches([article]).matches
+    mentions = mentions_of(found)
     with results():
         write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in mentions))
     if not mentions:
-        render.console(stderr=True).print(f"It repeats none of {len(known):,} items.")
+        render.console(stderr=True).print(f"It repeats none of {len(comparison):,} items.")
 
 
 def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:

@@ -16,9 +16,9 @@ from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import BankLookUp, StoredMatches
 from consumer.store_tools.bank_scan import member_counts
 from consumer.wiring.banks import read_banks
-from consumer.wiring.components import version_builder
-from consumer.wiring.retroaction import BoundStore, bound_store
+from consumer.wiring.comparable_store import bound_store
 from storage.clock import MS_PER_S, now_ms
+from storage.interface import Store
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -45,25 +45,24 @@ def matches(
     chosen = configured(config, settings, store__url=store, banks__url=banks)
     items = chosen_items(read_banks(chosen), bank, item)
     with bound_store(chosen) as opened:
-        builder = version_builder(opened.bound)
-        found = BankLookUp(opened.store, opened.bound.settings, builder, opened.engine, now_ms).find(items)
-        counted = _members(opened, found) if members else None
+        found = BankLookUp(opened.compared, now_ms).find(items)
+        counted = _members(opened.compared.store, found) if members else None
     lines = (
         match_fields(match) | ({} if counted is None else {"members": counted[match.stored.record.reference]})
         for match in found.found
     )
     answer(json=json, lines=lines, text=[match_table(found.found, counted)] if found.found else [])
     errors = render.console(stderr=True)
-    for sentence in _sentences(found, items, opened.bound.settings):
+    for sentence in _sentences(found, items, opened.compared.settings):
         errors.print(sentence)
 
 
-def _members(opened: BoundStore, found: StoredMatches) -> Counter[bytes]:
+def _members(store: Store, found: StoredMatches) -> Counter[bytes]:
     kept = frozenset(match.stored.record.reference for match in found.found)
     members: Counter[bytes] = Counter()
     with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("counting flagged articles", total=None)
-        for so_far in member_counts(opened.store, kept):
+        for so_far in member_counts(store, kept):
             members = so_far
             progress.advance(task)
     return members

@@ -11,15 +11,15 @@ from consumer.cli.banks.store_scan import compared_versions, show_counts
 from consumer.cli.prompts import confirmed
 from consumer.cli.results import results, write
 from consumer.config.config import Config
-from consumer.model.bank_match import retroactive_match
 from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle, allowed_flags, denied_articles
 from consumer.store_tools.bank_matches import StoredMatch
 from consumer.store_tools.bank_scan import ScanCounts
 from consumer.store_tools.releases import Attribution
 from consumer.web.audit_log import AuditLog
 from consumer.wiring.audit import opened_audit_log, record_change, record_changes
+from consumer.wiring.comparable_store import bound_store
 from consumer.wiring.feeds import is_followed
-from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEvents, bound_store, report_denied
+from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEvents, report_denied
 
 _NAMES_SHOWN: Final = 10
 _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle]]
@@ -97,7 +97,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
                         articles = list(denied_articles(compared.found()))
                         report_denied(events, articles)
                         for article in articles:
-                            write((retroactive_match(article.event.verdict, article.mention) or b"") + b"\n")
+                            write(article.match + b"\n")
                         sent += len(articles)
             finally:
                 if sent:

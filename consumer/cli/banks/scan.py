@@ -18,7 +18,7 @@ from consumer.decode.codecs import described_forms
 from consumer.model.errors import ConfigError
 from consumer.store_tools.bank_scan import ScanCounts
 from consumer.wiring.banks import read_banks
-from consumer.wiring.retroaction import bound_store
+from consumer.wiring.comparable_store import bound_store
 from storage.records import ALLOW, DENY
 
 

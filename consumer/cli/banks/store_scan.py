@@ -7,20 +7,20 @@ from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
 from consumer.store_tools.bank_matches import ComparedVersions
 from consumer.store_tools.bank_scan import ScanCounts, scanned
-from consumer.wiring.retroaction import BoundStore
+from consumer.wiring.comparable_store import BoundStore
 from consumer.wiring.stores import is_remote
 from storage.clock import now_ms
 
 
 def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> Iterator[ComparedVersions]:
     """Yield all versions of a store with the items that they repeat; a terminal shows how far the scan is."""
-    known = KnownTexts(opened.engine, opened.bound.settings, now_ms)
+    known = KnownTexts(opened.compared.engine, opened.compared.settings, now_ms)
     known.replace(items.entries())
     # To count the versions of a remote store takes as long as to read them.
-    total = None if is_remote(opened.config) else opened.store.stats().versions
+    total = None if is_remote(opened.config) else opened.compared.store.stats().versions
     with render.progress(render.console(stderr=True)) as progress:
         update = render.follow(progress, "comparing", lambda: (counts.versions, total))
-        for compared in scanned(opened.store, known, counts):
+        for compared in scanned(opened.compared.store, known, counts):
             yield compared
             update()
 
@@ -33,5 +33,11 @@ def show_counts(counts: ScanCounts) -> None:
         errors.print(
             f"Without a stored text, and so not searched for parts: {counts.without_text:,} (store.keep_bodies)."
         )
-    if counts.limited:
-        errors.print(f"Compared with some of the items only, or named ten of more: {counts.limited:,}.")
+    show_limited(counts.limited)
+
+
+def show_limited(articles: int) -> None:
+    """Say of how many articles not all items could be told, if of any."""
+    if articles:
+        errors = render.console(stderr=True)
+        errors.print(f"Compared with some of the items only, or named ten of more: {articles:,}.")

@@ -15,7 +15,7 @@ from consumer.console.pages.said import MANY, said_of_many
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, KeptMatches, MatchSearch
 from consumer.console.visit import Asked
-from consumer.judge.events import reference_in
+from consumer.judge.events import storable_reference
 from consumer.reviews import queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import FlagRow
@@ -176,16 +176,8 @@ def _open_flags(asked: Asked, chosen: _Item) -> _OpenFlags:
     with asked.desk.database.reading() as connection:
         ids = [story.story_id for story in _stories_of(connection, found.matches.found).values()]
         flags = stories.open_flags(connection, ids, most + 1)
-    versions = {flag.flag_id: _reference(flag) for flag in flags[:most]}
+    versions = {flag.flag_id: storable_reference(flag.article_id, flag.version) for flag in flags[:most]}
     references = [reference for reference in versions.values() if reference is not None]
     repeating = _search_of(asked).repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
     return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)
-
-
-def _reference(flag: FlagRow) -> bytes | None:
-    """Return the reference of a flag's article, None where its event names no version that a store could hold."""
-    try:
-        return reference_in(flag.article_id, flag.version)
-    except ValueError:
-        return None

@@ -12,7 +12,7 @@ from consumer.kafka.sink.outgoing import Outgoing, time_of
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
 from consumer.model.bank_match import SCHEMA as BANK_MATCH
-from consumer.model.bank_match import bank_match, retroactive_match
+from consumer.model.bank_match import bank_match
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer, ReleasingSink
@@ -58,12 +58,10 @@ class Messages:
         if self.topics.unique and answer.record.partition is not None:
             yield from _clean(answer, self.topics.unique_topic)
 
-    def retroactive(self, answer: Answer, mention: BankMention) -> Iterator[Outgoing]:
-        """Yield the message about an item that a stored article turned out to repeat; none if its verdict names it."""
-        matched = retroactive_match(answer.event.verdict, mention)
-        if matched is not None:
-            headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
-            yield Outgoing(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), matched, headers)
+    def retroactive(self, answer: Answer, mention: BankMention, match: bytes) -> Outgoing:
+        """Return the message with the event ``match``, about an item that a stored article turned out to repeat."""
+        headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
+        return Outgoing(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
 
 
 class KafkaSink(OutboxOutput, ReleasingSink):
@@ -89,10 +87,9 @@ class KafkaSink(OutboxOutput, ReleasingSink):
         topic = self._messages.topics.floods_topic
         self.outbox.send(Outgoing(topic, flood.original.encode(), encode_flood(flood), []))
 
-    def report_match(self, answer: Answer, mention: BankMention) -> None:
-        """Send the event about an item that a stored article turned out to repeat."""
-        for message in self._messages.retroactive(answer, mention):
-            self.outbox.send(message)
+    def report_match(self, answer: Answer, mention: BankMention, match: bytes) -> None:
+        """Send the event ``match``, about an item that a stored article turned out to repeat."""
+        self.outbox.send(self._messages.retroactive(answer, mention, match))
 
     def dead_letters(self) -> TopicDeadLetters:
         """Return the sink of dead letters to the same prefix."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from consumer.console.stored_matches import ComparableStore
 from consumer.judge.events import version_name
+from consumer.store_tools.bank_matches import ComparableStore
 from tests.stored_texts import StoreOfTexts
 from tests.unit.console.banks import bank, item
 from tests.unit.console.newsroom import Newsroom, article
@@ -20,7 +20,7 @@ class Archive:
         """Return the store."""
         if self.error is not None:
             raise self.error
-        return ComparableStore(self.made.store, self.made.settings, self.made.builder, self.made.engine)
+        return self.made.opened
 
     def flag(self, room: Newsroom, text: str, original: str, *copies: str) -> None:
         """Take in flags of stored articles that resemble a text."""

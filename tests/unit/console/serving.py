@@ -22,12 +22,13 @@ from consumer.console.context import Articles, ArticleView, Desk
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
-from consumer.console.stored_matches import ComparableStore, MatchSearch
+from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity
 from consumer.reviews.people import Person
+from consumer.store_tools.bank_matches import ComparableStore
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
 from consumer.web.connections import ConnectionLimits

@@ -11,8 +11,9 @@ import pytest
 from consumer.banks.bank import Banks
 from consumer.console import stored_matches
 from consumer.console.faults import PageError
-from consumer.console.stored_matches import LOOK_UP_S, ComparableStore, MatchSearch
+from consumer.console.stored_matches import LOOK_UP_S, MatchSearch
 from consumer.model.errors import StoreMismatch
+from consumer.store_tools.bank_matches import ComparableStore
 from storage.errors import StoreUnavailable
 from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written

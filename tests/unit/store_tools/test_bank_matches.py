@@ -181,7 +181,7 @@ def test_a_look_up_can_be_ended(filled: StoreOfTexts) -> None:
     def end() -> None:
         raise TimeoutError
 
-    look_up = BankLookUp(filled.store, SETTINGS, filled.builder, filled.engine, lambda: NOW_MS, end)
+    look_up = BankLookUp(filled.opened, lambda: NOW_MS, end)
     with pytest.raises(TimeoutError):
         look_up.find(Banks.of([SPAM, item(OFFER)]))
 

@@ -1,0 +1,34 @@
+"""Compares articles that are in no store with items of banks."""
+
+from collections.abc import Sequence
+
+from consumer.banks.bank import Banks
+from consumer.banks.known_texts import BankMatches, KnownTexts
+from consumer.config.config import Config
+from consumer.judge.versions import ArrivedAt
+from consumer.model.article import Article
+from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import unstored_binding
+from storage.clock import now_ms
+
+
+class Comparison:
+    """Compares articles with the items of some banks, by the settings of the configuration."""
+
+    def __init__(self, config: Config, banks: Banks) -> None:
+        lexicon = lexicon_of(config)
+        bound = unstored_binding(config, judge_settings(config, lexicon))
+        self._builder = version_builder(bound)
+        self._known = KnownTexts(engine(config, bound, lexicon), bound.settings, now_ms)
+        self._known.replace(banks.entries())
+
+    def __len__(self) -> int:
+        """Return the number of items that articles are compared with."""
+        return len(self._known)
+
+    def matches(self, articles: Sequence[Article]) -> BankMatches:
+        """Return what each of these articles repeats."""
+        texts, languages = [article.body or "" for article in articles], [article.lang for article in articles]
+        fingerprints = self._known.engine.fingerprint(texts, languages, self._known.known_shingles)
+        arrivals = [ArrivedAt(now_ms(), place) for place in range(len(articles))]
+        return self._known.matches(self._builder.versions(articles, arrivals, fingerprints))
