@@ -34,10 +34,15 @@ ALLOW_SIMILARITY: Final = 0.9
 """The same for an ``allow`` bank, and the least that one may ask for."""
 SIMILARITY_MIN: Final = 0.5
 
-BankName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
-ItemId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}\Z")]
+BANK_NAME: Final = r"[a-z0-9][a-z0-9._-]{0,63}"
+ITEM_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
+"""Patterns of whole names. Every name of a bank could be the id of an item."""
+LABEL_CHARS_MAX: Final = 64
+
+BankName = Annotated[str, msgspec.Meta(pattern=rf"^{BANK_NAME}\Z")]
+ItemId = Annotated[str, msgspec.Meta(pattern=rf"^{ITEM_ID}\Z")]
 _Similarity = Annotated[float, msgspec.Meta(ge=SIMILARITY_MIN, le=1.0)]
-_Label = Annotated[str, msgspec.Meta(pattern=r"^\S{1,64}\Z")]
+_Label = Annotated[str, msgspec.Meta(pattern=rf"^\S{{1,{LABEL_CHARS_MAX}}}\Z")]
 _Note = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
 _Person = Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)]
 
@@ -48,7 +53,7 @@ _RULES: Final[Mapping[str, str]] = MappingProxyType(
         "digit",
         "item": "the id of an item has at most 64 characters: a to z, A to Z, 0 to 9, '.', '_', ':' and '-', first a "
         "letter or digit",
-        "labels": f"there are at most {LABELS_MAX} labels of 1 to 64 characters, without spaces",
+        "labels": f"there are at most {LABELS_MAX} labels of 1 to {LABEL_CHARS_MAX} characters, without spaces",
         "note": f"the note has at most {REASON_CHARS_MAX:,} characters",
         "title": f"the title has at most {TITLE_CHARS_MAX:,} characters",
         "text": f"the text has at most {ITEM_CHARS_MAX:,} characters",
@@ -115,6 +120,11 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     def key(self) -> ItemKey:
         """The names of the bank and of the item."""
         return self.bank, self.item
+
+    @property
+    def ends_ms(self) -> int | None:
+        """When the item ends, in milliseconds since 1970; None for never."""
+        return None if self.until is None else since_1970_ms(parse_moment(self.until))
 
 
 Entry = Bank | BankItem
@@ -208,7 +218,7 @@ def letters_in(text: str) -> int:
 
 def _check_until(entry: BankItem) -> None:
     try:
-        _ = entry.until is None or parse_moment(entry.until)
+        _ = entry.ends_ms
     except ValueError as error:
         raise BankError(f"item {entry.item!r}: until: {error}") from None
 
@@ -262,9 +272,7 @@ class Banks:
         return [
             item
             for item in self.items.values()
-            if item.enabled
-            and self.banks[item.bank].enabled
-            and (item.until is None or since_1970_ms(parse_moment(item.until)) > time_ms)
+            if item.enabled and self.banks[item.bank].enabled and (item.ends_ms is None or item.ends_ms > time_ms)
         ]
 
     def item_counts(self) -> Counter[str]:

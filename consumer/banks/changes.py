@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from consumer.banks.bank import Bank, BankError, BankItem, check_entry, explained
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, check_entry, explained
 
 _Kind = TypeVar("_Kind", Bank, BankItem)
 
@@ -27,8 +27,9 @@ def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
     return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
 
 
-def replacement(before: BankItem | None, entry: BankItem) -> BankItem:
-    """Return an entry that takes the place of an item: the same text stays confirmed, another one is not."""
+def replacement(banks: Banks, entry: BankItem) -> BankItem:
+    """Return an entry that adds an item or replaces it: the same text stays confirmed, another one is not."""
+    before = banks.items.get(entry.key)
     if before is None:
         return entry
     confirmed = entry.text == before.text and (entry.confirmed or before.confirmed)

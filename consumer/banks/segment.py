@@ -12,7 +12,6 @@ from consumer.banks.bank import BankItem, ItemKey
 from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Texts
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.fingerprint import SketchSimilarity
-from consumer.text.timestamps import parse_moment, since_1970_ms
 
 NEVER_MS: Final = np.iinfo(np.int64).max
 """When items end that never do."""
@@ -56,7 +55,7 @@ class Items:
             tuple([joined_name(entry.key) for entry in entries]),
             fingerprints,
             np.array(similarities, np.float64),
-            np.array([_ends_ms(entry) for entry in entries], np.int64),
+            np.array([NEVER_MS if entry.ends_ms is None else entry.ends_ms for entry in entries], np.int64),
             np.array([entry.confirmed for entry in entries], np.bool_),
         )
 
@@ -141,7 +140,3 @@ class Likenesses(NamedTuple):
 def joined_name(key: ItemKey) -> str:
     """Return the names of a bank and an item as one; neither has a slash."""
     return "/".join(key)
-
-
-def _ends_ms(item: BankItem) -> int:
-    return NEVER_MS if item.until is None else since_1970_ms(parse_moment(item.until))

@@ -85,10 +85,7 @@ class BankWrites:
 
         def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
             _check_role(request, known_bank(banks, name))
-            befores = [banks.items.get(item.key) for item in items]
-            current = [
-                unless_same(before, replacement(before, item)) for before, item in zip(befores, items, strict=True)
-            ]
+            current = [unless_same(banks.items.get(item.key), replacement(banks, item)) for item in items]
             return [item for item in current if banks.items.get(item.key) is not item], current
 
         current = await self._banks.change(request, lambda: added)

@@ -25,7 +25,7 @@ def add_item(config: Config, entry: BankItem, given: Mapping[str, str | None]) -
 
     def added(banks: Banks) -> Sequence[Entry]:
         found.append(banks)
-        return [replacement(banks.items.get(entry.key), entry)]
+        return [replacement(banks, entry)]
 
     changed(config, "add", f"{entry.bank}/{entry.item}", added)
     (before,) = found

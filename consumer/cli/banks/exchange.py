@@ -40,7 +40,7 @@ def import_(
         raise BankError(f"{source}: {error}; nothing was changed") from None
     if not entries:
         raise SourceError(f"{source} has no items")
-    changed(chosen, "import", bank, lambda found: [replacement(found.items.get(each.key), each) for each in entries])
+    changed(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
     say(f"Added {len(entries):,} items to the bank {bank}.")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-from consumer.banks.bank import Bank, BankItem
+from consumer.banks.bank import ITEM_ID, Bank, BankItem
 from consumer.banks.changes import items_need_admin
 from consumer.console.faults import N_
 from consumer.console.pages.bank_forms import item_path, may_change_items
@@ -15,7 +15,7 @@ _BANK: Final = "to_bank"
 _ITEM: Final = "item"
 _DONE: Final = "banked"
 """The fields of a query that say what was just added to which bank."""
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+_NAME: Final = re.compile(ITEM_ID)
 _SAID: Final[Mapping[str, str]] = {
     "added": N_("The text is added to the bank %(bank)s. Consumers find it within two seconds."),
     "known": N_("The bank %(bank)s has this text already, and nothing was changed."),

@@ -15,6 +15,7 @@ from consumer.banks.bank import (
     ALLOW_SIMILARITY,
     ITEM_CHARS_MAX,
     ITEM_LETTERS_MIN,
+    LABEL_CHARS_MAX,
     LABELS_MAX,
     SIMILARITY_MIN,
     TITLE_CHARS_MAX,
@@ -40,7 +41,6 @@ ITEM_FORM_BYTES_MAX: Final = 1_536 * 1_024
 """A form with the longest text, every character of which may take twelve bytes, and all else that an item has."""
 LABELS_CHARS_MAX: Final = 2_000
 UNTIL_CHARS_MAX: Final = 40
-LABEL_CHARS_MAX: Final = 64
 _LABEL: Final = re.compile(rf"[^\s\x00-\x1f\x7f-\x9f]{{1,{LABEL_CHARS_MAX}}}")
 
 _Answer = TypeVar("_Answer")

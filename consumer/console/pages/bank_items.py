@@ -275,7 +275,7 @@ def _item_page(asked: Asked, *, refusal: PageError | None = None, given: Mapping
         status=HTTPStatus.OK if refusal is None else refusal.status,
         bank=bank,
         row=_row(item, asked.desk.now_ms()),
-        until_ms=moment_ms(item.until),
+        until_ms=item.ends_ms,
         may_change=may_change_items(asked.person, bank),
         given=given or values,
         limits=LIMITS,
@@ -291,5 +291,4 @@ def _messages(asked: Asked, refusal: PageError | None) -> dict[str, str]:
 
 
 def _row(item: BankItem, now_ms: int) -> ItemRow:
-    until_ms = moment_ms(item.until)
-    return ItemRow(item, moment_ms(item.at), until_ms is not None and until_ms <= now_ms)
+    return ItemRow(item, moment_ms(item.at), item.ends_ms is not None and item.ends_ms <= now_ms)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from consumer.banks.bank import Action, Bank, Banks, Entry
+from consumer.banks.bank import BANK_NAME, Action, Bank, Banks, Entry
 from consumer.banks.changes import unless_same
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import (
@@ -34,7 +34,7 @@ ACTIONS: Final[Mapping[Action, str]] = {
     "allow": N_("allow: never flag articles that repeat an item"),
 }
 _FIELDS: Final = ("bank", "action", "similarity", "labels", "note")
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_NAME: Final = re.compile(BANK_NAME)
 _SAID: Final = {
     "created": N_("The bank is created."),
     "removed": N_("The bank is removed with its items."),
