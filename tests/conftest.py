@@ -4,9 +4,9 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, filterfalse, groupby, islice
 from operator import attrgetter
 from typing import Any
 
@@ -88,17 +88,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _waiting_beside_computing(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """Return the tests in another order; those of a module stay together."""
     modules = [list(module) for _, module in groupby(items, attrgetter("path"))]
-    waiting = [module for module in modules if any(item.get_closest_marker("servers") for item in module)]
+    waiting = list(filter(_waits, modules))
     # These share tables that take half a minute to make. Begun last, they would be taken over by other workers, each of
     # which would make them again.
     waiting.sort(key=lambda module: module[0].path.parent.name != "servers")
-    computing = chain.from_iterable(module for module in modules if module not in waiting)
+    computing = chain.from_iterable(filterfalse(_waits, modules))
     parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
     for place, module in enumerate(waiting):
         parts[place % (workers // 2)] += module
     for part in parts:
         part.extend(islice(computing, max(0, len(items) // workers - len(part))))
     return [*chain.from_iterable(parts), *computing]
+
+
+def _waits(module: Iterable[pytest.Item]) -> bool:
+    """Return whether any test of a module waits for servers."""
+    return any(item.get_closest_marker("servers") for item in module)
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
