@@ -155,7 +155,7 @@ class Pipeline:
         self.hooks.report(StageEnded("look_up", cost.look_up_s))
         self.hooks.report(StageEnded("settle", cost.settle_s))
         verdicts = [event.verdict for event in events]
-        answers = self._answers(prepared, events)
+        answers = self._answers(prepared, events, verdicts)
         letters = [rejection.letter for rejection in prepared.rejections]
         with timed(self.hooks, "emit"):
             self.sink.emit(answers)
@@ -189,8 +189,7 @@ class Pipeline:
         # All parts are retried together: one that waits for the store must not hide that another has failed for good.
         return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
-    def _answers(self, prepared: Prepared, events: Sequence[VerdictEvent]) -> list[Answer]:
-        verdicts = [event.verdict for event in events]
+    def _answers(self, prepared: Prepared, events: Sequence[VerdictEvent], verdicts: Sequence[Verdict]) -> list[Answer]:
         withheld = [False] * len(events) if self.busy_items is None else self.busy_items.withheld(verdicts)
         return [
             Answer(record, event, match_withheld)
