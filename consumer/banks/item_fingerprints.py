@@ -60,10 +60,10 @@ class ItemFingerprints:
             },
         )
 
-    def found(self, digests: Words) -> "Found":
+    def look_up(self, digests: Words) -> "DigestLookUp":
         """Look for the items whose entries have these digests."""
         if not len(self):
-            return Found(self, np.zeros(0, np.intp), np.arange(len(digests)))
+            return DigestLookUp(self, np.zeros(0, np.intp), np.arange(len(digests)))
         order = np.argsort(self.digests[:, 0], kind="stable")
         places = np.searchsorted(self.digests[order, 0], digests[:, 0])
         places = order[np.minimum(places, len(order) - 1)]
@@ -71,7 +71,7 @@ class ItemFingerprints:
         wanted = np.full(len(self), -1, np.intp)
         wanted[places[is_there]] = np.flatnonzero(is_there)
         chosen = wanted >= 0
-        return Found(self.of(chosen), wanted[chosen], np.flatnonzero(~is_there))
+        return DigestLookUp(self.of(chosen), wanted[chosen], np.flatnonzero(~is_there))
 
 
 class HeldFingerprints(NamedTuple):
@@ -81,7 +81,7 @@ class HeldFingerprints(NamedTuple):
     computed: int
 
 
-class Found(NamedTuple):
+class DigestLookUp(NamedTuple):
     """Fingerprints of m of the digests that were looked for: which one each is of, intp[m], and which are missing."""
 
     fingerprints: ItemFingerprints
@@ -91,8 +91,8 @@ class Found(NamedTuple):
 
 NO_FINGERPRINTS: Final = ItemFingerprints(np.zeros((0, DIGEST_WORDS), np.uint64), NO_TEXTS, NO_SHINGLES, {})
 
-Earlier = Callable[[], ItemFingerprints | None]
-"""Returns fingerprints that were computed earlier, None for none. Entries may have changed since."""
+CacheLoader = Callable[[], ItemFingerprints | None]
+"""Returns the fingerprints of a cache; None without one. Entries may have changed since it was written."""
 
 
 def entry_digest(item: BankItem, action: str | None) -> bytes:

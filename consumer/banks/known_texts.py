@@ -18,7 +18,7 @@ import numpy as np
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_bank, check_item, letters_in
 from consumer.banks.index import EQUAL, PART, Likeness, Texts, shingle_rows
-from consumer.banks.item_fingerprints import Earlier, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
+from consumer.banks.item_fingerprints import CacheLoader, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
 from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
 from consumer.judge.guards import guards_let_pass
@@ -105,7 +105,7 @@ class KnownTexts:
     """The banks of a process. One thread changes them; any number of others ask what articles repeat.
 
     ``engine`` computes what the store's records are compared by. ``clock`` gives the time in milliseconds, ``report``
-    takes the occurrences of this module, from any thread. ``earlier`` is called when the first items come, and returns
+    takes the occurrences of this module, from any thread. ``load_cache`` is called when the first items come, for
     fingerprints that need not be computed.
     """
 
@@ -113,7 +113,7 @@ class KnownTexts:
     settings: JudgeSettings
     clock: Callable[[], int]
     report: Callable[[object], None] = _ignored
-    earlier: Earlier | None = None
+    load_cache: CacheLoader | None = None
     _snapshot: _Snapshot = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -258,7 +258,7 @@ class KnownTexts:
         large, small = self._without(items, places)
         added: Sequence[BankItem] = [item for item in items.values() if item is not None]
         is_first = not len(large.items) and not len(small.items)
-        found, added = self._found_earlier(added, banks) if is_first and added else (NO_ITEMS, added)
+        found, added = self._cached(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
         living = Items.joined([small.living(), found, *(self._computed(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
@@ -294,12 +294,12 @@ class KnownTexts:
                 dead[place & 1].append(place >> 1)
         return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
 
-    def _found_earlier(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[Items, Sequence[BankItem]]:
-        """Return the items whose fingerprints were computed earlier, and the others."""
-        earlier = None if self.earlier is None else self.earlier()
-        if earlier is None:
+    def _cached(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[Items, Sequence[BankItem]]:
+        """Return the items whose fingerprints are in the cache, and the others."""
+        cache = None if self.load_cache is None else self.load_cache()
+        if cache is None:
             return NO_ITEMS, added
-        found = earlier.found(digests_of(entry_digest(item, _action_of(item, banks)) for item in added))
+        found = cache.look_up(digests_of(entry_digest(item, _action_of(item, banks)) for item in added))
         log.info(
             "Fingerprints of items of banks: %d from the cache, %d to compute.", len(found.wanted), len(found.missing)
         )

@@ -138,8 +138,8 @@ def followed_banks(
         yield None
         return
     cache = _cache(config, bound)
-    computing, earlier = components.engine(config, bound, lexicon), None if cache is None else cache.load
-    known = KnownTexts(computing, bound.settings, now_ms, hooks.report, earlier)
+    computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
+    known = KnownTexts(computing, bound.settings, now_ms, hooks.report, load_cache)
     with opened_banks(config) as banks:
         reader = BankReader(banks, known, hooks)
         if starting is None:

@@ -113,7 +113,8 @@ def _told_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterato
         yield
     except BaseException:
         if counts.versions:
-            _tell(f"Stopped after {counts.versions:,} compared versions; the last ones may be in doubt. {so_far()}.")
+            stopped = f"Stopped after {counts.versions:,} compared versions"
+            _tell(f"{stopped}; what was done about the last ones is unknown. {so_far()}.")
         raise
 
 

@@ -37,7 +37,8 @@ def show_counts(counts: ScanCounts) -> None:
 
 
 def show_limited(articles: int) -> None:
-    """Say of how many articles not all items could be told, if of any."""
+    """Say how many articles were compared with only some items, or repeat more than are named."""
     if articles:
-        errors = render.console(stderr=True)
-        errors.print(f"Compared with some of the items only, or named ten of more: {articles:,}.")
+        render.console(stderr=True).print(
+            f"Compared with only some of the items, or repeating more than the ten that are named: {articles:,}."
+        )

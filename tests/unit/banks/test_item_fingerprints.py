@@ -52,7 +52,7 @@ def test_items_are_found_in_any_order() -> None:
     held, others = drawn(50, 4), drawn(20, 5)
     half = held.digests[:1] ^ np.array([[0, 1]], np.uint64)
     wanted = np.concatenate((others.digests, held.digests[::-2], half))
-    found = held.found(wanted)
+    found = held.look_up(wanted)
     assert (found.fingerprints.digests == wanted[found.wanted]).all()
     assert sorted(found.wanted.tolist()) == list(range(20, 45))
     assert found.missing.tolist() == [*range(20), 45]
@@ -63,7 +63,7 @@ def test_items_are_found_in_any_order() -> None:
 
 def test_nothing_is_found_in_nothing() -> None:
     """Then all digests are missing."""
-    found = NO_FINGERPRINTS.found(drawn(3, 6).digests)
+    found = NO_FINGERPRINTS.look_up(drawn(3, 6).digests)
     assert (len(found.fingerprints), found.missing.tolist()) == (0, [0, 1, 2])
 
 

@@ -97,7 +97,7 @@ def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Pa
 
     def started() -> tuple[KnownTexts, CacheWriter]:
         cache = BankCache(tmp_path, identity, FileWriting(durable=False))
-        known = KnownTexts(ENGINE, SETTINGS, lambda: TIME_MS, earlier=cache.load)
+        known = KnownTexts(ENGINE, SETTINGS, lambda: TIME_MS, load_cache=cache.load)
         return known, CacheWriter(cache, known)
 
     def items(numbers: range) -> list[BankItem]:
