@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -102,6 +104,23 @@ def wait_for(holds: Callable[[], bool], seconds: float = 20, pause_s: float = 0.
         now_s = time.monotonic()
         assert now_s < until, "it took too long"
         time.sleep(max(pause_s, min(2 * (now_s - began_s), _PAUSE_S_MAX)))
+
+
+def stop(process: "subprocess.Popen[bytes]", number: signal.Signals = signal.SIGTERM, seconds: float = 60) -> int:
+    """Send a signal once the process handles it, and return the exit code.
+
+    A signal that arrives while the process still starts ends it at once, with another exit code.
+    """
+    wait_for(lambda: process.poll() is not None or _handles(process.pid, number), seconds)
+    process.send_signal(number)
+    return process.wait(seconds)
+
+
+def _handles(pid: int, number: signal.Signals) -> bool:
+    """Return whether a process has a handler for a signal: SigCgt in proc(5)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (caught,) = re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def line_count(path: Path) -> int:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import time
 import urllib.error
@@ -19,7 +18,7 @@ import pytest
 from consumer.kafka.mock_cluster import mock_cluster
 from deploy.local.ports import free_ports
 from storage.hbase import HbaseOptions
-from tests.cli.command import FAST, run_process, start, text, wait_for
+from tests.cli.command import FAST, run_process, start, stop, text, wait_for
 from tests.cli.faulty_command import start_faulty
 from tests.kafka.topics import ordered_producer
 
@@ -60,9 +59,8 @@ class Service:
         assert self.process.poll() is None, self.log.read_text()
 
     def stop(self) -> int:
-        """Send SIGTERM and return the exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(END_S)
+        """Stop it with SIGTERM and return its exit code."""
+        return stop(self.process, seconds=END_S)
 
 
 @contextmanager

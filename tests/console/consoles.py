@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from consumer.reviews.database import Database, opened_database
 from deploy.local.ports import free_ports
-from tests.cli.command import FAST, run_process, start, wait_for
+from tests.cli.command import FAST, run_process, start, stop, wait_for
 from tests.kafka.topics import Topics
 from tests.unit.console.serving import Browser
 
@@ -79,9 +78,8 @@ class Running(Browser):
         return self.send(f"{page}/decide", page, decision=decision, note=note).status
 
     def stop(self) -> int:
-        """SIGTERM; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(WAIT_S)
+        """Stop it with SIGTERM and return its exit code."""
+        return stop(self.process, seconds=WAIT_S)
 
     def kill(self) -> None:
         """SIGKILL."""

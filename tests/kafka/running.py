@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from typing import Any
 
 from deploy.local import launch
 from deploy.local.ports import free_ports
-from tests.cli.command import FAST, start
+from tests.cli.command import FAST, start, stop
 from tests.kafka.topics import Topics
 
 END_S = 60
@@ -58,9 +57,8 @@ class Running:
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
     def stop(self) -> int:
-        """SIGTERM; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(END_S)
+        """Stop it with SIGTERM and return its exit code."""
+        return stop(self.process, seconds=END_S)
 
     def kill(self) -> None:
         """SIGKILL."""

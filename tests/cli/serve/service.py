@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from deploy.local.ports import free_ports
-from tests.cli.command import start, wait_for
+from tests.cli.command import start, stop, wait_for
 from tests.unit.service.serving import WAIT_S, Client
 
 
@@ -27,8 +27,7 @@ class Process(Client):
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal, and return the exit code."""
-        self.process.send_signal(number)
-        return self.process.wait(WAIT_S)
+        return stop(self.process, number, WAIT_S)
 
     def _is_ready(self) -> bool:
         try:
