@@ -44,6 +44,7 @@ _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
 EQUAL: Final = "equal"
 SIMILAR: Final = "similar"
 PART: Final = "part"
+FORMS: Final = (EQUAL, SIMILAR, PART)
 
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
@@ -169,15 +170,6 @@ NO_TEXTS: Final = Texts(
     np.zeros(0, np.uint8), np.zeros((0, SKETCH_BYTES), np.uint8), np.zeros((0, _DIGEST_WORDS), np.uint64)
 )
 NO_SHINGLES: Final = Rows(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
-
-
-class Likeness(NamedTuple):
-    """An article, by its place, and an item that is like it; ``similarity`` is from 0 to 1."""
-
-    article: int
-    item: int
-    form: str
-    similarity: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ large one, both become one.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from math import isnan
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -17,14 +17,14 @@ import msgspec
 import numpy as np
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_bank, check_item, letters_in
-from consumer.banks.index import EQUAL, PART, Likeness, Texts, shingle_rows
+from consumer.banks.index import Texts, shingle_rows
 from consumer.banks.item_fingerprints import CacheLoader, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
+from consumer.banks.matching import BankRules, matches_by_article, ranked
 from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
-from consumer.judge.guards import guards_let_pass
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
-from storage.records import ALLOW, DENY, BankMatch, Record, Version
+from storage.records import DENY, BankMatch, Version
 
 log = logging.getLogger("dupwatch")
 
@@ -32,12 +32,9 @@ PART_LETTERS_MIN: Final = 60
 """Letters and digits of an item that is found as a part of a longer article, too."""
 ITEMS_AT_ONCE: Final = 1_024
 """Items whose fingerprints are computed together."""
-PART_MARGIN: Final = 0.1
-"""So much more of an item must stand in an article than similar texts have to share: the estimate errs by 0.1."""
 _SMALL_ITEMS_MIN: Final = 1_024
 _SMALL_SHARE: Final = 8
 """The small index may have this many items, or one for so many of the large one."""
-_SIMILARITY_DIGITS: Final = 4
 _LARGE: Final = 0
 _SMALL: Final = 1
 """Places of the two segments."""
@@ -93,6 +90,7 @@ class _Snapshot:
     """
 
     banks: Mapping[str, Bank]
+    rules: BankRules
     segments: tuple[Segment, ...]
     places: Mapping[str, int]
     known: KnownShingles | None = None
@@ -115,6 +113,8 @@ class KnownTexts:
     report: Callable[[object], None] = _ignored
     load_cache: CacheLoader | None = None
     _snapshot: _Snapshot = field(init=False, repr=False)
+    _bank_numbers: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+    """A number for each bank there ever was, by its name."""
 
     def __post_init__(self) -> None:
         """Begin without banks. Raises ``BankError`` for settings without sketches, with which nothing can be found."""
@@ -124,7 +124,7 @@ class KnownTexts:
                 "migrated"
             )
         nothing = self._segment(NO_ITEMS)
-        self._snapshot = _Snapshot(MappingProxyType({}), (nothing, nothing), MappingProxyType({}))
+        self._snapshot = _Snapshot(MappingProxyType({}), BankRules.of({}, ()), (nothing, nothing), MappingProxyType({}))
 
     def __len__(self) -> int:
         """Return the number of items that count."""
@@ -210,49 +210,21 @@ class KnownTexts:
         articles, shingles = Texts.of_records(records), [version.known_shingles for version in versions]
         limited: set[int] = set()
         # By article; most repeat nothing.
-        best: dict[int, dict[str, BankMatch]] = {}
+        found: defaultdict[int, list[BankMatch]] = defaultdict(list)
         for segment in snapshot.segments:
-            found = segment.likenesses(articles, shingles, snapshot.similarity_min)
-            limited |= found.limited
-            for likeness in found.likenesses:
-                match = self._match(snapshot.banks, segment.items, records[likeness.article], likeness, now_ms)
-                if match is not None:
-                    # The first form that is enough counts: equal, similar, part.
-                    name = segment.items.names[likeness.item]
-                    best.setdefault(likeness.article, {}).setdefault(name, match)
-        limited.update(article for article, by_name in best.items() if len(by_name) > BANK_MATCHES_MAX)
-        matches: list[tuple[BankMatch, ...]] = [()] * len(records)
-        for article, by_name in best.items():
-            matches[article] = _ranked(by_name.values())
-        return BankMatches(matches, len(limited))
-
-    def _match(
-        self, banks: Mapping[str, Bank], items: Items, record: Record, likeness: Likeness, now_ms: int
-    ) -> BankMatch | None:
-        name = items.names[likeness.item]
-        bank = banks.get(name.partition("/")[0])
-        if bank is None or bank.action is None or not bank.enabled or items.ends_ms[likeness.item] <= now_ms:
-            return None
-        allows = bank.action == ALLOW
-        own = float(items.similarities[likeness.item])
-        wanted = bank.item_similarity if isnan(own) else own
-        if likeness.similarity < (min(wanted + PART_MARGIN, 1.0) if likeness.form == PART else wanted):
-            return None
-        facts = items.fingerprints.facts.get(likeness.item, b"")
-        if allows and not self._may_be_allowed(facts, record, likeness):
-            return None
-        similarity = round(likeness.similarity, _SIMILARITY_DIGITS)
-        return BankMatch(bank.bank, name.partition("/")[2], bank.action, likeness.form, similarity)
-
-    def _may_be_allowed(self, facts: bytes, record: Record, likeness: Likeness) -> bool:
-        """Return whether an article is the item and nothing else: no part, and without figures of its own."""
-        if likeness.form == PART:
-            return False
-        if likeness.form == EQUAL and facts == record.facts:
-            return True
-        return guards_let_pass(facts, record.facts, self.settings.thresholds_for(record.source))
+            alike = segment.likenesses(articles, shingles, snapshot.similarity_min)
+            limited.update(alike.limited.tolist())
+            met = snapshot.rules.met_by(alike, segment.items, now_ms)
+            for article, matches in matches_by_article(met, segment.items, snapshot.rules, records, self.settings):
+                found[article] += matches
+        limited.update(article for article, matches in found.items() if len(matches) > BANK_MATCHES_MAX)
+        return BankMatches(
+            [ranked(found[article]) if article in found else () for article in range(len(records))], len(limited)
+        )
 
     def _publish(self, banks: Mapping[str, Bank], items: Mapping[str, BankItem | None]) -> None:
+        for name in banks:
+            self._bank_numbers.setdefault(name, len(self._bank_numbers))
         # A copy: whoever asks in the meantime sees the places and the segments of one time.
         places = dict(self._snapshot.places)
         large, small = self._without(items, places)
@@ -274,7 +246,13 @@ class KnownTexts:
         wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
         computed = self._snapshot.computed + len(added)
         self._snapshot = _Snapshot(
-            MappingProxyType(dict(banks)), (large, small), MappingProxyType(places), known, min(wanted), computed
+            MappingProxyType(dict(banks)),
+            BankRules.of(banks, self._bank_numbers),
+            (large, small),
+            MappingProxyType(places),
+            known,
+            min(wanted),
+            computed,
         )
 
     def _is_held(self, name: str, item: BankItem, banks: Mapping[str, Bank]) -> bool:
@@ -303,7 +281,9 @@ class KnownTexts:
         log.info(
             "Fingerprints of items of banks: %d from the cache, %d to compute.", len(found.wanted), len(found.missing)
         )
-        items = Items.of_entries([added[place] for place in found.wanted.tolist()], found.fingerprints)
+        items = Items.of_entries(
+            [added[place] for place in found.wanted.tolist()], found.fingerprints, self._bank_numbers
+        )
         return items, [added[place] for place in found.missing.tolist()]
 
     def _computed(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> Items:
@@ -323,7 +303,7 @@ class KnownTexts:
             shingle_rows(self.engine.smallest_shingles(searched, languages)),
             {place: facts for place, (facts, action) in enumerate(named) if facts and action != DENY},
         )
-        return Items.of_entries(items, fingerprints)
+        return Items.of_entries(items, fingerprints, self._bank_numbers)
 
     def _segment(self, items: Items) -> Segment:
         return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
@@ -340,9 +320,3 @@ def _known_shingles(*segments: Segment) -> KnownShingles | None:
 def _action_of(item: BankItem, banks: Mapping[str, Bank]) -> str | None:
     bank = banks.get(item.bank)
     return None if bank is None else bank.action
-
-
-def _ranked(matches: Iterable[BankMatch]) -> tuple[BankMatch, ...]:
-    """Return the matches that are kept: what allows before what denies, and then the most similar."""
-    ranked = sorted(matches, key=lambda match: (match.action != ALLOW, -match.similarity, match.bank, match.item))
-    return tuple(ranked[:BANK_MATCHES_MAX])

@@ -1,6 +1,6 @@
 """Some items of banks as arrays: what they are compared by, an index over that, and what each asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import Final, NamedTuple, Self
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, ItemKey
-from consumer.banks.index import EQUAL, PART, SIMILAR, ItemIndex, Likeness, Texts
+from consumer.banks.index import FORMS, ItemIndex, Places, Texts
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.fingerprint import SketchSimilarity
 
@@ -21,11 +21,13 @@ NEVER_MS: Final = np.iinfo(np.int64).max
 class Items:
     """n items, with what they are compared by, and what they ask for.
 
-    ``names`` are the names of bank and item, joined by "/". ``similarities`` float64[n] are their own, nan for those of
-    their bank; ``ends_ms`` int64[n] is when they end; ``confirmed`` bool[n] says which may match any share of the feed.
+    ``names`` are the names of bank and item, joined by "/"; ``banks`` uint32[n] are the numbers of their banks.
+    ``similarities`` float64[n] are their own, nan for those of their bank; ``ends_ms`` int64[n] is when they end;
+    ``confirmed`` bool[n] says which may match any share of the feed.
     """
 
     names: tuple[str, ...]
+    banks: npt.NDArray[np.uint32]
     fingerprints: ItemFingerprints
     similarities: npt.NDArray[np.float64]
     ends_ms: npt.NDArray[np.int64]
@@ -41,6 +43,7 @@ class Items:
             return self
         return type(self)(
             tuple(compress(self.names, chosen.tolist())),
+            self.banks[chosen],
             self.fingerprints.of(chosen),
             self.similarities[chosen],
             self.ends_ms[chosen],
@@ -48,11 +51,14 @@ class Items:
         )
 
     @classmethod
-    def of_entries(cls, entries: Sequence[BankItem], fingerprints: ItemFingerprints) -> Self:
+    def of_entries(
+        cls, entries: Sequence[BankItem], fingerprints: ItemFingerprints, bank_numbers: Mapping[str, int]
+    ) -> Self:
         """Return the items of these entries, with their fingerprints in the same order."""
         similarities = [np.nan if entry.similarity is None else entry.similarity for entry in entries]
         return cls(
             tuple([joined_name(entry.key) for entry in entries]),
+            np.array([bank_numbers[entry.bank] for entry in entries], np.uint32),
             fingerprints,
             np.array(similarities, np.float64),
             np.array([NEVER_MS if entry.ends_ms is None else entry.ends_ms for entry in entries], np.int64),
@@ -68,6 +74,7 @@ class Items:
             return filled[0]
         return cls(
             tuple(chain.from_iterable(part.names for part in filled)),
+            np.concatenate([part.banks for part in filled]),
             ItemFingerprints.joined([part.fingerprints for part in filled]),
             np.concatenate([part.similarities for part in filled]),
             np.concatenate([part.ends_ms for part in filled]),
@@ -75,7 +82,9 @@ class Items:
         )
 
 
-NO_ITEMS: Final = Items((), NO_FINGERPRINTS, np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+NO_ITEMS: Final = Items(
+    (), np.zeros(0, np.uint32), NO_FINGERPRINTS, np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,23 +116,19 @@ class Segment:
         ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
-            return Likenesses([], frozenset())
+            return NO_LIKENESSES
         equal = self.index.equal(articles)
-        pairs_by_form = (
-            (EQUAL, equal, np.ones(len(equal.items))),
-            (SIMILAR, *self.index.similar(articles)),
-            (PART, *self.index.parts(known_shingles, similarity_min)),
+        similar, similarities = self.index.similar(articles)
+        parts, shares = self.index.parts(known_shingles, similarity_min)
+        by_form = equal, similar, parts
+        found = Likenesses(
+            np.concatenate([pairs.articles for pairs in by_form]),
+            np.concatenate([pairs.items for pairs in by_form]),
+            np.repeat(np.arange(len(FORMS)), [len(pairs.items) for pairs in by_form]),
+            np.concatenate((np.ones(len(equal.items)), similarities, shares)),
+            np.unique(np.concatenate([pairs.limited for pairs in by_form])),
         )
-        found: list[Likeness] = []
-        for form, pairs, similarities in pairs_by_form:
-            enough = np.flatnonzero((similarities >= similarity_min) & self.alive[pairs.items])
-            found += (
-                Likeness(int(pairs.articles[pair]), int(pairs.items[pair]), form, float(similarities[pair]))
-                for pair in enough.tolist()
-            )
-        return Likenesses(
-            found, frozenset(chain.from_iterable(pairs.limited.tolist() for _, pairs, _ in pairs_by_form))
-        )
+        return found.of((found.similarities >= similarity_min) & self.alive[found.items])
 
     def living(self) -> Items:
         """Return the items that count."""
@@ -131,10 +136,33 @@ class Segment:
 
 
 class Likenesses(NamedTuple):
-    """Articles and items that are alike, by form: equal, similar, part; ``limited`` are the articles that had more."""
+    """n pairs of an article and an item that are alike, equal pairs first, then similar ones, then parts.
 
-    likenesses: list[Likeness]
-    limited: frozenset[int]
+    ``articles`` and ``items`` intp[n] are places, ``forms`` intp[n] are places in ``FORMS``. ``similarities``
+    float64[n] are from 0 to 1. ``limited`` are the articles that had more.
+    """
+
+    articles: Places
+    items: Places
+    forms: Places
+    similarities: npt.NDArray[np.float64]
+    limited: Places
+
+    def of(self, chosen: npt.NDArray[np.bool_] | Places) -> "Likenesses":
+        """Return some of the pairs: those for which ``chosen`` bool[n] is true, or those at these places."""
+        return Likenesses(
+            self.articles[chosen], self.items[chosen], self.forms[chosen], self.similarities[chosen], self.limited
+        )
+
+    def first_of_each(self) -> "Likenesses":
+        """Return each article with each item once: the first form that there is."""
+        width = int(self.items.max(initial=0)) + 1
+        _, firsts = np.unique(self.articles * width + self.items, return_index=True)
+        return self.of(firsts)
+
+
+_NO_PLACES: Final = np.zeros(0, np.intp)
+NO_LIKENESSES: Final = Likenesses(_NO_PLACES, _NO_PLACES, _NO_PLACES, np.zeros(0), _NO_PLACES)
 
 
 def joined_name(key: ItemKey) -> str:

@@ -190,6 +190,22 @@ def test_the_most_important_matches_are_kept(known: KnownTexts) -> None:
     assert similarities == sorted(similarities, reverse=True)
 
 
+def test_of_items_as_similar_the_first_by_name_are_kept(known: KnownTexts) -> None:
+    """Also where there are more of them than are kept, and in several banks; those of a disabled bank take no place."""
+    text, banks = written(16), ("a", "a-b", "b")
+    entries = [Bank(bank=bank, action="deny") for bank in banks]
+    many = [item(text, f"i{number:02}", bank) for bank in banks for number in range(BANK_MATCHES_MAX - 1)]
+    known.change([*entries, *many])
+    (matches,) = matches_of(known, text)
+    names = [(match.bank, match.item) for match in matches]
+    assert names == sorted(entry.key for entry in many)[:BANK_MATCHES_MAX]
+    assert {match.form for match in matches} == {"equal"}
+    known.change([msgspec.structs.replace(entries[0], enabled=False)])
+    (matches,) = matches_of(known, text)
+    assert {match.bank for match in matches} == {"a-b", "b"}
+    assert known.matches(versions_of(known, text)).limited == 1
+
+
 def test_a_text_in_too_many_items_is_cut(known: KnownTexts) -> None:
     """Whoever adds the same text a thousand times makes no article slow."""
     text = written(17)
