@@ -44,18 +44,23 @@ class FilePlace(NamedTuple):
 
 
 class BankFile(BankLog):
-    """The file of banks at ``path``. One that does not exist has no banks for who changes it, and cannot be read."""
+    """The file of banks at ``path``. One that does not exist has no banks for who changes it, and cannot be read.
+
+    From the first change on it holds the banks, so that the next change reads only what was appended.
+    """
 
     def __init__(self, path: Path, writing: FileWriting) -> None:
         self._path = path
         self._writing = writing
         self._place: FilePlace | None = None
+        self._banks: Banks | None = None
+        self._unread = NewEntries([], is_whole=False)
 
     @override
     def read(self) -> NewEntries:
-        found = _read(self._path, self._place)
-        self._place = found.place
-        return NewEntries(found.entries, found.is_whole)
+        self._follow(self._path)
+        unread, self._unread = self._unread, NewEntries([], is_whole=False)
+        return unread
 
     @override
     def change(self, change: Change) -> Sequence[Entry]:
@@ -63,17 +68,16 @@ class BankFile(BankLog):
             # All writers lock the same folder, and a link is not replaced by a file.
             path = self._path.resolve()
             with locked_folder(path.parent, LOCK_S):
-                before = _read(self._path, None) if path.exists() else None
-                banks = Banks.of(before.entries if before else ())
+                place, banks = self._current(path)
                 entries = change(banks)
                 after = banks.after(entries)
-                lines = (before.place.lines if before else 0) + len(entries)
+                lines = (place.lines if place else 0) + len(entries)
                 left = len(after.banks) + len(after.items)
                 if lines - left > max(SUPERSEDED_MIN, left):
                     temporary = path.with_name(f"{path.name}.new")
                     replace_file(path, temporary, lines_of(after.entries()), self._writing)
                 elif entries:
-                    _append(path, before.place if before else None, lines_of(entries), self._writing)
+                    _append(path, place, lines_of(entries), self._writing)
         except OSError as error:
             raise BankError(f"the bank file {self._path} cannot be changed: {error.strerror or error}") from error
         return entries
@@ -81,7 +85,30 @@ class BankFile(BankLog):
     @override
     def close(self) -> None:
         """Forget how far the file was read; it is open only while it is read or changed."""
-        self._place = None
+        self._place, self._banks, self._unread = None, None, NewEntries([], is_whole=False)
+
+    def _current(self, path: Path) -> tuple[FilePlace | None, Banks]:
+        """Return how far the file goes, and the banks in it; None and no banks if there is no file."""
+        if not path.exists():
+            self.close()
+            return None, Banks.of(())
+        if self._banks is None:
+            # What was read so far is not held; the next ``read`` returns it again, as the objects that are held here.
+            self.close()
+        self._follow(path, holding=True)
+        assert self._banks is not None  # noqa: S101  # it is held
+        return self._place, self._banks
+
+    def _follow(self, path: Path, *, holding: bool = False) -> None:
+        """Read what was appended, or the whole file if it was replaced. Raises ``BankError``, and reads nothing."""
+        found = _read(path, self._place)
+        if found.is_whole:
+            banks = Banks.of(found.entries) if holding or self._banks is not None else None
+            unread = NewEntries(found.entries, is_whole=True)
+        else:
+            banks = self._banks.after(found.entries) if self._banks is not None and found.entries else self._banks
+            unread = self._unread._replace(entries=[*self._unread.entries, *found.entries])
+        self._place, self._banks, self._unread = found.place, banks, unread
 
 
 class _Found(NamedTuple):

@@ -3,11 +3,13 @@
 import errno
 import multiprocessing
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, Entry, encode_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, Entry, decode_entry, encode_entry
+from consumer.banks.bank_log import Change
 from consumer.files import bank_file
 from consumer.files.bank_file import BankFile
 from storage.files import FileWriting
@@ -60,6 +62,44 @@ def test_a_file_that_was_replaced_is_read_as_a_whole(path: Path) -> None:
         file.read()
     path.write_bytes(b"")
     assert file.read() == ([], True, 0)
+
+
+def test_a_second_change_reads_only_what_was_appended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made to the banks as they are, and a reader of the same log misses nothing."""
+    held: list[Banks] = []
+    decoded: list[bytes] = []
+
+    def changing(*entries: Entry) -> Change:
+        def change(banks: Banks) -> Sequence[Entry]:
+            held.append(banks)
+            return entries
+
+        return change
+
+    def decode(line: bytes) -> Entry:
+        decoded.append(line)
+        return decode_entry(line)
+
+    monkeypatch.setattr(bank_file, "decode_entry", decode)
+    file = BankFile(path, WRITING)
+    assert file.read().entries == [SPAM]
+    file.change(changing(item(1)))
+    append(path, item(2))
+    decoded.clear()
+    file.change(changing(item(3)))
+    assert held[-1] == Banks.of([SPAM, item(1), item(2)])
+    # Its own change, and that of the other process.
+    assert len(decoded) == 2
+    assert file.read() == ([SPAM, item(1), item(2), item(3)], True, 0)
+    append(path, item(4))
+    assert file.read() == ([item(4)], False, 0)
+    path.write_bytes(encode_entry(SPAM) + b"\n")
+    file.change(changing(item(5)))
+    assert held[-1] == Banks.of([SPAM])
+    assert file.read() == ([SPAM, item(5)], True, 0)
+    path.unlink()
+    file.change(changing(SPAM))
+    assert held[-1] == Banks.of([])
 
 
 def test_an_incomplete_line_waits_until_it_is_whole(path: Path) -> None:
