@@ -65,7 +65,7 @@ def test_waiting_for_a_pipe_ends_when_asked() -> None:
         process.terminate()
         began_s = time.monotonic()
         err = process.stderr.read() if process.stderr else b""
-        assert process.wait(TIMEOUT_S) == 143
+        assert process.wait(TIMEOUT_S) == 143, err
         assert time.monotonic() - began_s < TIMEOUT_S / 2
         assert b"Traceback" not in err
         assert b"rerun" not in err
