@@ -2,11 +2,13 @@
 
 import re
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from consumer.config.values import dotted
 from consumer.feeds.kinds import sink_of, source_of
+from consumer.text.visible import safe_url
 
 DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
 """How a section is validated that is derived from a dataclass."""
@@ -63,3 +65,20 @@ def _file_mode(mode: str) -> str:
 
 FileMode = Annotated[str, AfterValidator(_file_mode)]
 """The mode of a file in octal."""
+
+
+def _site_url(url: str) -> str:
+    """Return the address of a site without the slash at its end."""
+    parts = urlsplit(url) if safe_url(url) else None
+    if parts is None or parts.netloc != url.rstrip("/").removeprefix(f"{parts.scheme}://") or "@" in parts.netloc:
+        raise ValueError("write it as https://HOST or http://HOST:PORT, without a path or a password")
+    try:
+        # urlsplit looks at the port only now.
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError("its port has to be a number from 0 to 65535") from error
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+SiteUrl = Annotated[Text, AfterValidator(_site_url)]
+"""The address of a site, http or https."""

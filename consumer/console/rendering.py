@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
 from consumer.text.visible import one_line, paragraphs, safe_url
-from consumer.web import style
 
 _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -30,16 +29,16 @@ _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 def _joined(ending: str) -> str:
-    """Return all files with this ending, in the order of their names."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob(f"*.{ending}")))
+    """Return all files with this ending: ``base`` first, the others in the order of their names."""
+    paths = sorted(_FOLDER.glob(f"*.{ending}"), key=lambda path: (path.stem != "base", path.name))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def _digest(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-CSS: Final = style.CSS + _joined("css")
-"""Begins as that of a consumer's flags page; what is in ``static`` follows in the order of the names."""
+CSS: Final = _joined("css")
 SCRIPT: Final = _joined("js")
 
 POLICY: Final = (

@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     """What one consumer answered.
 
     If it did not, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are its
-    latest, None if it has no page of flags; ``returning`` are the texts that came back to it most often.
+    latest, None if it does not serve them; ``returning`` are the texts that came back to it most often.
     """
 
     name: str
@@ -138,7 +138,7 @@ def look_at_all(watched: Sequence[Watched], pool: ThreadPoolExecutor) -> list[Se
 
 
 def latest(seen: Sequence[Seen], flags_max: int) -> list[ShownFlag] | None:
-    """Return the latest flags of all consumers, newest first; None if no consumer has a page of flags."""
+    """Return the latest flags of all consumers, newest first; None if no consumer serves them."""
     pages = [consumer.flags for consumer in seen if consumer.flags is not None]
     if not pages:
         return None

@@ -145,6 +145,12 @@ def flag(connection: Connection, flag_id: int) -> FlagRow | None:
     return None if row is None else flag_row(row)
 
 
+def flag_of_version(connection: Connection, article_id: str, version: str) -> int | None:
+    """Return the number of the flag of a version, None where it was not flagged."""
+    where = (FLAGS.c.article_id == article_id, FLAGS.c.version == version, FLAGS.c.kind == "flag")
+    return connection.execute(select(FLAGS.c.flag_id).where(*where)).scalar()
+
+
 def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
     """Return flags and near misses by number, in order; numbers of none are left out."""
     rows: list[FlagRow] = []

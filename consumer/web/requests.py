@@ -97,6 +97,7 @@ CONSOLE: Final = HttpInterface(
     "console",
     (
         "/",
+        "/flags",
         "/flags/{flag_id:int}",
         "/flags/{flag_id:int}/text/{side}",
         "/flags/{flag_id:int}/decide",

@@ -20,7 +20,6 @@ from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
-from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.feed_kind import Outputs, Streams
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
@@ -28,15 +27,17 @@ from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide
 from consumer.pipeline.warm_up import ROUND_ARTICLES, MadeUpArticles, warm_up
 from consumer.telemetry.batch_log import BatchLog
+from consumer.telemetry.flags_json import flag_pages
 from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
+from consumer.telemetry.latest_flags import LatestFlags
 from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.banks import busy_items, followed_banks
-from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
+from consumer.wiring.page_server import build_of, consumer_metrics, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
 from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
@@ -177,7 +178,7 @@ def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
     latest = LatestFlags(config.http.flags, now_ms(), request_failed)
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
-    pages = health_pages(health, metrics) | flag_pages(config, latest)
+    pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
     return _Shown(metrics, health, latest, served(config, resources, pages, hooks.report))
 
 

@@ -1,4 +1,4 @@
-"""The HTTP pages of a consumer: health, metrics and the latest flags."""
+"""Serves the pages of a consumer, and builds what its metrics show."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -8,8 +8,6 @@ from typing import NamedTuple
 from consumer.config.config import Config
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
-from consumer.pages.flags import FlagPages
-from consumer.pages.latest_flags import LatestFlags
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.web.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.web.certificates import ServedCertificate, configured_certificate
@@ -36,11 +34,6 @@ def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
         larger_plan(settings.plan, settings.max_distance) or "",
         engine,
     )
-
-
-def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
-    """Build the pages of the latest flags; none where they are switched off."""
-    return FlagPages(latest).pages() if config.http.flags else {}
 
 
 class Exposure(NamedTuple):

@@ -221,7 +221,7 @@ def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_pat
         allowed = {"Authorization": f"Basic {b64encode(b'ops:s3cret').decode()}"}
         send(brokers, tmp_path, ("p1", article(text(7))), ("p2", article(text(7))))
         wait_for(lambda: json.loads(service.page("/flags.json", **allowed)[1])["seen"] > 0, END_S)
-        assert "Show full texts" in service.page("/", **allowed)[1]
+        assert "moderators' console" in service.page("/flags", **allowed)[1]
         assert service.stop() == 0
     assert "s3cret" not in service.log.read_text()
 

@@ -163,7 +163,6 @@ def test_the_page_shows_the_flags(stack: Stack, trials: list[Trial]) -> None:
     assert shown["seen"] >= len(flags)
     assert shown["flags"]
     assert {(flag["id"], flag["version"], "duplicate") for flag in shown["flags"]} <= flags
-    assert shown["flags"][0]["id"] in page(stack, "consumer", 9464, "/").decode()
     stack.say(f"{shown['seen']} flags on the page")
 
 

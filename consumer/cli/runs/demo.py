@@ -137,7 +137,7 @@ def demo(
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
-                with _pages(console, chosen, ready.store, stopping):
+                with _console_served(console, chosen, ready.store, stopping, ready.address):
                     sending.start(lambda: not ready.health.why_not_ready())
                     ready.pipeline.run()
                     seconds = sending.seconds()
@@ -180,12 +180,19 @@ def _at_end(console: Console, stopping: Stopping) -> None:
 
 
 @contextmanager
-def _pages(console: Console, config: Config, store: Store, stopping: Stopping) -> Iterator[None]:
-    """Serve the console meanwhile, in a thread; without its packages say how to install them."""
+def _console_served(
+    console: Console, config: Config, store: Store, stopping: Stopping, pages: str | None
+) -> Iterator[None]:
+    """Serve the moderators' console from a thread until the end of the block.
+
+    Without its packages say how to install them, and how to see flags on the ``pages`` of the consumer.
+    """
     try:
         wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
     except ConfigError as error:
         console.print(f"{error}", highlight=False, markup=False)
+        if pages is not None:
+            console.print(f"The latest flags: dupwatch top {pages}")
         yield
         return
     with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(store, PERSON)) as ready:
@@ -214,4 +221,3 @@ def _show_addresses(console: Console, address: str, ready: LastingRun) -> None:
     console.print(f"Kafka, during the demo: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
     if ready.address:
         console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")
-        console.print(f"Latest flags: {ready.address}/")

@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from consumer.config.setting_types import Seconds, Section, Text
+from consumer.config.setting_types import Seconds, Section, SiteUrl, Text
 
 
 class HttpSection(Section):
-    """Health, metrics and the page of the latest flags."""
+    """Health, metrics and the latest flags."""
 
     listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
-    """HOST:PORT of /healthz, /readyz, /metrics and the page of flags while topics are read; empty for none."""
+    """HOST:PORT of /healthz, /readyz, /metrics and /flags.json while topics are read; empty for none."""
     open: bool = False
     """Listen on an address that other machines reach without asking for a password."""
     user: Annotated[str, Field(pattern=r"^[^:]+$")] | None = None
@@ -29,7 +29,9 @@ class HttpSection(Section):
     Where listen is a loopback address, metrics and health answer under these names only, too.
     """
     flags: Annotated[int, Field(ge=0, le=500)] = 50
-    """How many of the latest flags their page shows; 0 for no page."""
+    """How many of the latest flags /flags.json has; 0 for no such page."""
+    console_url: SiteUrl | None = None
+    """The address of the moderators' console, https://HOST, to which /flags.json links."""
     stuck_s: Seconds = 60.0
     """How long the loop may make no progress before /healthz fails."""
     sources_max: Annotated[int, Field(ge=0, le=1_000)] = 50

@@ -17,6 +17,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.discussion import open_elsewhere
 from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.paging import BadCursor
+from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.queue import Counts
 
 SOURCES_MAX: Final = 500
@@ -91,6 +92,17 @@ def show_queue(asked: Asked) -> Response:
         orders=_named(asked, ORDER_NAMES),
         kinds=_named(asked, KIND_NAMES),
     )
+
+
+def find_flag(asked: Asked) -> Response:
+    """Lead to the flag of a version, which other programs name by the article's id and the version."""
+    article_id, version = (asked.query.exact(name, ID_BYTES_MAX) for name in ("id", "version"))
+    with asked.desk.database.reading() as connection:
+        flag_id = queue.flag_of_version(connection, article_id, version)
+    if flag_id is None:
+        message = N_("The console has no flag of this version. A new flag takes a few seconds to arrive.")
+        raise PageError(HTTPStatus.NOT_FOUND, message)
+    return asked.redirect(f"/flags/{flag_id}")
 
 
 def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | None) -> queue.Page:

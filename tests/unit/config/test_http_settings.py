@@ -49,3 +49,28 @@ def test_unknown_log_settings_are_refused(name: str, value: str, tmp_path: Path)
     path.write_text(f'[log]\n{name} = "{value}"\n')
     with pytest.raises(ConfigError, match=f"log.{name}"):
         load_config(path, {})
+
+
+@pytest.mark.parametrize(
+    ("url", "used"),
+    [
+        ("https://console.example", "https://console.example"),
+        ("https://console.example/", "https://console.example"),
+        ("http://[::1]:8760", "http://[::1]:8760"),
+    ],
+)
+def test_the_address_of_a_console(url: str, used: str) -> None:
+    """The address of a site; a slash at its end makes no difference."""
+    assert load_config(None, {"http": {"console_url": url}}).http.console_url == used
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["console.example", "ftp://console.example", "https://ann:secret@console.example", "https://console.example/flags",
+     "https://console.example?x", "https://console.example:99999", "https://[x", "javascript:alert(1)", "https://a\nb"],
+)  # fmt: skip
+def test_other_addresses_are_refused(url: str) -> None:
+    """The message says how to write it, and shows no password."""
+    with pytest.raises(ConfigError, match=r"http\.console_url: (write it as https://HOST|its port)") as refused:
+        load_config(None, {"http": {"console_url": url}})
+    assert "secret" not in str(refused.value)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -282,6 +283,27 @@ def test_what_is_not_there_is_not_found(desk: Office, path: str) -> None:
     """A page says so."""
     desk.room.flag(article("first-b", "B", "x"), article("first-a", "A", "x"), 0.8)
     assert desk.ann.get(path).status == 404
+
+
+def test_a_flag_is_found_by_the_version_of_its_article(desk: Office) -> None:
+    """As links of other programs name it, whatever an id has in it, also after signing in. A near miss is no flag."""
+    odd = article(f"b&id=c#{OWN} %\u202e", "B", "x")
+    flag, miss = desk.room.flag(odd, article("found-a", "A", "x"), 0.8), article("missed", "C", "x")
+    desk.room.near_miss(miss, article("found-a", "A", "x"), 0.7)
+    address = f"/flags?{urlencode({'id': odd.id, 'version': odd.version})}"
+    assert desk.ann.get(address).header("location") == f"/flags/{flag.flag_id}"
+    stranger = desk.served.browser()
+    back = stranger.get(address).header("location")
+    assert back == f"/sign-in?{urlencode({'back': address})}"
+    for query in (
+        {"id": odd.id},
+        {"id": "b", "version": odd.version},
+        {"id": miss.id, "version": miss.version},
+        {"id": "x" * 600},
+        dict[str, str](),
+    ):
+        lost = desk.ann.get(f"/flags?{urlencode(query)}")
+        assert (lost.status, "has no flag of this version" in lost.shown) == (404, True), query
 
 
 def test_the_plain_text_controls_no_terminal(desk: Office) -> None:

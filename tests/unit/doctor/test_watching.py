@@ -73,7 +73,7 @@ def test_answers_that_make_no_sense_harm_nobody(pages: Pages, body: bytes) -> No
 
 
 def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
-    """No page of flags differs from no flags; flags of several consumers are sorted, newest first."""
+    """Flags that are not served differ from no flags; flags of several consumers are sorted, newest first."""
     pages.answers["/flags.json"] = (404, b"Not found. Available pages:")
     assert watched(pages).look().flags is None
     assert latest([watched(pages).look()], 5) is None

@@ -11,13 +11,13 @@ import pytest
 from consumer.judge.detector import Detector
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent, decode_verdict
-from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools import releases
 from consumer.store_tools.compare_stores import compare_stores
 from consumer.store_tools.export import exported
 from consumer.store_tools.inspection import chain, titles, verify
 from consumer.store_tools.releases import Attribution
+from consumer.telemetry.latest_flags import LatestFlags
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from heapq import nlargest
-from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -24,15 +23,11 @@ from storage.records import Record, Stored
 
 log = logging.getLogger("dupwatch")
 
-TEXT_CHARS_MAX: Final = 20_000
-"""The part of a text that is held and shown."""
 WAIT_S: Final = 1.0
 """How long a request waits for the store."""
 _FRESH_S: Final = 1.0
 """How long an answer of the store is used, unless a new flag comes."""
 _PAUSE_S: Final = 0.2
-_BODIES_AT_ONCE: Final = 8
-"""Bodies may be large: at most this many are held whole at once."""
 _CLOSE_S: Final = 2.0
 RETURNING_SHOWN: Final = 5
 _RETURNING_MAX: Final = 1_000
@@ -40,30 +35,24 @@ _RETURNING_MAX: Final = 1_000
 
 
 class Side(NamedTuple):
-    """One of the two articles of a flag. ``text`` is its beginning, None if no body is kept; ``chars`` its full length.
+    """One of the two articles of a flag.
 
     ``ended_at`` is when another version replaced it or its article was retracted, None while it is in force.
     """
 
     record: Record
     arrived_at: str
-    text: str | None
-    chars: int
     ended_at: str | None = None
 
 
 class Flag(NamedTuple):
-    """A flag, and both articles as the store has them; None if it has none, or was not read yet.
-
-    ``parts`` are the articles that the verdict names as parts, in its order.
-    """
+    """A flag, and both articles as the store has them; None if it has none, or was not read yet."""
 
     reference: bytes
     verdict: Verdict
     article: Side | None
     original: Side | None
     released: bool
-    parts: tuple[Side | None, ...] = ()
 
 
 class Returned(NamedTuple):
@@ -86,11 +75,6 @@ class Latest(NamedTuple):
     began_at: str
     trouble: str | None
     returning: tuple[Returned, ...] = ()
-
-
-class _Text(NamedTuple):
-    text: str | None
-    chars: int
 
 
 class ReturningTexts:
@@ -135,9 +119,8 @@ class LatestFlags:
         self._flags: dict[bytes, Verdict] = {}
         self._seen = 0
         self._returning = ReturningTexts()
-        # Only the reading thread writes these two, whole.
+        # Only the reading thread writes this, whole.
         self._stored: Mapping[bytes, Stored] = {}
-        self._texts: Mapping[bytes, _Text] = {}
         self._trouble: str | None = "The store has not been read yet."
         self._asked = 0
         self._answered = 0
@@ -206,16 +189,14 @@ class LatestFlags:
             self._side(reference),
             self._side(original_of(verdict)),
             released=stored is not None and stored.released_from is not None,
-            parts=tuple(map(self._side, _parts(verdict))),
         )
 
     def _side(self, reference: bytes) -> Side | None:
         stored = self._stored.get(reference)
         if stored is None:
             return None
-        text = self._texts.get(reference, _Text(None, 0))
         ended_at = None if stored.ends_at is None else rfc3339(stored.ends_at.time_ms)
-        return Side(stored.record, rfc3339(stored.record.time_ms), text.text, text.chars, ended_at)
+        return Side(stored.record, rfc3339(stored.record.time_ms), ended_at)
 
     def _run(self, store: Store) -> None:
         while self._wait_for_question():
@@ -239,15 +220,9 @@ class LatestFlags:
     def _read(self, store: Store) -> str | None:
         """Read the articles that the flags name; return what went wrong, None if nothing did."""
         with self._changed:
-            named = [(original_of(verdict), *_parts(verdict)) for verdict in self._flags.values()]
-            references = sorted({*self._flags, *chain.from_iterable(named)})
+            references = sorted({*self._flags, *map(original_of, self._flags.values())})
         try:
             found = store.read(references)
-            texts = {reference: self._texts[reference] for reference in references if reference in self._texts}
-            unread = [reference for reference in references if reference not in texts]
-            for start in range(0, len(unread), _BODIES_AT_ONCE):
-                part = unread[start : start + _BODIES_AT_ONCE]
-                texts |= zip(part, map(_beginning, store.bodies(part)), strict=True)
         except StoreError as error:
             log.info("The articles of the latest flags could not be read: %s", error)
             self._failed()
@@ -258,16 +233,6 @@ class LatestFlags:
             self._failed()
             return "The store could not be read; the log says why."
         with self._changed:
-            self._texts = texts
             pairs = zip(references, found, strict=True)
             self._stored = {reference: stored for reference, stored in pairs if stored is not None}
         return None
-
-
-def _parts(verdict: Verdict) -> list[bytes]:
-    """Return the references of the articles that a verdict names as parts."""
-    return [reference_in(part.id, part.version) for part in verdict.parts] if isinstance(verdict.parts, tuple) else []
-
-
-def _beginning(body: str | None) -> _Text:
-    return _Text(None, 0) if body is None else _Text(body[:TEXT_CHARS_MAX], len(body))

@@ -1,1 +1,0 @@
-"""The pages of the latest flags of a consumer, with their evidence."""
