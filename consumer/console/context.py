@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.bank_access import BankAccess
@@ -48,6 +48,17 @@ class Articles(Protocol):
         ...
 
 
+class SetupWarnings(NamedTuple):
+    """What is probably set up wrong.
+
+    ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
+    the latest flags, all that were looked at, have no article in the store; 0 while some have.
+    """
+
+    was_read_before: bool = False
+    missing_articles_of: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What all pages share. Used by several threads at once."""
@@ -66,3 +77,4 @@ class Desk:
     banks: BankAccess | None = None
     # Finds stored articles that repeat items; None where there are no banks.
     matches: MatchSearch | None = None
+    warnings: Callable[[], SetupWarnings] = SetupWarnings

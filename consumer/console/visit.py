@@ -118,6 +118,7 @@ class Visit:
             "person": self.signed_in,
             "section": self.desk.section,
             "has_banks": self.desk.banks is not None,
+            "warnings": self.desk.warnings(),
             "now_ms": self.desk.now_ms(),
             "form_token": self.session.form_token,
         }

@@ -16,6 +16,7 @@ from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
 from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
+from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks
 from consumer.console.intake.store_reading import fill_in
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
@@ -38,7 +39,15 @@ from consumer.web.access import is_loopback, parse_address
 from consumer.wiring import components, stores
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
-from consumer.wiring.console_feed import Rebuild, add_from_store, begin_again, check_sink, flags_read, source_of
+from consumer.wiring.console_feed import (
+    Rebuild,
+    add_from_store,
+    begin_again,
+    check_sink,
+    flags_read,
+    has_been_read,
+    source_of,
+)
 from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import TopicReleases
 from consumer.wiring.console_store import ComparableStores, LazyStore, StoreAccess, StoredArticles
@@ -99,6 +108,9 @@ class ConsoleServer(ListeningServer):
         self._articles = StoredArticles(opened.reads)
         self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
         self._banks = None if opened.banks is None else BankAccess(opened.banks, section)
+        read = flags_read(opened.config)
+        topic = FlagTopic(read.topic, read.group, partial(has_been_read, opened.config, read))
+        self._checks = SetupChecks(opened.database, self._articles, topic, opened.config.store.url)
         desk = Desk(
             opened.database,
             section,
@@ -110,6 +122,7 @@ class ConsoleServer(ListeningServer):
             self._evaluation,
             self._banks,
             None if self._banks is None else MatchSearch(ComparableStores(opened.config, opened.reads), now_ms),
+            self._checks.found,
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
@@ -163,6 +176,7 @@ class ConsoleServer(ListeningServer):
         def probe() -> bool:
             with turns.at_work():
                 self._opened.reads().settings()
+                self._checks.check_store()
             return False
 
         intake = Background("intake", taking.work, Repeating(_SEND_S, "source"), hooks, stopping)
@@ -178,6 +192,7 @@ class ConsoleServer(ListeningServer):
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
             *self._following_banks(turns, stopping),
+            *self._checking_topic(stopping),
         ]
 
     def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[Background]:
@@ -192,6 +207,12 @@ class ConsoleServer(ListeningServer):
             return False
 
         yield Background("banks", follow, Repeating(_PROBE_S, "banks"), self._opened.hooks, stopping)
+
+    def _checking_topic(self, stopping: threading.Event) -> Iterator[Background]:
+        """Yield what warns of a database that lacks flags of the topic, unless it is being filled."""
+        if self._rebuild is None and not self._opened.is_demo:
+            check, hooks = self._checks.check_topic, self._opened.hooks
+            yield Background("topic-check", check, Repeating(CHECK_S, "source"), hooks, stopping)
 
     def _why_not_ready(self) -> list[str]:
         return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]

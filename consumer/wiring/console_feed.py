@@ -84,6 +84,15 @@ def begin_again(config: Config, read: TopicRead) -> int:
     return sum(high - low for low, high in marks.values())
 
 
+def has_been_read(config: Config, read: TopicRead) -> bool:
+    """Return whether the group has read events that are still in its topic. Raises ``SourceError``."""
+    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
+    with closing(Topics(settings, [read.topic])) as topics, closing(Group(settings, read.group)) as group:
+        marks = topics.marks()
+        committed = group.committed([*marks])
+    return any(place.offset > marks[partition][0] for partition, place in committed.items())
+
+
 def is_there(config: Config, read: TopicRead) -> bool:
     """Return whether a topic exists, which is not created by that. Raises ``SourceError``: refused, or no answer."""
     settings = _settings(config, read)

@@ -71,6 +71,17 @@ def check_made_again(topics: Topics, store: str, folder: Path, *rebuild: str, gr
         assert console.stop() == 0, console.log.read_text()
 
 
+def check_lack_is_told(topics: Topics, store: str, folder: Path) -> None:
+    """Fail unless a console of the same group with a new database says that it lacks flags, and what to do."""
+    (folder / "new").mkdir()
+    new = sqlite_place(folder / "new")
+    with consoling(topics, store, new, folder / "new") as console:
+        signed_in(console, new)
+        wait_for(lambda: "start one once with --rebuild topic" in console.get("/").shown)
+        assert "start this one once with --rebuild topic" in console.log.read_text()
+        assert console.stop() == 0, console.log.read_text()
+
+
 def test_wrong_is_released_everywhere(topics: Topics, place: Place, tmp_path: Path) -> None:
     """A flag comes in; said to be wrong, its release is in the sink, its article in the clean feed, and it stays so."""
     store = f"lmdb:{tmp_path / 'store'}"
@@ -190,6 +201,8 @@ def test_a_lost_database_is_made_again(topics: Topics, tmp_path: Path, origin: s
     place = sqlite_place(tmp_path)
     store = f"lmdb:{tmp_path / 'store'}"
     judged_and_released(topics, store, place, tmp_path)
+    if origin == "topic":
+        check_lack_is_told(topics, store, tmp_path)
     check_made_again(topics, store, tmp_path, "--rebuild", origin)
 
 

@@ -18,7 +18,7 @@ from consumer.banks.bank_log import BankLog
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
-from consumer.console.context import Articles, ArticleView, Desk
+from consumer.console.context import Articles, ArticleView, Desk, SetupWarnings
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
@@ -238,6 +238,7 @@ def served(
     judging: JudgeSettings | None = None,
     banks: BankLog | None = None,
     comparable: Callable[[], ComparableStore] | None = None,
+    warnings: Callable[[], SetupWarnings] = SetupWarnings,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
     """Serve it until the context is left."""
@@ -251,7 +252,17 @@ def served(
     access = None if banks is None else BankAccess(banks, section)
     search = None if comparable is None else MatchSearch(comparable, clock)
     desk = Desk(
-        opened, section, articles or KnownArticles(), _rendering(), clock, heard, judging, evaluation, access, search
+        opened,
+        section,
+        articles or KnownArticles(),
+        _rendering(),
+        clock,
+        heard,
+        judging,
+        evaluation,
+        access,
+        search,
+        warnings,
     )
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)

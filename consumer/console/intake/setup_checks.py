@@ -1,0 +1,103 @@
+"""Notices a database or a store that is not the one of the topic of flags, and warns of it."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from consumer.console.context import Articles, SetupWarnings
+from consumer.reviews import queue
+from consumer.reviews.database import Database
+from consumer.reviews.queue import Filters
+
+log = logging.getLogger("dupwatch")
+
+CHECK_S: Final = 30.0
+"""How often it is looked whether the store has articles of the latest flags."""
+CHECKED_FLAGS: Final = 50
+"""The latest flags whose articles are looked for in the store."""
+
+
+class FlagTopic(NamedTuple):
+    """The topic of flags, the group as which the console reads it, and what says whether it has read any before.
+
+    ``has_been_read`` raises ``SourceError`` while the brokers do not say it.
+    """
+
+    name: str
+    group: str
+    has_been_read: Callable[[], bool]
+
+
+class SetupChecks:
+    """Work for two threads, and what they have found so far.
+
+    ``store_url`` is for the log. ``clock_s`` never goes back.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        articles: Articles,
+        topic: FlagTopic,
+        store_url: str,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._articles = articles
+        self._topic = topic
+        self._store_url = store_url
+        self._clock_s = clock_s
+        self._store_checked_s = -CHECK_S
+        self._topic_is_checked = False
+        self._was_read_before = False
+        self._missing_articles_of = 0
+
+    def found(self) -> SetupWarnings:
+        """Return what is probably set up wrong."""
+        return SetupWarnings(self._was_read_before, self._missing_articles_of)
+
+    def check_topic(self) -> bool:
+        """Look, once, whether the group has read flags of which the database has none; return False.
+
+        Raises ``DatabaseUnavailable`` and ``SourceError``; then it is not done yet.
+        """
+        if self._topic_is_checked:
+            return False
+        # The database last: what the group reads meanwhile is there before its offsets are committed.
+        self._was_read_before = not self._has_flags() and self._topic.has_been_read() and not self._has_flags()
+        self._topic_is_checked = True
+        if self._was_read_before:
+            log.warning(
+                "The group %s has read flags of %s before, and this database has none. To read them again, stop the "
+                "consoles of the group, and start this one once with --rebuild topic.",
+                self._topic.group,
+                self._topic.name,
+            )
+        return False
+
+    def check_store(self) -> None:
+        """Look, at most every ``CHECK_S`` seconds, whether the store has any of the articles of the latest flags.
+
+        Raises ``DatabaseUnavailable``, ``StoreError`` and ``StoreMismatch``.
+        """
+        if self._clock_s() - self._store_checked_s < CHECK_S:
+            return
+        with self._database.reading() as connection:
+            flags = queue.page(connection, Filters(state=None, kind="flag"), "newest", CHECKED_FLAGS).rows
+        pairs = [(flag.article_id, flag.version) for flag in flags]
+        pairs += [(flag.original_id, flag.original_version) for flag in flags]
+        is_missing = all(view is None for view in self._articles.read(pairs, bodies=False))
+        before, self._missing_articles_of = self._missing_articles_of, len(flags) if is_missing else 0
+        if self._missing_articles_of and not before:
+            log.warning(
+                "The store %s has no article of the latest flags (%d). Either all have left the window, or it is not "
+                "the store of the consumers: compare store.url with theirs.",
+                self._store_url,
+                self._missing_articles_of,
+            )
+        self._store_checked_s = self._clock_s()
+
+    def _has_flags(self) -> bool:
+        with self._database.reading() as connection:
+            return bool(queue.page(connection, Filters(state=None, kind="flag"), "newest", 1).rows)

@@ -1,0 +1,134 @@
+"""Warnings of a database that lacks the flags of its topic, and of a store that is not the one of the consumers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.console.context import SetupWarnings
+from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks
+from consumer.model.errors import SourceError
+from storage.errors import StoreUnavailable
+from tests.unit.console.desks import CountedArticles, Office, office, page
+from tests.unit.console.newsroom import Newsroom, article
+from tests.unit.reviews.made import database_in
+
+
+class Checked:
+    """Checks of an empty database, whose topic answers as it is told, at a time that a test moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = database_in(folder)
+        self.articles = CountedArticles()
+        self.room = Newsroom(self.database, self.articles)
+        self.now_s = 1_000.0
+        self.topic_answers: list[bool | SourceError] = []
+        topic = FlagTopic("dupwatch.duplicates", "dupwatch-console", self._answer)
+        self.checks = SetupChecks(self.database, self.articles, topic, "lmdb:other", lambda: self.now_s)
+
+    def look_later(self) -> SetupWarnings:
+        """Return what is found the next time that the store is looked at."""
+        self.now_s += CHECK_S
+        self.checks.check_store()
+        return self.checks.found()
+
+    def _answer(self) -> bool:
+        answer = self.topic_answers.pop(0)
+        if isinstance(answer, SourceError):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Iterator[Checked]:
+    """Yield checks of an empty database."""
+    made = Checked(tmp_path)
+    yield made
+    made.database.close()
+
+
+def test_a_new_database_of_an_old_group_lacks_flags(checked: Checked, caplog: pytest.LogCaptureFixture) -> None:
+    """That is said once, with what to do; while the brokers are away it is asked again."""
+    checked.topic_answers = [SourceError("away"), True]
+    with pytest.raises(SourceError):
+        checked.checks.check_topic()
+    assert not checked.checks.found().was_read_before
+    for _ in range(3):
+        checked.checks.check_topic()
+    assert checked.checks.found().was_read_before
+    assert caplog.text.count("group dupwatch-console has read flags of dupwatch.duplicates before") == 1
+    assert "--rebuild topic" in caplog.text
+
+
+def test_a_new_group_and_a_known_database_lack_nothing(checked: Checked, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither one that has read nothing yet; nor one whose flags are there, of which the brokers are not asked."""
+    checked.topic_answers = [False]
+    checked.checks.check_topic()
+    checked.room.flag(article("b"), article("a"))
+    again = SetupChecks(checked.database, checked.articles, FlagTopic("t", "g", pytest.fail), "lmdb:x")
+    again.check_topic()
+    assert not checked.checks.found().was_read_before
+    assert not again.found().was_read_before
+    assert not caplog.text
+
+
+def test_flags_that_come_in_while_the_brokers_are_asked_are_not_lacking(checked: Checked) -> None:
+    """The offsets may be those of the console itself, which has just read its first batch."""
+
+    def read_meanwhile() -> bool:
+        checked.room.flag(article("b"), article("a"))
+        return True
+
+    checks = SetupChecks(checked.database, checked.articles, FlagTopic("t", "g", read_meanwhile), "lmdb:x")
+    checks.check_topic()
+    assert not checks.found().was_read_before
+
+
+def test_a_store_with_no_article_of_the_flags_is_another_one(
+    checked: Checked, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once, until the store has one; no flags, and a store that does not answer, say nothing of it."""
+    assert checked.look_later() == SetupWarnings()
+    for number in range(3):
+        checked.room.flag(article(f"b{number}"), article("a"), stored=False)
+    assert [checked.look_later().missing_articles_of for _ in range(3)] == [3, 3, 3]
+    assert caplog.text.count("The store lmdb:other has no article of the latest flags (3).") == 1
+    checked.articles.error = StoreUnavailable("away")
+    with pytest.raises(StoreUnavailable):
+        checked.look_later()
+    assert checked.checks.found().missing_articles_of == 3
+    checked.articles.error = None
+    checked.room.hold(article("a"))
+    assert checked.look_later() == SetupWarnings()
+
+
+def test_the_store_is_not_looked_at_all_the_time(checked: Checked) -> None:
+    """Its probe comes every few seconds, and texts are never read."""
+    checked.room.flag(article("b"), article("a"))
+    checked.look_later()
+    for _ in range(5):
+        checked.checks.check_store()
+    assert checked.articles.asked[-1] == (2, False)
+    assert len(checked.articles.asked) == 1
+
+
+@pytest.fixture
+def warned(tmp_path: Path) -> Iterator[Office]:
+    """Yield a console with both warnings."""
+    with office(tmp_path, warnings=lambda: SetupWarnings(was_read_before=True, missing_articles_of=2)) as opened:
+        yield opened
+
+
+def test_pages_say_what_is_wrong(warned: Office) -> None:
+    """The empty queue offers to read the topic again, until there are flags; no page says that articles left."""
+    offer, missing = "start one once with --rebuild topic", "The store has no article of the latest 2 flags."
+    assert offer in warned.ann.get("/").shown
+    flag = warned.room.flag(article("b"), article("a"), stored=False)
+    for path in ("/", f"/flags/{flag.flag_id}", f"/stories/{flag.story_id}", "/stories"):
+        opened = page(warned.ann, path).answer.shown
+        assert missing in opened, path
+        assert offer not in opened, path
+        assert "left the window." not in opened.replace("Either all have left the window", ""), path
+    assert opened.count("no article of the latest") == 1
+    assert missing not in warned.served.browser().get("/sign-in").shown
+    assert missing not in warned.served.browser().get("/nowhere").shown
