@@ -52,6 +52,8 @@ def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_
     assert shown(ended.err, "retractions") == outcomes["retracted"]
     assert shown(ended.err, "dead letters") == 0
     assert "/readyz" in ended.err
+    # At 10,000 articles a second batches are large, and at least one had many flags.
+    assert ended.err.count("nobody has to sign in") >= 2
 
 
 def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
@@ -103,11 +105,17 @@ def test_a_signal_ends_it_before_it_has_begun() -> None:
 
 
 def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
-    """With --forever it prints the addresses of its brokers, and judges what other clients send after the feed."""
+    """With --forever it prints the addresses of its brokers, and judges what other clients send after the feed.
+
+    Where the console is stands below what was printed last.
+    """
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}])
     process = start("demo", "--forever", "--feed", feed, stderr=subprocess.PIPE)
     address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
     pages = line_of(process, lambda line: line.startswith("Health")).split()
+    console = line_of(process, lambda line: "nobody has to sign in" in line)
+    line_of(process, lambda line: line.startswith("The feed has ended"))
+    assert line_of(process, lambda line: "nobody has to sign in" in line) == console
     wait_ready(pages[3])
     producer = ordered_producer(address)
     for name in ("b", "c"):
@@ -116,6 +124,7 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
     del producer
     line_of(process, lambda line: line.startswith("≈ "))
     line_of(process, lambda line: line.startswith("≈ "))
+    assert line_of(process, lambda line: "nobody has to sign in" in line) == console
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=READY_S)
     assert process.returncode == 0

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
@@ -54,6 +53,8 @@ _DEFAULTS: Final = (
     "store.durability=process",
 )
 """Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
+_FLAGS_BETWEEN: Final = 5
+"""Flags after which it is printed again where to look at them: they fill a small window of a terminal."""
 _NEAR_MISSES: Final = "kafka.near_miss_share=1"
 """All of them: the sample feed has few."""
 _BANKS: Final = (
@@ -75,11 +76,50 @@ class _EndOfFeed(Stopping):
             self.asked_by = signal.SIGTERM
 
 
+class _Reminder:
+    """Prints where to look at flags: at the beginning, again before it scrolls away, and when no more flags come."""
+
+    def __init__(self, console: Console, stopping: Stopping) -> None:
+        self._console = console
+        self._stopping = stopping
+        self._where: str | None = None
+        self._flags = 0
+        self._is_end_told = False
+
+    def begin(self, where: str) -> None:
+        """Print where to look at flags."""
+        self._where = where
+        self._print()
+
+    def flags_shown(self, flags: int) -> None:
+        """Note that so many flags were printed."""
+        self._flags += flags
+        if self._flags >= _FLAGS_BETWEEN:
+            self._print()
+
+    def feed_ended(self) -> None:
+        """Say once that the demo stays open; called again after each later batch, which others have sent."""
+        if self._stopping.asked():
+            return
+        if not self._is_end_told:
+            self._is_end_told = True
+            self._console.print("The feed has ended. The demo stays open until Ctrl-C.")
+            self._print()
+        elif self._flags:
+            self._print()
+
+    def _print(self) -> None:
+        self._flags = 0
+        if self._where is not None:
+            self._console.print(self._where, style="bold")
+
+
 class _Watcher:
     """Prints every flag, counts dead letters, and reports how many records were answered."""
 
-    def __init__(self, console: Console, answered: Callable[[int], None]) -> None:
+    def __init__(self, console: Console, reminder: _Reminder, answered: Callable[[int], None]) -> None:
         self._console = console
+        self._reminder = reminder
         self._answered = answered
         self.store: Store | None = None
         self.dead_letters = 0
@@ -92,6 +132,7 @@ class _Watcher:
         self.dead_letters += len(batch.letters)
         if self.store is not None:
             show_flags(self._console, self.store, batch.verdicts)
+            self._reminder.flags_shown(sum(verdict.outcome == "duplicate" for verdict in batch.verdicts))
         self._answered(len(batch.verdicts) + len(batch.letters))
 
 
@@ -129,15 +170,16 @@ def demo(
         )
         # Somebody who looks at the console takes longer than the feed.
         stays = forever or (sys.stdin.isatty() and console.is_terminal)
-        at_end = partial(_at_end, console, stopping) if stays else stopping.reached
+        reminder = _Reminder(console, stopping)
+        at_end = reminder.feed_ended if stays else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
-            watcher = _Watcher(console, sending.answered)
+            watcher = _Watcher(console, reminder, sending.answered)
             streams = Streams(standard_output(), standard_error())
             with prepared_lasting_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
-                with _console_served(console, chosen, ready.store, stopping, ready.address):
+                with _console_served(console, reminder, chosen, ready, stopping):
                     sending.start(lambda: not ready.health.why_not_ready())
                     ready.pipeline.run()
                     seconds = sending.seconds()
@@ -174,31 +216,26 @@ def _topic_names() -> list[str]:
     ]
 
 
-def _at_end(console: Console, stopping: Stopping) -> None:
-    if not stopping.asked():
-        console.print("The feed has ended. The demo stays open until Ctrl-C.")
-
-
 @contextmanager
 def _console_served(
-    console: Console, config: Config, store: Store, stopping: Stopping, pages: str | None
+    console: Console, reminder: _Reminder, config: Config, run: LastingRun, stopping: Stopping
 ) -> Iterator[None]:
     """Serve the moderators' console from a thread until the end of the block.
 
-    Without its packages say how to install them, and how to see flags on the ``pages`` of the consumer.
+    Without its packages say how to install them, and how to see the latest flags of the run.
     """
     try:
         wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
     except ConfigError as error:
-        console.print(f"{error}", highlight=False, markup=False)
-        if pages is not None:
-            console.print(f"The latest flags: dupwatch top {pages}")
+        console.print(f"{error}", highlight=False)
+        if run.address:
+            reminder.begin(f"The latest flags: dupwatch top {run.address}")
         yield
         return
-    with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(store, PERSON)) as ready:
+    with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(run.store, PERSON)) as ready:
         thread = threading.Thread(target=ready.run, name="console", daemon=True)
         thread.start()
-        console.print(f"The moderators' console, where nobody has to sign in: {ready.url}/")
+        reminder.begin(f"The moderators' console, where nobody has to sign in: {ready.url}/")
         try:
             yield
         finally:
