@@ -5,6 +5,7 @@ from typing import Final
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
@@ -30,12 +31,12 @@ from consumer.console.pages import (
 )
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
 from consumer.console.probes import Probes, probe_routes
-from consumer.console.rendering import POLICY
+from consumer.console.rendering import ICON, POLICY
 from consumer.reviews.database import identity
 from consumer.web.access import Access
 from consumer.web.front import Front
 from consumer.web.request_threads import Workers
-from consumer.web.requests import CONSOLE
+from consumer.web.requests import CONSOLE, ICON_PATH
 
 SECURITY_HEADERS: Final = {
     "cache-control": "no-store",
@@ -47,7 +48,7 @@ SECURITY_HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Sent with every answer: nothing is loaded, framed or cached, and other sites do not learn what was looked at."""
+"""Sent with every answer: nothing foreign is loaded, nothing is framed or cached, no other site learns of a visit."""
 
 ROUTES: Final[Sequence[Route | OpenRoute]] = (
     OpenRoute("GET", "/sign-in", signing_in.show_form),
@@ -127,8 +128,12 @@ def build_console(
         request = Request(scope, receive)
         await console.error_page(console.visit(request), not_found())(scope, receive, send)
 
+    async def icon(request: Request) -> Response:
+        request.state.route = ICON_PATH
+        return Response(ICON, media_type="image/svg+xml")
+
     paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
-    router = Router([*paths, *probe_routes(probes)], redirect_slashes=False, default=lost)
+    router = Router([*paths, Path(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=lost)
     access = Access(names=desk.section.names)
     return Front(router, CONSOLE, access, desk.hooks, SECURITY_HEADERS, console.problem_page)
 

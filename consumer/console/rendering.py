@@ -40,12 +40,13 @@ def _digest(text: str) -> str:
 
 CSS: Final = _joined("css")
 SCRIPT: Final = _joined("js")
+ICON: Final = (_FOLDER / "icon.svg").read_bytes()
 
 POLICY: Final = (
-    f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; img-src 'none'; "
+    f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: this style sheet, this script, forms to this console, and nothing else from anywhere."""
+"""Content-Security-Policy: this style sheet, this script, this console's icon and forms to it, and nothing else."""
 
 
 class Rendering:

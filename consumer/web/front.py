@@ -16,12 +16,12 @@ from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
 from consumer.web.access import Access, BadHost, host_named
 from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
-from consumer.web.requests import HEAD_BYTES_MAX, HttpInterface, RequestBegan, RequestEnded
+from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, RequestBegan, RequestEnded
 
 log = logging.getLogger("dupwatch")
 
 CLIENT_LEFT: Final = 499
-QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics", ICON_PATH})
 """Routes that are asked for all the time; their lines are of the level debug."""
 LOGGED: Final = ("token", "refused", "person")
 """Members of a request's state that are logged if they are there: who asks, and why that was refused."""

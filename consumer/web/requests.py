@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 HEAD_BYTES_MAX: Final = 32 * 1024
 """The largest head of a request, so that many of them do not fill the memory."""
+ICON_PATH: Final = "/icon.svg"
+"""The icon that browsers show beside the title of the console's pages."""
 OTHER: Final = "other"
 """Counts requests with a path or a method that a server does not have."""
 
@@ -138,6 +140,7 @@ CONSOLE: Final = HttpInterface(
         "/people/{person_id:int}/password",
         "/audit",
         "/audit.csv",
+        ICON_PATH,
         "/healthz",
         "/readyz",
         "/metrics",

@@ -86,8 +86,9 @@ def test_every_answer_has_the_headers_that_protect(console: Served) -> None:
         stranger.get("/healthz"),
         stranger.get("/readyz"),
         stranger.get("/metrics"),
+        stranger.get("/icon.svg"),
     ]
-    statuses = [200, 200, 200, 403, 303, 303, 200, 404, 421, 405, 415, 413, 431, 200, 200, 200]
+    statuses = [200, 200, 200, 403, 303, 303, 200, 404, 421, 405, 415, 413, 431, 200, 200, 200, 200]
     assert [answer.status for answer in answers] == statuses
     for answer in answers:
         check_protected(answer)
@@ -108,6 +109,10 @@ def test_the_policy_allows_what_pages_have_and_nothing_else(console: Served) -> 
     assert page.count("<script") == page.count(f'<script type="module">{SCRIPT}</script>') == 1
     assert " style=" not in page
     assert " on" not in page.partition("</head>")[2].replace(" on ", "")
+    assert 'rel="icon" href="/icon.svg"' in page
+    assert "img-src 'self'" in policy
+    icon = console.browser().get("/icon.svg")
+    assert (icon.header("content-type"), icon.text[:4]) == ("image/svg+xml", "<svg")
     assert "unsafe" not in POLICY
     assert POLICY.startswith("default-src 'none'; ")
 
