@@ -21,6 +21,7 @@ import typer
 
 from benchmarks.console.flags import DAY_MS, LARGE_STORY, NOW_MS, Filled, fill
 from benchmarks.speed.report import OUT, Row, publish, tell
+from consumer.console.story_chart import bar_length_ms
 from consumer.reviews import queue, stories
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.flag_row import KINDS, STATES
@@ -31,7 +32,6 @@ from deploy.local.postgres import Postgres
 
 PART: Final = "console_queue"
 PAGE_ROWS: Final = 50
-TIMELINE_BUCKETS: Final = 60
 HOUR_MS: Final = 3_600_000
 _MIDDLE: Final[dict[Order, float]] = {
     "certainty": 0.95,
@@ -117,9 +117,10 @@ def whole_pages(database: Database, rounds: int) -> list[tuple[str, Times]]:
     since_ms = NOW_MS - DAY_MS
 
     def large_story(connection: Connection) -> None:
-        stories.story(connection, LARGE_STORY)
+        story = stories.story(connection, LARGE_STORY)
         stories.copies(connection, LARGE_STORY, None, PAGE_ROWS)
-        stories.timeline(connection, LARGE_STORY, TIMELINE_BUCKETS)
+        if story is not None:
+            stories.timeline(connection, story, bar_length_ms(story.first_ms, story.last_ms))
 
     asked: dict[str, Callable[[Connection], object]] = {
         "the largest story: itself, copies, timeline": large_story,

@@ -69,11 +69,20 @@ class Language:
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return f"{format_datetime(at, _TIME_FORMATS[self.code], tzinfo=UTC, locale=self._locale)} UTC"
 
+    def tick(self, at_ms: int, unit: str) -> str:
+        """Return what a scale writes of a time in UTC: to the second, the minute, the day, or the day with its year."""
+        at = datetime.fromtimestamp(at_ms / 1_000, UTC)
+        return format_datetime(at, _TICK_FORMATS[self.code][unit], tzinfo=UTC, locale=self._locale)
+
     def span(self, seconds: float) -> str:
         """Return a span of time in its largest unit, such as 3 hours."""
         return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
 
 
+_TICK_FORMATS: Final[Mapping[Code, Mapping[str, str]]] = {
+    "en": {"second": "HH:mm:ss", "minute": "HH:mm", "day": "d MMM", "year": "d MMM y"},
+    "zh": {"second": "HH:mm:ss", "minute": "HH:mm", "day": "M月d日", "year": "y年M月d日"},
+}
 _TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "y年M月d日 HH:mm:ss"}
 
 

@@ -17,8 +17,8 @@ from consumer.evaluation.weighted_rates import DIGITS, Flags, SidedCounts, Sides
 from consumer.judge.settings import DAY_MS
 
 PERCENTS: Final = range(100)
-SOURCE_REVIEWS_MIN: Final = 50
-"""Reviews of a source from which on it has figures of its own."""
+REVIEWS_MIN: Final = 50
+"""Reviews of a source from which on it has figures of its own. The console shows no figures with fewer in all."""
 SOURCES_MAX: Final = 50
 """Sources that have figures of their own, those with the most reviews first."""
 
@@ -136,7 +136,7 @@ def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
     # One source has nothing to say beside the whole.
     if len(reviewed) <= 1:
         return ChosenSources((), 0)
-    enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= SOURCE_REVIEWS_MIN and source]
+    enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= REVIEWS_MIN and source]
     return ChosenSources(tuple(enough), len(reviewed.keys() - {""}) - len(enough))
 
 
@@ -145,6 +145,11 @@ def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> Revi
     reaching = [point for point in _useful(points) if (point.precision.value or 0.0) >= precision_min]
     # The lowest flags the most, so its recall is the greatest, known or not.
     return min(reaching, key=lambda point: point.threshold, default=None)
+
+
+def whole_count(count: float) -> int:
+    """Return an estimate of a count as a whole number, 0 only where there is none."""
+    return max(round(count), 1) if count else 0
 
 
 def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, precision_min: float) -> ReviewFigures:

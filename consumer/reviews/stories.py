@@ -80,17 +80,19 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
     return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decoded(after))
 
 
-def timeline(connection: Connection, story_id: int, buckets: int) -> list[Bucket]:
-    """Return how many copies in force came when: at most so many spans of equal length, empty ones included."""
-    found = _one(connection, _stories().where(STORIES.c.story_id == story_id))
-    if found is None or not found.copies:
+def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucket]:
+    """Return how many copies in force came when: spans of a length, from the first copy to the last.
+
+    Spans begin at multiples of their length, and empty ones are included; nothing where no copy is in force.
+    """
+    if not story.copies:
         return []
-    width_ms = (found.last_ms - found.first_ms) // buckets + 1
-    spans = [(at, at + width_ms) for at in range(found.first_ms, found.last_ms + 1, width_ms)]
+    begin_ms = story.first_ms // length_ms * length_ms
+    spans = [(at, at + length_ms) for at in range(begin_ms, story.last_ms + 1, length_ms)]
     # Entries of an index are counted in a fraction of the time that grouping them takes.
     in_span = [
         select(func.count())
-        .where(FLAGS.c.story_id == story_id, *_COPIES, FLAGS.c.arrived_ms >= begin, FLAGS.c.arrived_ms < end)
+        .where(FLAGS.c.story_id == story.story_id, *_COPIES, FLAGS.c.arrived_ms >= begin, FLAGS.c.arrived_ms < end)
         .scalar_subquery()
         for begin, end in spans
     ]

@@ -321,6 +321,19 @@ def test_nothing_is_wider_than_a_phone(browser: Chrome, desk: Office) -> None:
         for path in ordinary_pages(desk):
             browser.get(f"{desk.served.url}{path}")
             assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, path
+        # The names of rows stay in sight while the table of many sources is scrolled.
+        for n in range(10):
+            original = article(f"of-{n}", "A", "x", source="a" if n % 2 else "b")
+            desk.room.flag(article(f"from-{n}", "B", "x", source=f"ab{n}"), original, minute=250)
+            desk.room.flag(article(f"again-{n}", "B", "x", source="a"), article(f"from-{n}", "B", "x"), minute=250,
+                           original_source=f"ab{n}")  # fmt: skip
+        browser.get(f"{desk.served.url}/sources")
+        scrolled = (
+            "const s = document.querySelector('.sheet'), name = s.querySelector('tbody th');"
+            "const at = () => name.getBoundingClientRect().left, before = at(); s.scrollLeft = 100;"
+            "return [s.scrollWidth > s.clientWidth, s.scrollLeft, at() - before]"
+        )
+        assert browser.execute_script(scrolled) == [True, 100, 0]
 
 
 def test_hostile_articles_are_text(browser: Chrome, desk: Office) -> None:

@@ -16,15 +16,17 @@ from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import (
-    SOURCE_REVIEWS_MIN,
+    REVIEWS_MIN,
     ReviewEvaluation,
     ReviewFigures,
     ReviewPoint,
     evaluate_reviews,
+    whole_count,
 )
 from consumer.evaluation.reviewed_pairs import reviewed_pairs
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
+from consumer.text.counts import counted
 from consumer.wiring.components import judge_settings, lexicon_of
 
 _SHOWN_EVERY: Final = 5
@@ -81,7 +83,7 @@ def _parts(found: ReviewEvaluation, profiles: Sequence[ProfileThreshold], precis
         yield _sources(found)
     if found.sources_left_out:
         left_out = f"{found.sources_left_out:,}"
-        yield f"Sources with fewer than {SOURCE_REVIEWS_MIN} reviews, without figures of their own: {left_out}."
+        yield f"Sources with fewer than {REVIEWS_MIN} reviews, without figures of their own: {left_out}."
     yield f"\n{NOTE}"
 
 
@@ -140,19 +142,15 @@ def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
 
 
 def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
-    """Return what would change with another threshold; a day, where it is known over how many the pairs came."""
-    change, days = point.change, figures.days or 1
-    every = "" if figures.days is None else " a day"
+    """Return what would change with another threshold, and in how many days, where that is known."""
+    change = point.change
+    span = "" if figures.days is None else f" in {counted(round(figures.days), 'day')}"
     changes = [
-        f"{_number(all_of / days)} flags{every} would {what}, {_number(wrong / days)} of them wrong"
+        f"{counted(whole_count(all_of), 'flag')} would {what}{span}, {whole_count(wrong):,} of them wrong"
         for what, all_of, wrong in (("go", change.gone, change.wrong_gone), ("come", change.come, change.wrong_come))
         if all_of
     ]
     return "; ".join(changes) or "no flag would go or come"
-
-
-def _number(count: float) -> str:
-    return f"{count:,.0f}" if count >= 10 or count == round(count) else f"{count:.1f}"  # noqa: PLR2004  # two digits
 
 
 def _curve(figures: ReviewFigures) -> Table:
@@ -173,8 +171,8 @@ def _row(point: ReviewPoint) -> tuple[str, ...]:
         interval(point.precision),
         *recall,
         f1,
-        _number(point.change.gone),
-        _number(point.change.come),
+        f"{whole_count(point.change.gone):,}",
+        f"{whole_count(point.change.come):,}",
     )
 
 

@@ -1,10 +1,11 @@
 """Stories: which are large, which spread, one with all its copies; and which source copies which.
 
-Two pictures are drawn: copies over time as bars, and a table of which source copies which.
+Two pictures are drawn: copies over time (``story_chart``), and a table of sources (``source_matrix``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
+from math import sqrt
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -16,28 +17,18 @@ from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.said import said_of_many
 from consumer.console.pages.stored_articles import Found, articles_named, story_rows
+from consumer.console.source_matrix import PairLine, source_matrix
+from consumer.console.story_chart import Chart, bar_length_ms, chart_of
 from consumer.console.visit import Asked
 from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
-from consumer.reviews.stories import Bucket, Story, root_versions
+from consumer.reviews.stories import Story, root_versions
 from storage.clock import MS_PER_S
 
 BAR_STEPS: Final = 20
 """Lengths that a bar beside a figure can have; each is a rule in ``base.css``, since the policy allows no styles."""
-WIDTH: Final = 600
-HEIGHT: Final = 96
-BARS: Final = 60
-"""Bars of a timeline."""
-_GAP: Final = 1
-_WIDTH_MAX: Final = 24
-_HEIGHT_MIN: Final = 3
-"""One copy beside a thousand is still to be seen."""
-NAMES_MAX: Final = 10
-"""Rows and columns; others are in the list of pairs."""
-HEAT_STEPS: Final = 4
-"""How many shades a cell may have besides none."""
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
@@ -46,110 +37,6 @@ PAIRS_SHOWN: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
 _DEFAULT_SPAN: Final = "24h"
-
-
-class Bar(NamedTuple):
-    """A bar of the picture, for the copies that arrived from ``from_ms`` on."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    from_ms: int
-    copies: int
-
-
-class Timeline(NamedTuple):
-    """The bars that are not empty, and what the picture has at its ends. ``most`` is the count of the highest bar."""
-
-    bars: tuple[Bar, ...]
-    from_ms: int
-    to_ms: int
-    bucket_s: float
-    most: int
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def timeline(buckets: Sequence[Bucket]) -> Timeline:
-    """Return the bars of spans of equal length that follow each other."""
-    if not buckets:
-        return Timeline((), 0, 0, 0, 0)
-    most = max(bucket.copies for bucket in buckets)
-    slot = WIDTH // len(buckets)
-    bars = [_bar(place * slot, slot, bucket, most) for place, bucket in enumerate(buckets) if bucket.copies]
-    bucket_s = (buckets[0].to_ms - buckets[0].from_ms) / MS_PER_S
-    return Timeline(tuple(bars), buckets[0].from_ms, buckets[-1].to_ms, bucket_s, most)
-
-
-def _bar(x: int, slot: int, bucket: Bucket, most: int) -> Bar:
-    height = max(_HEIGHT_MIN, HEIGHT * bucket.copies // most)
-    return Bar(x, HEIGHT - height, min(max(slot - _GAP, 1), _WIDTH_MAX), height, bucket.from_ms, bucket.copies)
-
-
-class PairLine(NamedTuple):
-    """A pair of sources in a list."""
-
-    source: str
-    original_source: str
-    copies: int
-    step: int
-    href: str
-
-    @property
-    def is_within(self) -> bool:
-        """Whether a source copied itself."""
-        return self.source == self.original_source
-
-
-class Cell(NamedTuple):
-    """Copies of one pair; ``step`` is its shade."""
-
-    copies: int
-    step: int
-    href: str
-
-
-class Row(NamedTuple):
-    """A source that copied, and its cells in the order of the columns."""
-
-    name: str
-    cells: tuple[Cell, ...]
-
-
-class Matrix(NamedTuple):
-    """The table. ``is_cut``: there are more sources than it has."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    is_cut: bool
-
-
-def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) -> Matrix:
-    """Return the table of the sources with the most copies, most first."""
-    rows, columns = (
-        _most([(pair.source, pair.copies) for pair in pairs]),
-        _most([(pair.original_source, pair.copies) for pair in pairs]),
-    )
-    copies = {(pair.source, pair.original_source): pair.copies for pair in pairs}
-    most = max(copies.values(), default=1)
-
-    def cell(row: str, column: str) -> Cell:
-        count = copies.get((row, column), 0)
-        return Cell(count, -(-count * HEAT_STEPS // most), href(row, column))
-
-    return Matrix(
-        tuple(columns),
-        tuple(Row(row, tuple(cell(row, column) for column in columns)) for row in rows),
-        is_cut=any(pair.source not in rows or pair.original_source not in columns for pair in pairs),
-    )
-
-
-def _most(counted: Sequence[tuple[str, int]]) -> list[str]:
-    total: dict[str, int] = {}
-    for name, copies in counted:
-        total[name] = total.get(name, 0) + copies
-    return sorted(total, key=lambda name: (-total[name], name))[:NAMES_MAX]
 
 
 class StoryLine(NamedTuple):
@@ -213,7 +100,8 @@ def show_story(asked: Asked) -> Response:
     with desk.database.reading() as connection:
         story = the_story(asked, connection)
         page = _copies(asked, connection, story.story_id, place)
-        drawn = timeline(stories.timeline(connection, story.story_id, BARS))
+        length_ms = bar_length_ms(story.first_ms, story.last_ms)
+        chart = chart_of(stories.timeline(connection, story, length_ms))
         versions = root_versions(connection, [story.root_id])
         said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
     copies = [(flag.article_id, flag.version) for flag in page.rows]
@@ -224,8 +112,8 @@ def show_story(asked: Asked) -> Response:
         story=story,
         root=_root(found, versions, story.root_id),
         rows=story_rows(page.rows, found),
-        timeline=drawn,
-        timeline_said=_said_of(asked, drawn),
+        chart=chart,
+        chart_said="" if chart is None else _said_of(asked, chart),
         before_href=None if page.before is None else f"{path}?{urlencode({'after': page.before})}",
         after_href=None if page.after is None else f"{path}?{urlencode({'after': page.after})}",
         flag_query=urlencode({"order": "oldest", "story_id": story.story_id}),
@@ -296,22 +184,21 @@ def _root(found: Found, versions: dict[str, str], root_id: str) -> ArticleView |
     return None if version is None else found.articles.get((root_id, version))
 
 
-def _said_of(asked: Asked, drawn: Timeline) -> str:
-    """Return what the picture of a timeline shows, in words."""
-    if not drawn.bars:
-        return ""
-    top = max(drawn.bars, key=lambda bar: bar.copies)
+def _said_of(asked: Asked, chart: Chart) -> str:
+    """Return what a chart shows, in words."""
+    top = max(chart.bars, key=lambda bar: bar.copies)
     return asked.language.ngettext(
         "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
         "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
         top.copies,
         time=asked.language.moment(top.from_ms),
-        span=asked.language.span(drawn.bucket_s),
+        span=asked.language.span(chart.bar_s),
     )
 
 
 def _step(count: int, most: int) -> int:
-    return max(1, round(BAR_STEPS * count / max(most, 1)))
+    """Return the length of a bar. It grows with the root, so that one large count does not make all others alike."""
+    return max(1, round(BAR_STEPS * sqrt(count / max(most, 1))))
 
 
 def _pair_href(source: str, original_source: str) -> str:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from consumer.console.faults import N_
 from consumer.console.i18n import Language
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
+from consumer.evaluation.drawn_line import MISTAKES_MIN
+from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall, whole_count
 
 SHOWN_EVERY: Final = 5
 """Percents between the thresholds that are shown unless all are asked for."""
-_WHOLE_FROM: Final = 10
 _PLACES: Final = 3
 
 Mark = Literal["now", "moved", "f1", "precision"]
@@ -83,11 +84,16 @@ def line_text(language: Language, figures: ReviewFigures) -> LineText:
     return LineText("value", language.decimal(line.value, _PLACES), _span(language, line.low, line.high))
 
 
-def count_text(language: Language, count: float) -> str:
-    """Return a count that is an estimate: with a decimal place only where it is small."""
-    if count >= _WHOLE_FROM or count == round(count):
-        return language.number(round(count))
-    return language.decimal(count, 1)
+def mistakes_text(language: Language, figures: ReviewFigures) -> tuple[str, str]:
+    """Return the shares of decisions on the other side of the line: the same below it, different above it."""
+    line = figures.line
+    return _mistakes(language, line.right_below), _mistakes(language, line.wrong_above)
+
+
+def _mistakes(language: Language, share: float) -> str:
+    # The fit supposes no fewer, however few there are.
+    shown = f"{language.number(round(100 * share))}\u00a0%"
+    return language.gettext(N_("at most %(share)s"), share=shown) if share <= MISTAKES_MIN else shown
 
 
 def rate_text(language: Language, rate: Rate) -> str:
@@ -109,8 +115,8 @@ def _row(language: Language, point: ReviewPoint, marks: tuple[Mark, ...]) -> Thr
         recall="" if point.recall is None else rate_text(language, point.recall),
         recall_interval="" if point.recall is None else interval_text(language, point.recall),
         f1="" if point.f1 is None else language.decimal(point.f1, _PLACES),
-        gone=count_text(language, point.change.gone),
-        come=count_text(language, point.change.come),
+        gone=language.number(whole_count(point.change.gone)),
+        come=language.number(whole_count(point.change.come)),
         marks=marks,
     )
 

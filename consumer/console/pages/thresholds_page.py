@@ -7,6 +7,7 @@ configuration, with a migration.
 from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
+from itertools import groupby
 from math import ceil, floor
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -18,9 +19,9 @@ from consumer.console.pages.review_evaluation import PRECISION, Evaluated
 from consumer.console.pages.rule_advice import quoted
 from consumer.console.pages.threshold_rows import (
     Rows,
-    count_text,
     interval_text,
     line_text,
+    mistakes_text,
     rate_text,
     source_row,
     threshold_rows,
@@ -35,7 +36,7 @@ from consumer.evaluation.profile_thresholds import (
     profile_reached,
     profile_thresholds,
 )
-from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall
+from consumer.evaluation.review_figures import REVIEWS_MIN, ReviewFigures, ReviewPoint, greatest_recall, whole_count
 from consumer.reviews import queue
 
 WIDTH: Final = 360
@@ -48,6 +49,8 @@ _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEW: Final = 0.35
 """Up to this span of thresholds every twentieth is named, beyond it every tenth."""
 _LEAST_SPAN: Final = 0.01
+_KNOWN_WITHIN: Final = 0.5
+"""What is known less exactly, as a share of its scale, is not drawn: a band over most of the picture says nothing."""
 WAIT_S: Final = 0.25
 """How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
@@ -64,10 +67,10 @@ class Tick(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A rate: the corners of the band of its intervals, and the points of its line."""
+    """A rate where it is known well enough: the corners of each band of its intervals, and the points of its lines."""
 
-    band: str
-    line: str
+    bands: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 class Span(NamedTuple):
@@ -78,7 +81,11 @@ class Span(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Everything there is to draw. ``now`` is where the configured threshold is, ``reviewers`` where their line is."""
+    """Everything there is to draw. ``now`` is where the configured threshold is, ``reviewers`` where their line is.
+
+    Nothing is drawn that is not known to within half of its scale: ``reviewers`` is None then, ``is_whole`` is False
+    where points of a rate are missing.
+    """
 
     width: int
     height: int
@@ -89,7 +96,8 @@ class Curve(NamedTuple):
     precision: Drawn
     recall: Drawn | None
     now: float
-    reviewers: Span
+    reviewers: Span | None
+    is_whole: bool
     thresholds: tuple[Tick, ...]
     shares: tuple[Tick, ...]
 
@@ -104,8 +112,10 @@ def curve_of(figures: ReviewFigures) -> Curve:
         return round(_LEFT + (_RIGHT - _LEFT) * (inside - first) / (last - first), 1)
 
     places = [x(threshold) for threshold in thresholds]
+    precisions = [point.precision for point in figures.points]
     recalls = [point.recall for point in figures.points if point.recall is not None]
     left, right = x(figures.line.low), x(figures.line.high)
+    has_line = right - left <= _KNOWN_WITHIN * (_RIGHT - _LEFT)
     return Curve(
         width=WIDTH,
         height=HEIGHT,
@@ -113,19 +123,29 @@ def curve_of(figures: ReviewFigures) -> Curve:
         right=_RIGHT,
         top=_TOP,
         bottom=_BOTTOM,
-        precision=_drawn(places, [point.precision for point in figures.points]),
+        precision=_drawn(places, precisions),
         recall=_drawn(places, recalls) if len(recalls) == len(places) else None,
         now=x(figures.now),
-        reviewers=Span(left, round(max(right - left, 1.0), 1)),
+        reviewers=Span(left, round(max(right - left, 1.0), 1)) if has_line else None,
+        is_whole=all(map(_is_known, [rate for rate in (*precisions, *recalls) if rate.value is not None])),
         thresholds=tuple(Tick(x(value), value) for value in _named(first, last)),
         shares=tuple(Tick(_y(share), share) for share in _SHARES),
     )
 
 
 def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> Drawn:
-    counted = [(x, rate, rate.value) for x, rate in zip(places, rates, strict=True) if rate.value is not None]
-    corners = [(x, rate.high) for x, rate, _ in counted] + [(x, rate.low) for x, rate, _ in reversed(counted)]
-    return Drawn(_points(corners), _points([(x, value) for x, _, value in counted]))
+    bands, lines = [], []
+    for is_known, group in groupby(zip(places, rates, strict=True), lambda pair: _is_known(pair[1])):
+        if is_known:
+            stretch = list(group)
+            corners = [(x, rate.high) for x, rate in stretch] + [(x, rate.low) for x, rate in reversed(stretch)]
+            bands.append(_points(corners))
+            lines.append(_points([(x, rate.value or 0.0) for x, rate in stretch]))
+    return Drawn(tuple(bands), tuple(lines))
+
+
+def _is_known(rate: Rate) -> bool:
+    return rate.value is not None and rate.high - rate.low <= _KNOWN_WITHIN
 
 
 def _points(places: Sequence[tuple[float, float]]) -> str:
@@ -143,10 +163,10 @@ def _named(first: float, last: float) -> list[float]:
 
 
 class Changed(NamedTuple):
-    """Flags that would come or go with another threshold, all and wrong ones; a day, where that is known."""
+    """Flags that would come or go with another threshold, all and wrong ones."""
 
-    all: str
-    wrong: str
+    all: int
+    wrong: int
 
 
 class ProfileAdvice(NamedTuple):
@@ -184,6 +204,8 @@ def show_thresholds(asked: Asked) -> Response:
         return asked.page("thresholds.html", why="computing")
     if found.overall is None:
         return asked.page("thresholds.html", why="too much" if found.is_too_much else "nothing", found=found)
+    if found.overall.counts.reviews < REVIEWS_MIN:
+        return asked.page("thresholds.html", why="few", found=found, reviews_min=REVIEWS_MIN)
     with asked.desk.database.reading() as connection:
         near_misses_open = queue.counts(connection).near_misses_open
     source = asked.query.exact("source", _NAME_CHARS_MAX)
@@ -209,6 +231,8 @@ def show_thresholds(asked: Asked) -> Response:
         near_misses_open=near_misses_open,
         now_point=figures.at_now,
         line=line_text(asked.language, figures),
+        mistakes=mistakes_text(asked.language, figures),
+        days=None if figures.days is None else round(figures.days),
         profile=profile_at(_profiles(asked), figures.now),
         threshold_of=partial(threshold_text, asked.language),
         rate_of=partial(rate_text, asked.language),
@@ -258,11 +282,10 @@ def _moved(asked: Asked, figures: ReviewFigures, reaching: ReviewPoint | None) -
 
 
 def _with_setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> Moved:
-    change, days = point.change, figures.days or 1.0
+    change = point.change
 
     def changed(all_of: float, wrong: float) -> Changed | None:
-        language = asked.language
-        return Changed(count_text(language, all_of / days), count_text(language, wrong / days)) if all_of else None
+        return Changed(whole_count(all_of), whole_count(wrong)) if all_of else None
 
     come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
     reached = profile_reached(_profiles(asked), figures.now, point.threshold)

@@ -80,7 +80,7 @@ def test_both_titles_are_read_in_one_call_without_texts(desk: Office) -> None:
     (first, *_) = opened.texts("ol.queue li")
     assert "repeats The first report wire" in first
     assert "similarity 0.93" in first
-    assert "distance 3 bits" in first
+    assert "3 fingerprint bits differ" in first
     assert "even · 24 Nov 2025, 11:06:00 UTC" in first
     assert "story with 7 copies" in first
 

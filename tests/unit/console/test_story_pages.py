@@ -92,9 +92,31 @@ def test_an_original_and_its_copies_over_time(desk: Office) -> None:
     assert len(opened.all("svg rect")) == 7
     label = opened.all("svg")[0].attributes["aria-label"] or ""
     assert label.startswith("Copies over time. Most came from 24 Nov 2025, 15:")
+    assert opened.texts("svg text") == ["1 copy", "15:10", "15:12", "15:14", "15:16"]
+    assert opened.texts("figcaption") == [
+        "from 24 Nov 2025, 15:10:00 UTC to 24 Nov 2025, 15:16:00 UTC · one bar is 10 seconds; the scale is in UTC"
+    ]
     assert "7 copies" in opened.answer.shown
     assert opened.hrefs("ol.queue [data-item]")[0] == f"/flags/1?order=oldest&story_id={story_id}"
     assert desk.ann.get(f"/stories/{story_id}?after=nonsense").status == 400
+
+
+def test_a_story_of_one_second_has_no_chart(desk: Office) -> None:
+    """There is nothing to compare: a sentence says when."""
+    one, same = told(desk, "one", 1), told(desk, "same", 1, minute=20)
+    opened = page(desk.ann, f"/stories/{one}")
+    assert opened.all("svg") == []
+    assert "The copy came 24 Nov 2025, 15:10:00 UTC" in opened.answer.shown
+    desk.room.flag(article("same-more", "x", "y"), article("same", "The same", "Text."), minute=20)
+    assert "All came within the same second, 24 Nov 2025, 11:20:00 UTC" in desk.ann.get(f"/stories/{same}").shown
+
+
+def test_bars_differ_beside_a_large_story(desk: Office) -> None:
+    """Their length grows with the root of the count."""
+    for name, copies in (("large", 25), ("four", 4), ("one", 1)):
+        told(desk, name, copies, minute=0)
+    bars = [node.attributes["class"] for node in page(desk.ann, "/stories").all("#fastest ~ ol .bar")]
+    assert bars == ["bar bar-20", "bar bar-8", "bar bar-4"]
 
 
 def test_a_story_is_shown_without_the_store_and_without_its_original(desk: Office) -> None:
@@ -200,12 +222,12 @@ def test_many_are_right_or_wrong(desk: Office, decision: str) -> None:
 
 
 def test_who_copies_whom(desk: Office) -> None:
-    """As a table, the most first, and as a list whose links lead to the flags."""
+    """As a table with one order of sources, and as a list, the most first, whose links lead to the flags."""
     told(desk, "a", 3, source="post")
     told(desk, "b", 1, source="wire")
     opened = page(desk.ann, "/sources")
     assert opened.texts("thead th") == ["wire"]
-    assert opened.texts("tbody tr") == ["post 3", "wire 1"]
+    assert opened.texts("tbody tr") == ["wire 1", "post 3"]
     assert opened.texts("ol.queue li") == ["post copies wire 3", "wire copies itself 1"]
-    assert opened.hrefs("tbody a")[0] == "/?state=any&source=post&original_source=wire"
-    assert len(page(desk.ann, opened.hrefs("tbody a")[0]).flags()) == 3
+    assert opened.hrefs("tbody a")[1] == "/?state=any&source=post&original_source=wire"
+    assert len(page(desk.ann, opened.hrefs("tbody a")[1]).flags()) == 3

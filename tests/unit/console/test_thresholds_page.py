@@ -17,6 +17,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import DatabaseUnavailable
+from tests.cli.command import wait_for
 from tests.unit.console.desks import Office, Page, office, page
 from tests.unit.console.newsroom import article
 from tests.unit.console.reviewed import review, whole_figures
@@ -58,6 +59,18 @@ def test_nothing_was_reviewed_yet(desk: Office) -> None:
     assert opened.all("svg") == []
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"), [(1, "There is 1 decision so far."), (49, "There are 49 decisions so far.")]
+)
+def test_too_few_reviews_say_nothing_else(desk: Office, flags: int, said: str) -> None:
+    """No figure, no curve and no advice: it would change with the next review."""
+    review(desk, flags=flags)
+    wait_for(lambda: said in page(desk.ann, "/thresholds").answer.shown)
+    opened = page(desk.ann, "/thresholds?threshold=0.8")
+    assert "they take at least 50." in opened.answer.shown
+    assert opened.all("svg, table, dl, form:not([action='/sign-out']), h2") == []
+
+
 def test_flags_alone_say_nothing_of_recall(desk: Office) -> None:
     """Why, and what to do: switch near misses on, or look at those that are there."""
     review(desk)
@@ -80,9 +93,11 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
     opened = whole_figures(desk)
     shown = opened.answer.shown
     assert (
-        "People call two articles the same from a similarity of 0.699 (0.695–0.702) on. The threshold is 0.75." in shown
+        "Reviewers call two articles the same from a similarity of 0.699 (0.695–0.702) on. The threshold is 0.75."
+        in shown
     )
-    assert "20 the same article, 40 different articles" in shown
+    assert "Decisions to the contrary: at most 2 % below that, at most 2 % above." in shown
+    assert "20 the same, 40 different" in shown
     assert len(opened.all(".curve polyline.recall")) == 1
     # A near miss stands for a hundred: 20 of them are copies that were missed.
     row = row_of(opened, "0.70")
@@ -91,7 +106,7 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
         "1.000",
         ["1.000", "0", "2,000", "shown above best F1 precision 0.995"],
     )
-    assert "Flags that would come 200 a day, 0 of them wrong" in shown
+    assert "Flags that would come 2,000 in 10 days; wrong: 0" in shown
     assert tomllib.loads(opened.all("pre")[0].text()) == {"judge": {"similarity_min": 0.7}}
     label = " ".join(opened.texts("svg title, svg desc"))
     assert "At 0.75, the threshold now, precision is 1.000. Recall is 0.048." in label
@@ -103,7 +118,7 @@ def test_any_threshold_can_be_asked_for(desk: Office) -> None:
     whole_figures(desk)
     opened = page(desk.ann, "/thresholds?threshold=0.9&precision=0.8")
     assert "With 0.90 instead of 0.75" in opened.texts("h3")
-    assert "Flags that would go 6 a day, 2 of them wrong" in opened.answer.shown
+    assert "Flags that would go 60 in 10 days; wrong: 20" in opened.answer.shown
     assert toml(desk, threshold=0.9) == {"judge": {"similarity_min": 0.9}}
     assert opened.texts("select[name=precision] option[selected]") == ["0.8"]
     assert "That is the threshold as it is." in page(desk.ann, "/thresholds?threshold=0.75").answer.shown
@@ -255,10 +270,15 @@ def test_the_curve_stays_within_its_picture() -> None:
         for each in pairs:
             drawn = curve_of(figures(None, each, now, 0.9))
             shapes = [drawn.precision, *([drawn.recall] if drawn.recall else [])]
-            places = [place for shape in shapes for place in (shape.band + " " + shape.line).split()]
+            drawn_parts = [part for shape in shapes for part in (*shape.bands, *shape.lines)]
+            places = [place for part in drawn_parts for place in part.split()]
             for place in places:
                 x, y = map(float, place.split(","))
                 assert drawn.left <= x <= drawn.right <= WIDTH
                 assert drawn.top <= y <= drawn.bottom <= HEIGHT
             assert drawn.left <= drawn.now <= drawn.right
-            assert drawn.reviewers.width >= 1
+            assert drawn.reviewers is None or 1 <= drawn.reviewers.width <= (drawn.right - drawn.left) / 2
+            for band in (band for shape in shapes for band in shape.bands):
+                corners = [tuple(map(float, corner.split(","))) for corner in band.split()]
+                for (_, high), (_, low) in zip(corners, reversed(corners), strict=True):
+                    assert abs(low - high) <= (drawn.bottom - drawn.top) / 2 + 0.1

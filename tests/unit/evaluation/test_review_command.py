@@ -36,7 +36,7 @@ def test_it_says_where_the_line_is_and_what_would_change(tmp_path: Path) -> None
     assert re.search(
         r"draw the line at a similarity of 0\.[67]\d\d \(0\.[67]\d\d–0\.7\d\d\); the threshold is 0\.75", said
     )
-    assert re.search(r"Best F1: 0\.\d\d: [\d.]+ flags a day would come, [\d.]+ of them wrong", said)
+    assert re.search(r"Best F1: 0\.\d\d: [\d,]+ flags would come in \d+ days, [\d,]+ of them wrong", said)
     assert re.search(r"\n +0\.80 +0\.\d{3} 0\.\d{3}–0\.\d{3} ", said)
     assert re.search(r"\nwire +[\d,]+ 0\.75", said)
     assert re.search(r"\nblog +[\d,]+ 0\.75", said)
@@ -94,10 +94,10 @@ def test_profiles_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("days", "said"),
-    [(4, "15 flags a day would come, 2.5 of them wrong"), (0, "60 flags would come, 10 of them wrong")],
+    [(4, "60 flags would come in 4 days, 10 of them wrong"), (0, "60 flags would come, 10 of them wrong")],
 )
-def test_what_would_come_is_told_by_day_where_that_is_known(tmp_path: Path, days: int, said: str) -> None:
-    """In all otherwise."""
+def test_what_would_come_is_told_with_its_days_where_they_are_known(tmp_path: Path, days: int, said: str) -> None:
+    """In whole numbers."""
     rows = [near_miss(0.74, "right")] * 5 + [near_miss(0.74, "wrong")] + [review(0.9)] * 5 + [near_miss(0.62)] * 9
     rows = [row | {"at": f"2026-11-{1 + (number and days):02d}T00:00:00.000Z"} for number, row in enumerate(rows)]
     ended = run("--reviews", written(tmp_path / "reviews.jsonl", rows), "--precision", "0.8")

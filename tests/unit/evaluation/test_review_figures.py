@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.quality.reviews import NOW
 from consumer.evaluation.review_figures import (
-    SOURCE_REVIEWS_MIN,
+    REVIEWS_MIN,
     SOURCES_MAX,
     ReviewFigures,
     ReviewPoint,
@@ -200,13 +200,13 @@ def test_over_how_many_days_the_pairs_came(members: list[dict[str, Any]], days: 
 
 def test_sources_with_enough_reviews_have_figures_of_their_own() -> None:
     """By the later article's source, with its own threshold; the others are counted."""
-    pairs = [flag(0.9, source="wire")] * SOURCE_REVIEWS_MIN + [flag(0.9, source="blog")] * (SOURCE_REVIEWS_MIN - 1)
-    pairs += [flag(0.95, source="")] * SOURCE_REVIEWS_MIN
+    pairs = [flag(0.9, source="wire")] * REVIEWS_MIN + [flag(0.9, source="blog")] * (REVIEWS_MIN - 1)
+    pairs += [flag(0.95, source="")] * REVIEWS_MIN
     found = evaluate_reviews(pairs, lambda source: 0.8 if source == "wire" else NOW, 0.9)
     assert [(own.source, own.now) for own in found.sources] == [("wire", 0.8)]
     assert (found.overall.source, found.overall.now, found.sources_left_out) == (None, NOW, 1)
-    assert found.sources[0].counts.flags_right == SOURCE_REVIEWS_MIN
-    one = evaluate_reviews([flag(0.9, source="wire")] * SOURCE_REVIEWS_MIN, lambda _: NOW, 0.9)
+    assert found.sources[0].counts.flags_right == REVIEWS_MIN
+    one = evaluate_reviews([flag(0.9, source="wire")] * REVIEWS_MIN, lambda _: NOW, 0.9)
     assert (one.sources, one.sources_left_out) == ((), 0)
 
 
@@ -215,9 +215,7 @@ def test_no_more_sources_than_the_limit_have_figures(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("consumer.evaluation.review_figures.SOURCES_MAX", 2)
     assert SOURCES_MAX > 2
     pairs = [
-        flag(0.9, source=source)
-        for source, more in (("a", 0), ("b", 2), ("c", 1))
-        for _ in range(SOURCE_REVIEWS_MIN + more)
+        flag(0.9, source=source) for source, more in (("a", 0), ("b", 2), ("c", 1)) for _ in range(REVIEWS_MIN + more)
     ]
     found = evaluate_reviews(pairs, lambda _: NOW, 0.9)
     assert [own.source for own in found.sources] == ["b", "c"]

@@ -1,5 +1,6 @@
 """Stories: their copies, when they came, and which are the largest and the fastest."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 from consumer.reviews import queue, stories
@@ -56,24 +57,29 @@ def test_copies_come_by_arrival_and_page_by_page(database: Database) -> None:
 
 
 def test_a_timeline_counts_every_copy_once(database: Database) -> None:
-    """In spans of equal length, never more than asked for; empty ones are there, and released ones do not count."""
+    """In spans that begin at multiples of their length; empty ones are there, and released ones do not count."""
     story_id = made(database, "r", 0, 0.001, 4.999, 9.999)
     add(database, released(flagged("r-1", "r")))
-    line = read(database, stories.timeline, story_id, 10)
+    story = read(database, stories.story, story_id)
+    assert story is not None
+    line = read(database, stories.timeline, story, 1_000)
     assert len(line) == 10
     assert [bucket.copies for bucket in line] == [1, 0, 0, 0, 1, 0, 0, 0, 0, 1]
     assert (line[0].from_ms, line[-1].to_ms) == (NOW_MS, NOW_MS + 10_000)
     assert all(a.to_ms == b.from_ms for a, b in pairwise(line))
-    for buckets in (1, 3, 7, 60):
-        found = read(database, stories.timeline, story_id, buckets)
-        assert (sum(bucket.copies for bucket in found), len(found) <= buckets) == (3, True)
-    assert read(database, stories.timeline, 99, 10) == []
+    for length_ms in (170, 1_500, 4_000, 3_600_000):
+        found = read(database, stories.timeline, story, length_ms)
+        assert sum(bucket.copies for bucket in found) == 3
+        assert {bucket.from_ms % length_ms for bucket in found} == {0}
+    assert read(database, stories.timeline, replace(story, copies=0), 1_000) == []
 
 
 def test_a_story_of_one_moment(database: Database) -> None:
     """It is one span."""
-    (bucket,) = read(database, stories.timeline, made(database, "r", 3, 3), 10)
-    assert (bucket.copies, bucket.to_ms - bucket.from_ms) == (2, 1)
+    story = read(database, stories.story, made(database, "r", 3, 3))
+    assert story is not None
+    (bucket,) = read(database, stories.timeline, story, 1_000)
+    assert (bucket.copies, bucket.to_ms - bucket.from_ms) == (2, 1_000)
 
 
 def test_the_largest_stories(database: Database) -> None:

@@ -1,0 +1,79 @@
+"""The table of which source copies which: the same sources in the same order in rows and columns. Pure."""
+
+from collections.abc import Callable, Sequence
+from math import ceil, log1p
+from typing import Final, NamedTuple
+
+NAMES_MAX: Final = 10
+"""Rows and columns; others are in the list of pairs."""
+HEAT_STEPS: Final = 4
+"""How many shades a cell may have besides none."""
+
+
+class PairLine(NamedTuple):
+    """A pair of sources in a list."""
+
+    source: str
+    original_source: str
+    copies: int
+    step: int
+    href: str
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a source copied itself."""
+        return self.source == self.original_source
+
+
+class Cell(NamedTuple):
+    """Copies of one pair; ``step`` is its shade."""
+
+    copies: int
+    step: int
+    href: str
+
+
+class Row(NamedTuple):
+    """A source that copied, and its cells in the order of the columns."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class Matrix(NamedTuple):
+    """The table. ``is_cut``: there are more sources than it has."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    is_cut: bool
+
+
+def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) -> Matrix:
+    """Return the table of the sources that take part in the most copies, most first, without empty rows and columns.
+
+    Shades grow with the logarithm, so that one large pair does not make all others alike.
+    """
+    chosen = _most(pairs)
+    shown = [pair for pair in pairs if pair.source in chosen and pair.original_source in chosen]
+    copies = {(pair.source, pair.original_source): pair.copies for pair in shown}
+    columns = [name for name in chosen if any(pair.original_source == name for pair in shown)]
+    rows = [name for name in chosen if any(pair.source == name for pair in shown)]
+    most = log1p(max(copies.values(), default=1))
+
+    def cell(row: str, column: str) -> Cell:
+        count = copies.get((row, column), 0)
+        return Cell(count, ceil(HEAT_STEPS * log1p(count) / most), href(row, column))
+
+    return Matrix(
+        tuple(columns),
+        tuple(Row(row, tuple(cell(row, column) for column in columns)) for row in rows),
+        is_cut=len(shown) < len(pairs),
+    )
+
+
+def _most(pairs: Sequence[PairLine]) -> list[str]:
+    total: dict[str, int] = {}
+    for pair in pairs:
+        for name in {pair.source, pair.original_source}:
+            total[name] = total.get(name, 0) + pair.copies
+    return sorted(total, key=lambda name: (-total[name], name))[:NAMES_MAX]

@@ -1,0 +1,118 @@
+"""Draws the copies of a story over time: bars of round lengths on a scale that fits their span. Pure."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from consumer.reviews.stories import Bucket
+from storage.clock import MS_PER_S
+
+BARS_MAX: Final = 60
+TICKS_MAX: Final = 5
+"""So many times stand below one another's picture without touching on a telephone."""
+HEIGHT: Final = 96
+TOP: Final = 18
+"""Room above the bars for the number of the highest."""
+BELOW: Final = 20
+"""Room below them for the times."""
+_WIDTH_MAX: Final = 4.0
+"""Few bars do not become walls: they stand where their time begins."""
+_HEIGHT_MIN: Final = 3
+"""One copy beside a thousand is still to be seen."""
+_WHOLE: Final = 100.0
+_MINUTE_S: Final = 60
+_DAY_S: Final = 86_400
+_LENGTHS_S: Final = (
+    *(1, 2, 5, 10, 15, 30),
+    *(_MINUTE_S, 120, 300, 600, 900, 1_800),
+    *(3_600, 7_200, 10_800, 21_600, 43_200),
+    *(days * _DAY_S for days in (1, 2, 3, 7, 14, 28, 91, 182, 364)),
+)
+"""Lengths of bars, and between times of the scale, all of which begin with the epoch: days begin at midnight in UTC."""
+_YEAR_S: Final = 364 * _DAY_S
+_EDGE: Final = 8.0
+_EDGE_WITH_YEAR: Final = 13.0
+
+TickUnit = Literal["second", "minute", "day", "year"]
+
+
+class Bar(NamedTuple):
+    """A bar, for the copies that arrived from ``from_ms`` on. ``x`` and ``width`` are percents of the picture."""
+
+    x: float
+    width: float
+    y: int
+    height: int
+    from_ms: int
+    copies: int
+
+
+class Tick(NamedTuple):
+    """A time of the scale, at ``x`` percent; ``unit`` is what is written of it, ``anchor`` keeps it in the picture."""
+
+    x: float
+    anchor: Literal["start", "middle", "end"]
+    at_ms: int
+    unit: TickUnit
+
+
+class Chart(NamedTuple):
+    """The bars that are not empty, and the scale. ``most`` is the count of the highest bar."""
+
+    bars: tuple[Bar, ...]
+    ticks: tuple[Tick, ...]
+    bar_s: float
+    most: int
+    top: int = TOP
+    bottom: int = TOP + HEIGHT
+    height: int = TOP + HEIGHT + BELOW
+
+
+def bar_length_ms(first_ms: int, last_ms: int) -> int:
+    """Return how long the bars should be for copies between these times, both included."""
+    return _length_ms(first_ms, last_ms, BARS_MAX)
+
+
+def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
+    """Return the chart of spans that follow each other; None where there is nothing to compare."""
+    if len(buckets) <= 1 or not any(bucket.copies for bucket in buckets):
+        return None
+    from_ms, to_ms = buckets[0].from_ms, buckets[-1].to_ms
+    most = max(bucket.copies for bucket in buckets)
+
+    def x(at_ms: int) -> float:
+        return round(_WHOLE * (at_ms - from_ms) / (to_ms - from_ms), 3)
+
+    def bar(bucket: Bucket) -> Bar:
+        height = max(_HEIGHT_MIN, HEIGHT * bucket.copies // most)
+        left, right = x(bucket.from_ms), x(bucket.to_ms)
+        return Bar(
+            left, round(min(right - left, _WIDTH_MAX), 3), TOP + HEIGHT - height, height, bucket.from_ms, bucket.copies
+        )
+
+    step_ms = _length_ms(from_ms, to_ms, TICKS_MAX)
+    ticks = [
+        _tick(x(at_ms), at_ms, step_ms // MS_PER_S, to_ms - from_ms)
+        for at_ms in range(-(-from_ms // step_ms) * step_ms, to_ms + 1, step_ms)
+    ]
+    bars = tuple(bar(bucket) for bucket in buckets if bucket.copies)
+    return Chart(bars, tuple(ticks), (buckets[0].to_ms - from_ms) / MS_PER_S, most)
+
+
+def _length_ms(from_ms: int, to_ms: int, most: int) -> int:
+    """Return the least length of which at most ``most`` follow each other from one time to another, both included."""
+    lengths = (length_s * MS_PER_S for length_s in _LENGTHS_S)
+    fitting = (length for length in lengths if to_ms // length - from_ms // length < most)
+    # Centuries are not expected.
+    return next(fitting, _LENGTHS_S[-1] * MS_PER_S * ((to_ms - from_ms) // (_LENGTHS_S[-1] * MS_PER_S * most) + 1))
+
+
+def _tick(x: float, at_ms: int, step_s: int, span_ms: int) -> Tick:
+    if span_ms >= _YEAR_S * MS_PER_S:
+        unit: TickUnit = "year"
+    elif at_ms % (_DAY_S * MS_PER_S) == 0:
+        unit = "day"
+    else:
+        unit = "second" if step_s < _MINUTE_S else "minute"
+    edge = _EDGE_WITH_YEAR if unit == "year" else _EDGE
+    anchor: Literal["start", "middle", "end"] = "start" if x < edge else "end" if x > _WHOLE - edge else "middle"
+    return Tick(x, anchor, at_ms, unit)
