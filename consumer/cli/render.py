@@ -9,6 +9,7 @@ from rich.text import Text
 
 from consumer.judge.tally import Tally
 from consumer.model.verdict import BankMention, EndedBefore, Part, Released, SeenBefore, Verdict
+from consumer.text.counts import counted
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
 from storage.records import ALLOW, Record
@@ -78,7 +79,7 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
         "  ",
         (plain(other_title, _TITLE_CHARS_MAX), "dim"),
     )
-    measures = f"  distance {verdict.distance} bits, {similarity_text(verdict.similarity)}"
+    measures = f"  distance {counted(verdict.distance or 0, 'bit')}, {similarity_text(verdict.similarity)}"
     if verdict.truncated:
         measures += ", search truncated by a limit"
     shared = f"  shared keywords: {'  '.join(plain(word) for word in verdict.shared_keywords)}"

@@ -36,6 +36,7 @@ from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
+from consumer.text.counts import counted
 from consumer.wiring import components, feeds, kafka_parts, stores
 from consumer.wiring.banks import read_banks
 from storage.clock import MS_PER_S
@@ -83,7 +84,7 @@ def _check_banks(config: Config) -> Iterator[Finding]:
     except BankError as error:
         yield wrong(ConfigError, f"The banks cannot be used: {error}.", "Correct banks.url, or what it names.")
     else:
-        yield ok(f"{len(banks.banks):,} banks, {len(banks.items):,} items.")
+        yield ok(f"{counted(len(banks.banks), 'bank')}, {counted(len(banks.items), 'item')}.")
 
 
 class _Kafka:

@@ -19,6 +19,7 @@ from consumer.kafka.topics import (
 )
 from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError
 from consumer.model.record import partition_name
+from consumer.text.counts import counted
 from storage.clock import MS_PER_S
 
 CLOCKS_AGREE_MS: Final = 5_000
@@ -36,7 +37,7 @@ def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: 
     """Yield findings on a cluster that answers."""
     version = cluster.settings.get(_VERSION)
     described = f", version {version} or later" if version else ""
-    yield ok(f"The cluster {cluster.id} answers: {cluster.brokers} brokers{described}.")
+    yield ok(f"The cluster {cluster.id} answers: {counted(cluster.brokers, 'broker')}{described}.")
     protocols = cluster.settings.get(_PROTOCOLS)
     if section.group_protocol == _NEXT_GENERATION and protocols and _NEXT_GENERATION not in protocols.split(","):
         yield wrong(
@@ -100,7 +101,9 @@ def source_findings(
 
 def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
     bad = [wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)]
-    yield from bad or [ok(f"{topic.name} has {found.partitions} partitions with {found.replication} replicas.")]
+    yield from bad or [
+        ok(f"{topic.name} has {counted(found.partitions, 'partition')} with {counted(found.replication, 'replica')}.")
+    ]
     yield from _replica_findings(topic.name, found, means)
 
 
@@ -115,8 +118,8 @@ def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Itera
     elif found.in_sync_min is not None and found.in_sync_min < needed:
         yield wrong(
             means,
-            f"{name} has partitions with {found.in_sync_min} replicas in sync, but min.insync.replicas is {needed}: "
-            "brokers refuse what is written to them.",
+            f"{name} has partitions with {counted(found.in_sync_min, 'replica')} in sync, but min.insync.replicas is "
+            f"{needed}: brokers refuse what is written to them.",
             remedy,
         )
     elif found.behind:
@@ -141,10 +144,10 @@ def group_findings(
     if not group.members:
         yield ok(f"The group {section.group} has no members now.")
         return
-    yield ok(f"The group {section.group} is {group.state} and has {len(group.members)} members.")
+    yield ok(f"The group {section.group} is {group.state} and has {counted(len(group.members), 'member')}.")
     if len(group.members) > partitions:
         yield warning(
-            f"There are {len(group.members)} members for {partitions} partitions: the others are idle.",
+            f"There are {len(group.members)} members for {counted(partitions, 'partition')}: the others are idle.",
             "Stop some, or add partitions to the topics.",
         )
     elsewhere = [member for member in group.members if member.instance_id is not None and member.host not in own_hosts]
@@ -163,11 +166,11 @@ def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> It
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
     fresh = [place for place in progress if place.committed is None]
     waiting = sum(place.end - place.first for place in fresh)
-    yield ok(f"The group {section.group} has {lag} messages to read.")
+    yield ok(f"The group {section.group} has {counted(lag, 'message')} to read.")
     if fresh:
         yield ok(
-            f"It has no committed offset in {len(fresh)} partitions; there it starts at the {section.start} of "
-            f"{waiting} messages."
+            f"It has no committed offset in {counted(len(fresh), 'partition')}; there it starts at the "
+            f"{section.start} of {counted(waiting, 'message')}."
         )
     for place in progress:
         if place.committed is not None:
@@ -177,13 +180,16 @@ def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> It
 def _partition_findings(place: Progress, committed: int, section: KafkaSection) -> Iterator[Finding]:
     where = f"{place.topic}[{place.partition}]"
     if place.held is not None:
+        waiting = max(0, place.end - max(committed, place.first))
         yield warning(
             f"{partition_name((place.topic, place.partition))} is held at offset {committed}:"
-            f" {place.held.sentence()}. {max(0, place.end - max(committed, place.first))} messages wait there.",
+            f" {place.held.sentence()}. {counted(waiting, 'message waits', 'messages wait')} there.",
             f"{place.held.remedy()}.",
         )
     if committed < place.first:
-        found = f"{place.first - committed} messages of {where} were deleted before the group read them."
+        found = (
+            f"{counted(place.first - committed, 'unread message was', 'unread messages were')} deleted from {where}."
+        )
         if section.on_gap == "continue":
             yield warning(found, "Raise retention.ms of the topic.")
         else:

@@ -28,6 +28,7 @@ from consumer.doctor.machine import (
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.planned_topics import planned
 from consumer.model.errors import ConfigError
+from consumer.text.counts import counted
 from consumer.web.access import Address, is_loopback, parse_address
 from consumer.web.token import Token
 from consumer.web.token_file import read_tokens
@@ -216,18 +217,19 @@ def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterato
     expired = [token.name for token in tokens if token.state(now) == "expired"]
     if expired:
         yield warning(
-            f"{len(expired)} tokens have expired: {_listed(expired)}.",
+            f"{counted(len(expired), 'token has', 'tokens have')} expired: {_listed(expired)}.",
             "Give their programs new ones; then dupwatch tokens revoke NAME ends this warning.",
         )
     soon = [token for token in valid if token.expires_at - now < ENDS_SOON]
     if soon:
         yield warning(
-            f"{len(soon)} tokens expire within {ENDS_SOON.days} days, the first on {soon[0].expires_at:%Y-%m-%d}: "
-            f"{_listed([token.name for token in soon])}.",
+            f"{counted(len(soon), 'token expires', 'tokens expire')} within {ENDS_SOON.days} days, the first on "
+            f"{soon[0].expires_at:%Y-%m-%d}: {_listed([token.name for token in soon])}.",
             "Give their programs new ones before.",
         )
     elif valid:
-        yield ok(f"{len(valid)} tokens are valid; the first expires on {valid[0].expires_at:%Y-%m-%d}.")
+        first = f"the first expires on {valid[0].expires_at:%Y-%m-%d}"
+        yield ok(f"{counted(len(valid), 'token is', 'tokens are')} valid; {first}.")
 
 
 def check_audit(path: Path) -> Iterator[Finding]:

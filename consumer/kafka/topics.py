@@ -18,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 
 from consumer.kafka.clients import asking, new_admin
 from consumer.model.errors import SinkError
+from consumer.text.counts import counted
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
@@ -146,9 +147,9 @@ class Report(NamedTuple):
 def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
     """Yield what is wrong with an existing topic, a sentence each."""
     if shape.partitions is not None and found.partitions != shape.partitions:
-        yield f"has {found.partitions} partitions, not {shape.partitions}"
+        yield f"has {counted(found.partitions, 'partition')}, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
-        yield f"has {found.replication} copies, not {shape.replication}"
+        yield f"has {counted(found.replication, 'copy', 'copies')}, not {shape.replication}"
     yield from (f"{misfit.found}; {misfit.remedy}" for misfit in misfits(topic, found))
 
 

@@ -243,7 +243,7 @@ def test_export_and_import(dupwatch: Command, made: Path, tmp_path: Path) -> Non
     csv = tmp_path / "spam.csv"
     csv.write_bytes(dupwatch("bank", "export", "spam", "--csv", "--banks", made).out)
     assert dupwatch("bank", "create", "more", "--action", "deny", "--banks", made).code == 0
-    assert b"Added 1 items" in dupwatch("bank", "import", "more", csv, "--banks", made).out
+    assert b"Added 1 item to" in dupwatch("bank", "import", "more", csv, "--banks", made).out
     found = json_lines(dupwatch("bank", "test", "--text", OFFER, "--banks", made).out)
     assert [mention["bank"] for mention in found] == ["more", "spam"]
     before = made.read_bytes()

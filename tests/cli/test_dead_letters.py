@@ -59,7 +59,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     assert '{"id": "\ufffd[2J\n' in ended.out.decode()
     assert b"\x1b" not in ended.out
     ended = dupwatch("dead-letters", "show", "3", "--sink", sink)
-    assert b"70000 bytes, truncated to the first 65536" in ended.out
+    assert b"70,000 bytes, truncated to the first 65536" in ended.out
     (shown,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
     assert (shown["value"], shown["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)
     assert (shown["origin"], shown["key"], shown["time"], shown["cut"]) == (None, None, None, False)

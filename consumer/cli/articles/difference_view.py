@@ -8,6 +8,7 @@ from rich.text import Text
 
 from consumer.cli.render import abridged, console, plain
 from consumer.store_tools.explanation import SharedWith
+from consumer.text.counts import counted
 from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
@@ -45,10 +46,9 @@ def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
     skipped = [stretch for stretch in stretches if stretch.kind == "not compared"]
     if skipped:
         a, b = sum(len(stretch.a) for stretch in skipped), sum(len(stretch.b) for stretch in skipped)
-        places = "1 place" if len(skipped) == 1 else f"{len(skipped)} places"
         yield (
-            f"Not compared: {a:,} characters of A with {b:,} of B, in {places} where the texts differ too much. They "
-            "are shown as changed but may have text in common."
+            f"Not compared: {counted(a, 'character')} of A with {b:,} of B, in {counted(len(skipped), 'place')} where "
+            "the texts differ too much. They are shown as changed but may have text in common."
         )
 
 
@@ -59,7 +59,7 @@ def _marked(text: str, before: str, after: str) -> str:
     if left_out <= 0:
         return f"{before}{plain(text)}{after}"
     half = CHANGED_CHARS_SHOWN_MAX // 2
-    return f"{before}{plain(text[:half])} … {left_out:,} more characters … {plain(text[-half:])}{after}"
+    return f"{before}{plain(text[:half])} … {counted(left_out, 'more character')} … {plain(text[-half:])}{after}"
 
 
 def print_passages(shared: SharedWith) -> None:
@@ -77,7 +77,7 @@ def print_passages(shared: SharedWith) -> None:
         )
     more = len(shared.passages) - PASSAGES_SHOWN_MAX
     if more > 0:
-        console().print(f"and {more} more {'passage' if more == 1 else 'passages'}")
+        console().print(f"and {counted(more, 'more passage')}")
     if not shared.passages:
         console().print("No passage is the same word for word.")
 

@@ -27,6 +27,7 @@ from consumer.model.errors import ConfigError
 from consumer.store_tools.explanation import Explanation, Facts, Side, explained, gap_ms, plain, stored_side
 from consumer.store_tools.inspection import History, how_it_ended, id_hash_of, moment
 from consumer.store_tools.requested_settings import settings_to_compare
+from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_binding, unstored_binding
@@ -104,7 +105,7 @@ def _text(explanation: Explanation) -> Iterator[RenderableType]:
 def _facts_lines(facts: Facts | None, a: Side, b: Side) -> Iterator[RenderableType]:
     if facts is None:
         counts = [facts_count(side.stored.record.facts) for side in (a, b)]
-        yield f"A has {counts[0]} facts, B has {counts[1]}; listing them needs the texts."
+        yield f"A has {counted(counts[0], 'fact')}, B has {counts[1]}; listing them needs the texts."
         return
     for name, some in (("facts only in A", facts.only_a), ("only in B", facts.only_b), ("in both", facts.both)):
         yield render.facts_line(name, some[:FACTS_SHOWN_MAX])
@@ -173,7 +174,7 @@ def conditions(a: Stored, b: Stored, histories: tuple[History, History], compari
         (
             comparison.found_by_blocks,
             "found by a fingerprint block",
-            f"distance {comparison.distance} bits, maximum {settings.suspect_distance_max}, radius {settings.radius}",
+            _distance_text(comparison, settings),
         ),
         (comparison.found_by_bands, "or found by a sketch band", bands),
         (comparison.verified, "similar enough", _similarity_text(comparison, settings)),
@@ -217,6 +218,11 @@ def _source(name: str) -> str:
     return repr(name) if name else "(none)"
 
 
+def _distance_text(comparison: Comparison, settings: JudgeSettings) -> str:
+    distance = counted(comparison.distance, "bit")
+    return f"distance {distance}, maximum {settings.suspect_distance_max}, radius {settings.radius}"
+
+
 def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:
     if not settings.verify:
         return f"distance {comparison.distance}, maximum {comparison.distance_max}"
@@ -233,7 +239,7 @@ def _facts_text(x: Record, y: Record, comparison: Comparison, settings: JudgeSet
         return "not checked: facts_shared_min is 0, slot_conflicts_max is not set"
     if guard_skips(x, y, settings):
         return "not checked: the texts are equal"
-    counts = f"A has {facts_count(x.facts)} facts, B has {facts_count(y.facts)}"
+    counts = f"A has {counted(facts_count(x.facts), 'fact')}, B has {facts_count(y.facts)}"
     checks = []
     if comparison.facts_shared is not None:
         share, least = comparison.facts_shared, comparison.facts_shared_min

@@ -22,6 +22,7 @@ from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.limits import ReadLimits
+from consumer.text.counts import counted
 from consumer.wiring.components import file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
@@ -82,9 +83,9 @@ def build(
             write(counts.table().encode())
     else:
         _write(Path(output), counts.table().encode(), file_writing(chosen))
-    console.print(f"{len(counts.words):,} words from {counts.articles:,} articles")
+    console.print(f"{counted(len(counts.words), 'word')} from {counted(counts.articles, 'article')}")
     if counts.bad_records:
-        console.print(f"Skipped {counts.bad_records:,} invalid records; dupwatch run shows why they are invalid")
+        console.print(f"Skipped {counted(counts.bad_records, 'invalid record')}; dupwatch run shows what is wrong")
     if counts.dropped:
         console.print(f"Dropped {counts.dropped:,} words that occur in one article: more than {WORDS_MAX:,} words")
 

@@ -25,6 +25,7 @@ from consumer.store_tools.inspection import (
     origin_of,
     stored_article,
 )
+from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
 from storage.records import Stored, Tombstone
@@ -74,7 +75,9 @@ def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
         other = links[1].stored.record if len(links) > 1 else links[0].stored.record
-        console.print(f"\ndistance {verdict.distance} bits, {render.similarity_text(verdict.similarity)}")
+        console.print(
+            f"\ndistance {counted(verdict.distance or 0, 'bit')}, {render.similarity_text(verdict.similarity)}"
+        )
         console.print(render.keywords_line(shared_keywords(links[0].stored.record, other)))
 
 

@@ -35,6 +35,7 @@ from consumer.cli.prompts import check_terminal, confirmed
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.judge.events import mentions_of
+from consumer.text.counts import counted
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
 
@@ -258,7 +259,7 @@ def try_(
     with results():
         write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in mentions))
     if not mentions:
-        render.console(stderr=True).print(f"It repeats none of {len(comparison):,} items.")
+        render.console(stderr=True).print(f"It repeats none of {counted(len(comparison), 'item')}.")
 
 
 def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:

@@ -13,6 +13,7 @@ from consumer.cli.banks.options import BankArgument, BanksOption, ByOption, chan
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.model.errors import ConfigError, SourceError
+from consumer.text.counts import counted
 from consumer.wiring.banks import read_banks
 
 
@@ -41,7 +42,7 @@ def import_(
     if not entries:
         raise SourceError(f"{source} has no items")
     changed(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
-    say(f"Added {len(entries):,} items to the bank {bank}.")
+    say(f"Added {counted(len(entries), 'item')} to the bank {bank}.")
 
 
 def export(

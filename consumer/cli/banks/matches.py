@@ -15,6 +15,7 @@ from consumer.cli.results import answer
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import BankLookUp, StoredMatches
 from consumer.store_tools.bank_scan import member_counts
+from consumer.text.counts import counted
 from consumer.wiring.banks import read_banks
 from consumer.wiring.comparable_store import bound_store
 from storage.clock import MS_PER_S, now_ms
@@ -71,7 +72,7 @@ def _members(store: Store, found: StoredMatches) -> Counter[bytes]:
 def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> Iterator[str]:
     """Yield how much was found, and what the look-up may have missed."""
     seconds = settings.window_ms // MS_PER_S
-    window = f"{seconds // _DAY_S} days" if seconds % _DAY_S == 0 else f"{seconds / _HOUR_S:g} hours"
+    window = counted(seconds // _DAY_S, "day") if seconds % _DAY_S == 0 else f"{seconds / _HOUR_S:g} hours"
     named = "the item" if found.items == 1 else f"any of {found.items:,} items"
     yield f"Kept articles of the last {window} that repeat {named}: {len(found.found):,}."
     if found.truncated:

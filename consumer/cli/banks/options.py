@@ -10,6 +10,7 @@ from consumer.banks.bank_log import Change
 from consumer.cli import render
 from consumer.cli.results import results
 from consumer.config.config import Config
+from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.audit import current_user, opened_audit_log, record_change
 from consumer.wiring.banks import opened_banks
@@ -40,7 +41,7 @@ def changed(config: Config, action: str, target: str, change: Change) -> Sequenc
     with opened_audit_log(config) as audit_log, opened_banks(config) as banks:
         entries = banks.change(change)
         if entries:
-            record_change(audit_log, f"banks.{action}", target, f"{len(entries)} changes")
+            record_change(audit_log, f"banks.{action}", target, counted(len(entries), "change"))
     return entries
 
 

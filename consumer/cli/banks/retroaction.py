@@ -15,6 +15,7 @@ from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle, allowe
 from consumer.store_tools.bank_matches import StoredMatch
 from consumer.store_tools.bank_scan import ScanCounts
 from consumer.store_tools.releases import Attribution
+from consumer.text.counts import counted
 from consumer.web.audit_log import AuditLog
 from consumer.wiring.audit import opened_audit_log, record_change, record_changes
 from consumer.wiring.comparable_store import bound_store
@@ -101,7 +102,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
                         sent += len(articles)
             finally:
                 if sent:
-                    record_change(audit_log, "banks.send", target, f"{sent} events")
+                    record_change(audit_log, "banks.send", target, counted(sent, "event"))
     show_counts(counts)
     _tell(f"Sent events: {sent:,}.")
 

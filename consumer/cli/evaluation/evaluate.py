@@ -32,6 +32,7 @@ from consumer.model.article import Article
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Verdict
 from consumer.pipeline.loop import distinct_ids
+from consumer.text.counts import counted
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
 from storage.memory import MemoryStore
@@ -255,4 +256,4 @@ def _sentences(evaluation: PartEvaluation) -> Iterator[str]:
         f"precision {rate(figures.precision)} ({interval(figures.precision)}), "
         f"recall {rate(figures.recall)} ({interval(figures.recall)})"
     )
-    yield f"Named as parts without a label: {evaluation.unlabelled:,} pairs."
+    yield f"Named as parts without a label: {counted(evaluation.unlabelled, 'pair')}."

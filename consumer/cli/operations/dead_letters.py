@@ -22,6 +22,7 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
 from consumer.model.letter import Letter, Letters, Selection
+from consumer.text.counts import counted
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.components import kafka_options
 from consumer.wiring.feeds import written_letters
@@ -210,7 +211,7 @@ def _table(letters: Iterator[Letter]) -> Table:
 
 
 def _text(letter: Letter) -> Iterator[RenderableType]:
-    size = f"{letter.size_bytes} bytes"
+    size = counted(letter.size_bytes, "byte")
     rows = {
         "time": "" if letter.time_ms is None else shown_time(letter.time_ms),
         "reason": letter.reason or _NOT_OURS,
@@ -219,7 +220,7 @@ def _text(letter: Letter) -> Iterator[RenderableType]:
         "key": letter.name,
         "size": f"{size}, truncated to the first {len(letter.value or b'')}" if letter.cut else size,
         "sha256": letter.sha256 or "",
-        "replayed": f"{letter.replays} times" if letter.replays else "",
+        "replayed": counted(letter.replays, "time") if letter.replays else "",
     }
     shown = [(name, text) for name, text in rows.items() if text]
     shown += [(f"header {render.plain(name)}", _shown(value)) for name, value in letter.headers]

@@ -12,6 +12,7 @@ from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
 from consumer.kafka.groups import HeldPartition, Way
 from consumer.model.errors import ConfigError
+from consumer.text.counts import counted
 from consumer.wiring.kafka_parts import held_partitions
 
 app = typer.Typer(no_args_is_help=True, help="List or resume partitions that are held because of bad records.")
@@ -102,7 +103,7 @@ def _sentence(partition: HeldPartition, until: int | None, skip_to: int | None) 
             f"{name} resumes at offset {skip_to}. Offsets {partition.offset} to {skip_to - 1} are skipped: their"
             " records get neither a verdict nor a dead letter."
         )
-    resumes = f"{name} resumes at offset {partition.offset}, with up to {partition.waiting:,} records waiting."
+    resumes = f"{name} resumes at offset {partition.offset}, with up to {counted(partition.waiting, 'record')} waiting."
     if until is None:
         return resumes
     return f"{resumes} Up to offset {until} each bad record becomes a dead letter."

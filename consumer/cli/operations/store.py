@@ -20,6 +20,7 @@ from consumer.store_tools import inspection
 from consumer.store_tools.export import exported
 from consumer.store_tools.inspection import Findings
 from consumer.store_tools.requested_settings import check_unchanged
+from consumer.text.counts import counted
 from consumer.wiring.components import lexicon_of
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import MS_PER_S, now_ms
@@ -66,7 +67,7 @@ def _stats_table(url: str, stats: Stats) -> Table:
         "tombstones": stats.tombstones,
         "postings": stats.postings,
         "posting rows": stats.rows,
-        "widest row": f"{stats.widest_row:,} postings",
+        "widest row": counted(stats.widest_row, "posting"),
         "rows over the cap": stats.crowded_rows,
         "texts remembered": stats.seen_texts,
     }

@@ -17,6 +17,7 @@ from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
 from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
+from consumer.text.counts import counted
 from consumer.wiring.components import scheme_of
 from consumer.wiring.stores import other_plan, record_plan
 from storage.hbase import parse_place
@@ -226,8 +227,8 @@ def plan_lines(plan: StorePlan) -> Iterator[str]:
     yield f"For {plan.articles:,} articles in the window of {_duration(plan.window_s)}:"
     yield f"  plan      {plan.plan.name}: {plan.reason}"
     yield (
-        f"  look-up   an article reads {plan.rows} rows with about {plan.cost}, and writes {plan.postings} postings if"
-        " it is kept"
+        f"  look-up   an article reads {counted(plan.rows, 'row')} with about {plan.cost}, and writes"
+        f" {counted(plan.postings, 'posting')} if it is kept"
     )
 
 
@@ -261,7 +262,7 @@ def _cuts(splits: Sequence[bytes]) -> str:
 
 def _duration(seconds: int) -> str:
     if seconds % _DAY_S == 0:
-        return f"{seconds // _DAY_S} days"
+        return counted(seconds // _DAY_S, "day")
     return f"{seconds / _HOUR_S:,.1f} hours"
 
 

@@ -17,6 +17,7 @@ from consumer.migration.migration import CaughtUp, Migration, Moves, TextsCopied
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.text.counts import counted
 
 REPORT_EVERY_S: Final = 30.0
 """Interval of progress messages where standard error is not a terminal."""
@@ -62,7 +63,7 @@ class Reporter:
     def _texts_copied(self, copied: TextsCopied) -> None:
         """Print how many texts were copied, if any."""
         if copied.texts:
-            self._console.print(f"Copied what the old store remembers of {copied.texts:,} texts.")
+            self._console.print(f"Copied what the old store remembers of {counted(copied.texts, 'text')}.")
 
     def _caught_up(self, _: CaughtUp) -> None:
         """Ask the user to stop the old consumers."""

@@ -22,6 +22,7 @@ from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.sink.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
+from consumer.text.counts import counted
 from consumer.wiring import components
 from storage.clock import MS_PER_S
 
@@ -77,7 +78,7 @@ def produce(
                 sender.finish()
     finally:
         source.close()
-    console.print(f"Sent to {place.names[0]}: {sender.sent:,} records in {time.monotonic() - began_s:.1f} s")
+    console.print(f"Sent to {place.names[0]}: {counted(sender.sent, 'record')} in {time.monotonic() - began_s:.1f} s")
     show_blank_lines(console, source)
     if stopping.asked_by is not None:
         raise typer.Exit(SIGNALLED + stopping.asked_by)

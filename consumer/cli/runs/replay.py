@@ -21,6 +21,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
+from consumer.text.counts import counted
 from consumer.text.timestamps import TIME_HELP
 from consumer.wiring.replay_run import ReplayRun, prepared_replay
 from consumer.wiring.stores import opened_store, outlives_run
@@ -152,6 +153,6 @@ def _verdict_text(verdict: Verdict) -> str:
     if verdict.outcome != "duplicate":
         return verdict.outcome
     return (
-        f"duplicate of {render.plain(verdict.duplicate_of or '')}, distance {verdict.distance} bits, "
+        f"duplicate of {render.plain(verdict.duplicate_of or '')}, distance {counted(verdict.distance or 0, 'bit')}, "
         f"{render.similarity_text(verdict.similarity)}"
     )

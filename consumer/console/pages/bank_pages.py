@@ -28,6 +28,7 @@ from consumer.console.pages.bank_forms import (
     the_bank,
 )
 from consumer.console.visit import Asked
+from consumer.text.counts import counted
 
 ACTIONS: Final[Mapping[Action, str]] = {
     "deny": N_("deny: report articles that repeat an item"),
@@ -106,7 +107,7 @@ def remove(asked: Asked) -> Response:
         if banks.item_counts()[bank.bank] != items:
             raise changed_meanwhile()
         removal = entry_of({"bank": bank.bank, "removed": True} | made, Bank)
-        return [removal], (None, Record("bank.remove", bank.bank, f"{items} items"))
+        return [removal], (None, Record("bank.remove", bank.bank, counted(items, "item")))
 
     changed(asked, change)
     return asked.redirect("/banks", done="removed")

@@ -19,7 +19,7 @@ def test_banks_are_counted(tmp_path: Path) -> None:
     """By banks and items."""
     path = tmp_path / "banks.jsonl"
     path.write_text('{"bank": "spam", "action": "deny"}\n{"bank": "spam", "item": "a", "text": "letters"}\n')
-    assert findings(path) == [Finding("ok", "1 banks, 1 items.")]
+    assert findings(path) == [Finding("ok", "1 bank, 1 item.")]
 
 
 def test_banks_that_cannot_be_read_would_end_a_run(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_topics_that_are_missing() -> None:
     ("replicas", "status", "named"),
     [
         ({"behind": (0, 3), "missing": (2,), "in_sync_min": 2}, "warning", "2 of 6 partitions"),
-        ({"behind": (0,), "missing": (2, 3), "in_sync_min": 1}, "wrong", "1 replicas in sync"),
+        ({"behind": (0,), "missing": (2, 3), "in_sync_min": 1}, "wrong", "1 replica in sync"),
         ({"behind": (4,), "missing": (2, 3), "in_sync_min": 0, "leaderless": (4,)}, "wrong", "partition 4"),
     ],
 )
@@ -193,7 +193,7 @@ def test_lag_and_messages_that_were_deleted_before_they_were_read() -> None:
     found = list(progress_findings([at(40, 100, 10)], SECTION))
     assert statuses(found) == ["ok", "wrong"]
     assert "60 messages to read" in found[0].found
-    assert "30 messages of articles[0] were deleted" in found[1].found
+    assert "30 unread messages were deleted from articles[0]." in found[1].found
     going_on = list(progress_findings([at(40, 100, 10)], KafkaSection(on_gap="continue")))
     assert statuses(going_on) == ["ok", "warning"]
 
@@ -211,7 +211,7 @@ def test_a_partition_that_is_held() -> None:
     found = list(progress_findings([progress, at(0, 50, 50)], SECTION))
     assert statuses(found) == ["ok", "warning"]
     assert found[1].found.startswith("articles:0 is held at offset 40: 6 of the last 10 records cannot be judged")
-    assert "60 messages wait" in found[1].found
+    assert "60 messages wait there." in found[1].found
     assert "dupwatch poison resume" in (found[1].remedy or "")
 
 

@@ -189,7 +189,7 @@ def test_idf_build_makes_what_the_lexicon_reads(tmp_path: Path) -> None:
     done = _run("idf", "build", str(feed), "-o", str(table))
     assert done.exit_code == 0, done.output
     assert "4 articles" in done.stderr
-    assert "Skipped 1 invalid records" in done.stderr
+    assert "Skipped 1 invalid record;" in done.stderr
     feed.write_bytes(gzip.compress(lines.encode()))
     _run("idf", "build", str(feed), "-o", str(again))
     assert table.read_bytes() == again.read_bytes()
