@@ -39,7 +39,6 @@ from consumer.reviews.people import Person, Role
 from consumer.web.front import CutOff
 from consumer.web.problems import ProblemError, defect
 from consumer.web.request_threads import Workers
-from consumer.web.requests import LimitMet
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
@@ -117,12 +116,12 @@ class Console:
 
     def problem_page(self, request: Request, problem: ProblemError) -> Response:
         """Return the page of a problem that came before anybody was known."""
-        return self.error_page(self.visit(request), page_error(problem))
+        return self.error_page(request, self.visit(request), page_error(problem))
 
-    def error_page(self, visit: Visit, error: PageError) -> Response:
-        """Return the page of an error, and count the limit that it names."""
+    def error_page(self, request: Request, visit: Visit, error: PageError) -> Response:
+        """Return the page of an error; ``Front`` counts the limit that it names."""
         if error.limit is not None:
-            self.desk.hooks.report(LimitMet(error.limit))
+            request.state.limit = error.limit
         language = visit.language
         response = visit.page(
             "error.html",
@@ -180,9 +179,9 @@ class Endpoint:
             if isinstance(answer, _Begun):
                 return self._streamed(answer, visit.request_id)
         except PageError as error:
-            return self._console.error_page(visit, error)
+            return self._console.error_page(request, visit, error)
         except ProblemError as problem:
-            return self._console.error_page(visit, page_error(problem, changes=request.method == "POST"))
+            return self._console.error_page(request, visit, page_error(problem, changes=request.method == "POST"))
         return answer
 
     async def _form_bytes_max(self, route: Route | OpenRoute, arrival: Arrival) -> int:
@@ -219,24 +218,24 @@ class Endpoint:
                 visit = self._of_person(request, visit, person)
             answer = _begun(self._allowed(route, visit), has_body=request.method != "HEAD")
         except PageError as error:
-            answer = self._console.error_page(visit, error)
+            answer = self._console.error_page(request, visit, error)
         except DatabaseUnavailable as error:
             log.warning("A page cannot be made: %s", error, extra={"request_id": visit.request_id})
             message = N_("The database of the console does not answer. Try again in some seconds.")
-            answer = self._console.error_page(visit, _away(message))
+            answer = self._console.error_page(request, visit, _away(message))
         except BadCursor:
             message = N_("This address leads to no page of a list. Begin at the first page.")
-            answer = self._console.error_page(visit, PageError(HTTPStatus.BAD_REQUEST, message))
+            answer = self._console.error_page(request, visit, PageError(HTTPStatus.BAD_REQUEST, message))
         except BankError as error:
             log.warning("The banks do not answer: %s", error, extra={"request_id": visit.request_id})
-            answer = self._console.error_page(visit, _banks_away(error))
+            answer = self._console.error_page(request, visit, _banks_away(error))
         except (StoreError, StoreMismatch) as error:
             log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
             message = N_("The store with the texts does not answer. Try again in some seconds.")
-            answer = self._console.error_page(visit, _away(message))
+            answer = self._console.error_page(request, visit, _away(message))
         except Exception:
             log.exception("A page of the console failed", extra={"request_id": visit.request_id})
-            answer = self._console.error_page(visit, page_error(defect()))
+            answer = self._console.error_page(request, visit, page_error(defect()))
         if isinstance(answer, Response):
             visit.session.keep(answer)
         return answer

@@ -126,7 +126,7 @@ def build_console(
 
     async def lost(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        await console.error_page(console.visit(request), not_found())(scope, receive, send)
+        await console.error_page(request, console.visit(request), not_found())(scope, receive, send)
 
     async def icon(request: Request) -> Response:
         request.state.route = ICON_PATH

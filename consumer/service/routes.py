@@ -37,7 +37,7 @@ from consumer.service.writing import KEY_HEADER, Writes
 from consumer.web.access import Access
 from consumer.web.front import Front
 from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError, defect, response_of
-from consumer.web.requests import SERVICE, LimitMet
+from consumer.web.requests import SERVICE
 
 ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
 _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
@@ -210,7 +210,7 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
         app.include_router(router)
     app.state.entrance = entrance
     app.openapi = lambda: document(app, routers, needs_token=entrance.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
-    answering = _Problems(hooks, [route for router in routers for route in router.routes])
+    answering = _Problems([route for router in routers for route in router.routes])
     app.add_exception_handler(ProblemError, answering.answered)
     app.add_exception_handler(HTTPException, answering.of_router)
     app.add_exception_handler(RequestValidationError, answering.of_parameters)
@@ -225,17 +225,16 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
 
 
 class _Problems:
-    """Answers with problems, and counts the limits that they name."""
+    """Answers with problems."""
 
-    def __init__(self, hooks: Hooks, routes: Sequence[BaseRoute]) -> None:
-        self._hooks = hooks
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self._routes = routes
 
     def answered(self, request: Request, error: Exception) -> Response:
         """Answer what a route has raised."""
         assert isinstance(error, ProblemError)  # noqa: S101  # it is registered for that class
         if error.limit is not None:
-            self._hooks.report(LimitMet(error.limit.name))
+            request.state.limit = error.limit.name
         return response_of(error, request.state.request_id)
 
     def of_router(self, request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""What every request passes first and last: its id, its size, its host name, its metrics, and its line in the log."""
+"""What every request passes first and last: its id, its size, its host name, its line in the log, and how it counts."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
 from consumer.web.access import Access, BadHost, host_named
 from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
-from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, RequestBegan, RequestEnded
+from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitMet, RequestBegan, RequestEnded
 
 log = logging.getLogger("dupwatch")
 
@@ -30,7 +30,7 @@ _ID_CHARS_MAX: Final = 128
 _SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
 
 ProblemAnswer = Callable[[Request, ProblemError], Response]
-"""Makes the answer to a request that ends with a problem, and counts the limit that the problem names."""
+"""Makes the answer to a request that ends with a problem."""
 
 
 class CutOff(Exception):  # noqa: N818  # named for the answer
@@ -40,7 +40,8 @@ class CutOff(Exception):  # noqa: N818  # named for the answer
 class Front:
     """An ASGI application around another one, which answers the requests of ``interface``.
 
-    ``headers`` are sent with every answer. The route of a request is ``route`` of its state, or what the router found.
+    ``headers`` are sent with every answer. The route of a request is ``route`` of its state, or what the router found;
+    ``limit`` of its state is the name of the limit that its answer names.
     """
 
     def __init__(
@@ -69,6 +70,8 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if (limit := scope["state"].get("limit")) is not None:
+                    self._hooks.report(LimitMet(limit))
                 MutableHeaders(scope=message).update({_ID_HEADER: named, **self._headers})
             await send(message)
 
