@@ -96,7 +96,8 @@ class SetupChecks:
                 self._store_url,
                 self._missing_articles_of,
             )
-        self._store_checked_s = self._clock_s()
+        if flags:
+            self._store_checked_s = self._clock_s()
 
     def _has_flags(self) -> bool:
         with self._database.reading() as connection:

@@ -91,6 +91,9 @@ def test_a_store_with_no_article_of_the_flags_is_another_one(
     assert checked.look_later() == SetupWarnings()
     for number in range(3):
         checked.room.flag(article(f"b{number}"), article("a"), stored=False)
+    # The first flags are not waited with.
+    checked.checks.check_store()
+    assert checked.checks.found().missing_articles_of == 3
     assert [checked.look_later().missing_articles_of for _ in range(3)] == [3, 3, 3]
     assert caplog.text.count("The store lmdb:other has no article of the latest flags (3).") == 1
     checked.articles.error = StoreUnavailable("away")
