@@ -74,6 +74,18 @@ class Language:
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return format_datetime(at, _TICK_FORMATS[self.code][unit], tzinfo=UTC, locale=self._locale)
 
+    def age(self, passed_s: float) -> str:
+        """Return how long ago something was, such as 4 minutes ago, or how soon it comes; ``static/times.js`` agrees.
+
+        "" within the first minute: that is just now.
+        """
+        unit_s = next((unit_s for unit_s in _AGE_UNITS_S if abs(passed_s) >= unit_s), None)
+        if unit_s is None:
+            return ""
+        whole_s = abs(passed_s) // unit_s * unit_s
+        delta = timedelta(seconds=-whole_s if passed_s > 0 else whole_s)
+        return format_timedelta(delta, threshold=1.0, add_direction=True, locale=self._locale)
+
     def span(self, seconds: float) -> str:
         """Return a span of time in its largest unit, such as 3 hours."""
         return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
@@ -83,6 +95,8 @@ _TICK_FORMATS: Final[Mapping[Code, Mapping[str, str]]] = {
     "en": {"second": "HH:mm:ss", "minute": "HH:mm", "day": "d MMM", "year": "d MMM y"},
     "zh": {"second": "HH:mm:ss", "minute": "HH:mm", "day": "M月d日", "year": "y年M月d日"},
 }
+_AGE_UNITS_S: Final = (31_536_000, 2_592_000, 604_800, 86_400, 3_600, 60)
+"""Years, months, weeks, days, hours and minutes, as babel counts them."""
 _TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "y年M月d日 HH:mm:ss"}
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
+from consumer.console.faults import N_
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
 from consumer.text.visible import one_line, paragraphs, safe_url
 
@@ -93,7 +95,8 @@ def _environment(language: Language) -> Environment:
         line=line,
         # A text with all its characters, escaped.
         exact=escape,
-        moment=partial(_moment, language),
+        moment=pass_context(partial(_aged_moment, language)),
+        plain_moment=partial(moment, language),
         number=language.number,
         decimal=language.decimal,
         span=language.span,
@@ -126,9 +129,24 @@ def _lang_tag(lang: str) -> str | None:
     return lang if _LANG.fullmatch(lang) else None
 
 
-def _moment(language: Language, at_ms: int) -> Markup:
-    machine = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
-    return Markup('<time datetime="{}">{}</time>').format(machine, language.moment(at_ms))
+def moment(language: Language, at_ms: int) -> Markup:
+    """Return a time in UTC; ``static/times.js`` shows it in the reader's zone."""
+    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), language.moment(at_ms))
+
+
+def _aged_moment(language: Language, context: Context, at_ms: int) -> Markup:
+    """Return a time in UTC and how long ago it was when the page was made; ``static/times.js`` keeps that true."""
+    ago = language.age((context["now_ms"] - at_ms) / 1_000) or language.gettext(N_("just now"))
+    spans = {
+        "time": Markup("<span>{}</span>").format(language.moment(at_ms)),
+        "age": Markup('<span class="age">{}</span>').format(ago),
+    }
+    told = Markup(language.translated(N_("%(time)s (%(age)s)"))) % spans  # noqa: S704  # from the catalogue
+    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), told)
+
+
+def _machine_time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
 
 
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:

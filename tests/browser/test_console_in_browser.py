@@ -212,12 +212,33 @@ def test_the_whole_way_without_scripts(browser: Chrome, desk: Office) -> None:
 
 
 def test_the_whole_way_on_a_phone(browser: Chrome, desk: Office) -> None:
-    """With 360 pixels, in Chinese."""
+    """With 360 pixels, in Chinese, and with times as a clock in Shanghai shows them."""
     desk.ann.send("/me/language", language="zh")
-    enter(browser, desk)
-    with on_a_phone(browser):
+    with on_a_phone(browser), in_shanghai(browser):
+        enter(browser, desk)
+        check_times(browser)
         walk_by_click(browser, desk)
         assert "撤销" in said(browser)
+
+
+@contextmanager
+def in_shanghai(browser: Chrome) -> Iterator[None]:
+    """In a time zone that is not that of the server."""
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Shanghai"})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+
+
+def check_times(browser: Chrome) -> None:
+    """See that a time is that of the reader, has its age by the server's clock, and grows older."""
+    time = browser.find_element(By.CSS_SELECTOR, "ol.queue time")
+    assert time.text == "2025年11月24日 23:10:00 GMT+8（50分钟前）"
+    assert time.get_attribute("title") == "2025年11月24日 15:10:00 UTC"
+    later = "const now = Date.now; Date.now = () => now() + 20 * 60000; document.dispatchEvent(new Event(arguments[0]))"
+    browser.execute_script(later, "visibilitychange")
+    assert time.text.endswith("（1小时前）")
 
 
 def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.responses import PlainTextResponse, Response
 
 from consumer.console.context import ArticleView, Desk
@@ -20,6 +21,7 @@ from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.stored_articles import articles_of, story_rows
+from consumer.console.rendering import moment
 from consumer.console.visit import Asked
 from consumer.model.verdict import SeenBefore, Verdict
 from consumer.reviews import discussion, queue, stories
@@ -27,6 +29,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.paging import Cursor, encoded
+from consumer.text.timestamps import parse_moment, since_1970_ms
 from consumer.text.visible import one_line, paragraphs
 
 AROUND_MAX: Final = 3
@@ -42,7 +45,6 @@ _DECISIONS: Final = {
     ("near_miss", "skip"): N_("Skipped"),
 }
 _ID_CHARS_MAX = 80
-_SECOND_CHARS = 19
 
 
 class Side(NamedTuple):
@@ -232,16 +234,21 @@ def _told(language: Language, kind: Kind, said: Said, now_ms: int) -> Told:
 
 def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
     if said.undone_ms is not None:
-        return language.gettext(N_("undone %(time)s"), time=language.moment(said.undone_ms))
+        return _at(language, N_("undone %(time)s"), said.undone_ms)
     if said.decision != "wrong" or kind != "flag":
         return ""
     if said.sent_ms is not None:
-        return language.gettext(N_("released %(time)s"), time=language.moment(said.sent_ms))
+        return _at(language, N_("released %(time)s"), said.sent_ms)
     if said.refused is not None:
         return language.gettext(N_("could not be released: %(why)s"), why=said.refused)
     if said.final_ms is not None and now_ms < said.final_ms:
-        return language.gettext(N_("is released %(time)s"), time=language.moment(said.final_ms))
+        return _at(language, N_("is released %(time)s"), said.final_ms)
     return language.gettext(N_("final; the release is on its way"))
+
+
+def _at(language: Language, message: str, at_ms: int) -> Markup:
+    told = language.gettext(message, time=moment(language, at_ms))
+    return Markup(told)  # noqa: S704  # from the catalogue, with a time
 
 
 def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
@@ -283,13 +290,14 @@ def _of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
         yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
     if isinstance(verdict.seen_before, SeenBefore):
         seen = verdict.seen_before
-        yield language.ngettext(
+        told = language.ngettext(
             "The same text came at least %(num)s time before, first on %(first)s and last on %(last)s.",
             "The same text came at least %(num)s times before, first on %(first)s and last on %(last)s.",
             seen.times,
-            first=_utc(seen.first),
-            last=_utc(seen.last),
+            first=moment(language, since_1970_ms(parse_moment(seen.first))),
+            last=moment(language, since_1970_ms(parse_moment(seen.last))),
         )
+        yield Markup(told)  # noqa: S704  # from the catalogue, with times
     if isinstance(verdict.parts, tuple):
         for part in verdict.parts:
             yield language.gettext(
@@ -306,7 +314,3 @@ def _of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
 
 def _percent(language: Language, share: float) -> str:
     return f"{language.number(round(share * 100))} %"
-
-
-def _utc(rfc3339: str) -> str:
-    return f"{rfc3339[:_SECOND_CHARS].replace('T', ' ')} UTC"

@@ -1,8 +1,4 @@
-// Pages are whole without this. Times get the reader's own time as a tooltip.
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const at = new Date(time.dateTime);
-  if (!Number.isNaN(at.getTime())) time.title = at.toLocaleString(document.documentElement.lang, { timeZoneName: "short" });
-}
+// Pages are whole without this.
 
 // A form that is on its way is not sent again by a second click.
 document.addEventListener("submit", (event) => {

@@ -172,7 +172,12 @@ def test_a_text_is_added(desk: Office, path: Path) -> None:
     )  # fmt: skip
     opened = page(desk.ann, f"/banks/spam/items/{name}?done=added")
     assert [node.text() for node in opened.all("section.part div.text")] == [text.strip()]
-    assert {"Ann · 24 Nov 2025, 16:00:00 UTC", "31 Dec 2026, 18:00:00 UTC", "0.75", "tea"} <= set(opened.texts("dd"))
+    assert {
+        "Ann · 24 Nov 2025, 16:00:00 UTC (just now)",
+        "31 Dec 2026, 18:00:00 UTC (in 1 year)",
+        "0.75",
+        "tea",
+    } <= set(opened.texts("dd"))
     assert "The text is added." in opened.answer.shown
     again = desk.ann.send("/banks/spam/items", "/banks/spam", text=text, title="Other")
     check_leads_to(again, f"/banks/spam/items/{name}?done=known")

@@ -99,8 +99,8 @@ def test_why_it_was_flagged(desk: Office) -> None:
         "The fingerprints differ in 1 bit.",
         "A limit cut the search short, so a nearer article may exist.",
         (
-            "The same text came at least 14 times before, first on 2025-11-02 08:00:00 UTC and last on "
-            "2025-11-19 21:10:00 UTC."
+            "The same text came at least 14 times before, first on 2 Nov 2025, 08:00:00 UTC and last on "
+            "19 Nov 2025, 21:10:00 UTC."
         ),
         "25 % of this article also stands in part\ufffd.",
         "Also near: why-other.",
@@ -230,7 +230,7 @@ def test_notes_and_history_are_kept(desk: Office) -> None:
     undo = opened.all(".decided form")[0].attributes["action"] or ""
     desk.ann.post(undo, opened.form(undo))
     texts = shown(desk, flag.flag_id).texts(".history li")
-    assert texts[0].startswith("Note · Ann · 24 Nov 2025, 16:00:00 UTC Ask Wei. Today. ")
+    assert texts[0].startswith("Note · Ann · 24 Nov 2025, 16:00:00 UTC (just now) Ask Wei. Today. ")
     assert texts[1].startswith("Right · Ann")
     assert "undone 24 Nov 2025" in texts[1]
     assert texts[1].endswith("Plain copy.")

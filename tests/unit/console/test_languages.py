@@ -96,5 +96,26 @@ def test_numbers_and_times_are_written_as_in_the_language() -> None:
     assert zh.span(7_200) == "2小时"
 
 
+@pytest.mark.parametrize(
+    ("passed_s", "expected"),
+    [
+        (0, ("", "")),
+        (59.9, ("", "")),
+        (-59.9, ("", "")),
+        (60, ("1 minute ago", "1分钟前")),
+        (4 * 60 + 59, ("4 minutes ago", "4分钟前")),
+        (-3_700, ("in 1 hour", "1小时后")),
+        (47 * 3_600, ("1 day ago", "1天前")),
+        (20 * 86_400, ("2 weeks ago", "2周前")),
+        (40 * 86_400, ("1 month ago", "1个月前")),
+        (3 * 366 * 86_400, ("3 years ago", "3年前")),
+    ],
+)
+def test_ages_are_whole_units(passed_s: float, expected: tuple[str, str]) -> None:
+    """As a person would say it; the first minute is just now."""
+    languages = read_languages()
+    assert (languages["en"].age(passed_s), languages["zh"].age(passed_s)) == expected
+
+
 def _forms(text: object) -> list[str]:
     return [str(form) if form else "" for form in (text if isinstance(text, list | tuple) else [text])]

@@ -81,7 +81,8 @@ def test_both_titles_are_read_in_one_call_without_texts(desk: Office) -> None:
     assert "repeats The first report wire" in first
     assert "similarity 0.93" in first
     assert "3 fingerprint bits differ" in first
-    assert "even · 24 Nov 2025, 11:06:00 UTC" in first
+    assert "even · 24 Nov 2025, 11:06:00 UTC (4 hours ago)" in first
+    assert opened.all("ol.queue time")[0].attributes["datetime"] == "2025-11-24T11:06:00+00:00"
     assert "story with 7 copies" in first
 
 
