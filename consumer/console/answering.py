@@ -60,8 +60,8 @@ class Route:
     """A path that a person with this role may ask for. ``answer`` runs in a thread and may wait for the database.
 
     A POST has been sent by a form of this console: where it comes from, and its token, are checked before.
-    ``of_banks``: the thread of the banks answers. Only somebody who is signed in may send a form of more than
-    ``FORM_BYTES_MAX``.
+    ``of_banks``: the thread of the banks answers. Unless ``is_use``, pages ask by themselves, and no session is kept
+    alive. Only somebody who is signed in may send a form of more than ``FORM_BYTES_MAX``.
     """
 
     method: Method
@@ -69,6 +69,7 @@ class Route:
     role: Role
     answer: Callable[[Asked], Answer]
     of_banks: bool = False
+    is_use: bool = True
     form_bytes_max: int = FORM_BYTES_MAX
 
 
@@ -212,7 +213,7 @@ class Endpoint:
         """Answer, in a thread. What is foreseen becomes a page for the person who is signed in."""
         answer: _Made
         try:
-            person = self._console.entrance.person(arrival)
+            person = self._console.entrance.person(arrival, is_use=not isinstance(route, Route) or route.is_use)
             if person is not None:
                 request.state.person = person.name
                 visit = self._of_person(request, visit, person)

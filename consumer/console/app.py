@@ -56,6 +56,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("POST", "/sign-out", "reviewer", signing_in.sign_out),
     Route("GET", "/", "reviewer", queue_pages.show_queue),
     Route("GET", "/flags", "reviewer", queue_pages.find_flag),
+    Route("GET", "/queue/changes", "reviewer", queue_pages.show_changes, is_use=False),
     Route("GET", "/flags/{flag_id:int}", "reviewer", flag_page.show_flag),
     Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", flag_page.show_text),
     Route("POST", "/flags/{flag_id:int}/decide", "reviewer", deciding.decide),

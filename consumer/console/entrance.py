@@ -105,8 +105,11 @@ class Entrance:
         named = request.headers.getlist(header) if header and self._proxies.sent(request) else []
         return Arrival(self._proxies.client(request), secret, named or None)
 
-    def person(self, arrival: Arrival) -> Person | None:
-        """Return who it is, None where nobody is signed in. Raises ``PageError`` for people who may not come in."""
+    def person(self, arrival: Arrival, *, is_use: bool = True) -> Person | None:
+        """Return who it is, None where nobody is signed in. Raises ``PageError`` for people who may not come in.
+
+        Unless ``is_use``, the session is not kept alive.
+        """
         if self._fixed_person is not None:
             return self._known(self._fixed_person, "admin", arrival.address)
         if arrival.named is not None:
@@ -114,7 +117,7 @@ class Entrance:
         if arrival.secret is None:
             return None
         idle_ms = round(self._desk.section.idle_s * 1_000)
-        return sessions.person_of(self._desk.database, arrival.secret, self._desk.now_ms(), idle_ms)
+        return sessions.person_of(self._desk.database, arrival.secret, self._desk.now_ms(), idle_ms, is_use=is_use)
 
     def _known(self, name: str, role: people.Role, address: str) -> Person:
         """Return a person who needs no password; one who has not been here before is added."""

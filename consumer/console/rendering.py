@@ -26,6 +26,8 @@ from consumer.text.visible import one_line, paragraphs, safe_url
 _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
+BEGINNING_CHARS_MAX: Final = 120
+"""What is shown of a text in place of a title."""
 _HOST_CHARS_MAX: Final = 60
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
@@ -45,10 +47,10 @@ SCRIPT: Final = _joined("js")
 ICON: Final = (_FOLDER / "icon.svg").read_bytes()
 
 POLICY: Final = (
-    f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; img-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; connect-src 'self'; "
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: this style sheet, this script, this console's icon and forms to it, and nothing else."""
+"""Content-Security-Policy: this style sheet, this script and this console, and nothing else."""
 
 
 class Rendering:
@@ -93,6 +95,7 @@ def _environment(language: Language) -> Environment:
     )
     environment.filters.update(
         line=line,
+        beginning=beginning,
         # A text with all its characters, escaped.
         exact=escape,
         moment=pass_context(partial(_aged_moment, language)),
@@ -117,6 +120,11 @@ def visible(value: object) -> object:
 def line(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
     """Return what of a text is shown on one line."""
     return one_line(text, chars_max)
+
+
+def beginning(text: str | None) -> str:
+    """Return how a text begins, on one line; "" where there is nothing to be seen."""
+    return one_line(" ".join((text or "")[:LINE_CHARS_MAX].split()), BEGINNING_CHARS_MAX)
 
 
 def _host(url: str) -> str:

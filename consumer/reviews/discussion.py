@@ -7,7 +7,7 @@ from typing import Final, Literal
 from sqlalchemy import Connection, delete, insert, select
 
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
-from consumer.reviews.portable import insert_or, storable
+from consumer.reviews.portable import insert_or, portions, storable
 from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REVIEWS
 
 LOOKING_MS: Final = 60_000
@@ -105,4 +105,18 @@ def open_elsewhere(
     found: dict[int, tuple[str, ...]] = {}
     for flag_id, name in connection.execute(query):
         found[flag_id] = (*found.get(flag_id, ()), name)
+    return found
+
+
+def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, str]:
+    """Return who decided each flag last; flags that no person decided, or that are open again, are left out."""
+    found: dict[int, str] = {}
+    for portion in portions(flag_ids):
+        query = (
+            select(REVIEWS.c.flag_id, PEOPLE.c.name)
+            .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+            .where(REVIEWS.c.flag_id.in_(portion), REVIEWS.c.undone_ms.is_(None))
+            .order_by(REVIEWS.c.review_id)
+        )
+        found |= {row.flag_id: row.name for row in connection.execute(query)}
     return found

@@ -11,10 +11,11 @@ from typing import Final, Literal
 
 from sqlalchemy import Connection, func, select
 
-from consumer.reviews.flag_row import FlagRow, Kind, State, flag_row, flag_rows, tally
+from consumer.reviews import search
+from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows, tally
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
-from consumer.reviews.search import Range, Scope, Way, found
+from consumer.reviews.search import Count, Range, Scope, Way, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
 
@@ -28,6 +29,8 @@ ORDERS: Final[dict[Order, Way]] = {
     # The most similar first.
     "similarity": Way("certainty", is_descending=True),
 }
+SOURCES_EXAMINED_MAX: Final = 20_000
+"""Names of sources that are searched for one that somebody typed in part."""
 _PAGES_WITHOUT_ROWS_MAX: Final = 5
 
 
@@ -139,6 +142,35 @@ def counts(connection: Connection) -> Counts:
     )
 
 
+def state_counts(connection: Connection, filters: Filters) -> dict[State, Count]:
+    """Return how many flags and near misses the pages of each state list, whatever state ``filters`` name.
+
+    Without other filters than the kind all are counted, else up to ``search.COUNTED_MAX`` of each state.
+    """
+    if is_counted_whole(filters):
+        known = tally(connection)
+        kinds = KINDS if filters.kind is None else (filters.kind,)
+        return {state: Count(sum(known[kind, state] for kind in kinds)) for state in STATES}
+    scope = _scope(connection, replace(filters, state=None))
+    return dict.fromkeys(STATES, Count(0)) if scope is None else search.counts(connection, scope)
+
+
+def is_counted_whole(filters: Filters) -> bool:
+    """Tell whether the counts for these filters cost next to nothing."""
+    return filters == Filters(state=filters.state, kind=filters.kind)
+
+
+def latest_flag_id(connection: Connection) -> int:
+    """Return the number of the flag or near miss that was stored last, 0 where there is none."""
+    return connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
+
+
+def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
+    """Return how many rows that filters choose were stored after another."""
+    scope = _scope(connection, filters)
+    return Count(0) if scope is None else search.count_new(connection, scope, after_id)
+
+
 def flag(connection: Connection, flag_id: int) -> FlagRow | None:
     """Return a flag or a near miss, None where there is none of this number."""
     row = connection.execute(flag_rows().where(FLAGS.c.flag_id == flag_id)).one_or_none()
@@ -163,6 +195,14 @@ def source_names(connection: Connection, limit: int) -> list[str]:
     """Return the names of sources that flags have, in order, at most so many."""
     query = select(SOURCES.c.name).where(SOURCES.c.name != "").order_by(SOURCES.c.name).limit(limit)
     return list(connection.execute(query).scalars())
+
+
+def similar_sources(connection: Connection, part: str, limit: int) -> list[str]:
+    """Return the names of sources that contain a text in any case, at most so many, if ``part`` is no name itself."""
+    if not part or source_id(connection, part) is not None:
+        return []
+    folded = part.casefold()
+    return [name for name in source_names(connection, SOURCES_EXAMINED_MAX) if folded in name.casefold()][:limit]
 
 
 def _scope(connection: Connection, filters: Filters) -> Scope | None:

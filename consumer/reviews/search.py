@@ -1,10 +1,10 @@
 """Finds the rows of a page: by indexes as far as they go, and then row by row, but never more than so many."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select, tuple_, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, literal, select, tuple_, union_all
 from sqlalchemy.sql.selectable import FromClause, Subquery
 
 from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows
@@ -15,8 +15,15 @@ EXAMINED_MAX: Final = 50_000
 """Entries of an index that are looked at for one page where it is not in the order of all that is asked for."""
 SORTED_MAX: Final = 2_000
 """Rows that are fetched and sorted for one page where a filter leaves no more."""
+COUNTED_MAX: Final = 10_000
+"""Rows of one state that are counted one by one; of more a count says that there are at least so many."""
+COUNT_EXAMINED_MAX: Final = 20_000
+"""Entries of an index that are looked at to count one kind and state, where a filter is not in the index's order."""
+NEW_EXAMINED_MAX: Final = 1_000
+"""Rows that came last that are looked at to count those of them that are new to a page."""
 
 Key = Literal["certainty", "arrived_ms"]
+KEYS: Final[tuple[Key, ...]] = ("certainty", "arrived_ms")
 
 
 class Range(NamedTuple):
@@ -100,6 +107,23 @@ class Scope:
         return [*source, of.c.original_source_id == self.original_source_id]
 
 
+class Count(NamedTuple):
+    """How many rows there are; unless ``is_exact``, at least so many."""
+
+    rows: int
+    is_exact: bool = True
+
+    def cut(self, rows_max: int) -> "Count":
+        """Return this count, or if it is greater, that there are at least ``rows_max``."""
+        return self if self.rows <= rows_max else Count(rows_max, is_exact=False)
+
+
+def total(counts: Iterable[Count]) -> Count:
+    """Return how many rows there are together."""
+    several = list(counts)
+    return Count(sum(count.rows for count in several), all(count.is_exact for count in several))
+
+
 class Found(NamedTuple):
     """Rows in order, where to go on, and whether that is for the rows that were looked at, not for those found."""
 
@@ -131,6 +155,56 @@ def found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor:
         return _cut(rows, rows_max, way)
     rows = [row for row in rows if not way.passes(way.key(row), end)]
     return _cut(rows, rows_max, way) if len(rows) > rows_max else Found(rows, Cursor("after", *end), is_partial=True)
+
+
+def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
+    """Return how many rows of a scope are in each of its states, by indexes alone."""
+    ranged: list[Key] = [key for key in KEYS if scope.within(key)]
+    parts = [
+        _counting(replace(scope, kinds=(kind,), states=(state,)), kind, state, key)
+        for kind in scope.kinds or KINDS
+        for state in scope.states or STATES
+        for key in ranged or KEYS[:1]
+    ]
+    found: dict[tuple[Kind, State], list[Count]] = {}
+    for kind, state, rows, is_exact in connection.execute(union_all(*parts)):
+        found.setdefault((kind, state), []).append(Count(rows, bool(is_exact)))
+    # Of two orders one may get to the end of the range, or further than the other.
+    best = {pair: max(several, key=lambda count: (count.is_exact, count.rows)) for pair, several in found.items()}
+    return {
+        state: total(count for (_, of), count in best.items() if of == state).cut(COUNTED_MAX)
+        for state in scope.states or STATES
+    }
+
+
+def _counting(scope: Scope, kind: Kind, state: State, key: Key) -> Select[Any]:
+    """Return the query that counts one kind and state, in the order of a key."""
+    other: Key = "arrived_ms" if key == "certainty" else "certainty"
+    is_filtered = bool(scope.within(other) or _of_story(scope, FLAGS))
+    limit = COUNT_EXAMINED_MAX if is_filtered else COUNTED_MAX + 1
+    (branch,) = branches(scope, Way(key, is_descending=False), scope.within(key), limit)
+    entries = branch.subquery()
+    conditions = [*scope.within(other, entries), *_of_story(scope, entries)]
+    rows = func.count(case((and_(*conditions), 1))) if conditions else func.count()
+    return select(literal(kind), literal(state), rows, case((func.count() < limit, 1), else_=0)).select_from(entries)
+
+
+def count_new(connection: Connection, scope: Scope, after_id: int) -> Count:
+    """Return how many rows of a scope came after a flag, among the first rows that did."""
+    names = ("flag_id", "kind", "state", "story_id", "source_id", "original_source_id", *KEYS)
+    columns = [FLAGS.c[name] for name in names]
+    rows = select(*columns).where(FLAGS.c.flag_id > after_id).order_by(FLAGS.c.flag_id).limit(NEW_EXAMINED_MAX)
+    candidates = rows.subquery("candidates")
+    conditions = [
+        *scope.of_sources(candidates),
+        *(condition for key in KEYS for condition in scope.within(key, candidates)),
+        *([] if scope.story_id is None else [candidates.c.story_id == scope.story_id]),
+        candidates.c.kind.in_(scope.kinds or KINDS),
+        candidates.c.state.in_(scope.states or STATES),
+    ]
+    chosen = func.count(case((and_(*conditions), 1)))
+    found = connection.execute(select(chosen, func.count()).select_from(candidates)).one()
+    return Count(found[0], is_exact=found[1] < NEW_EXAMINED_MAX)
 
 
 Branch = Select[Any]

@@ -36,13 +36,16 @@ def begin_session(connection: Connection, person_id: int, now_ms: int, session_m
     return secret
 
 
-def person_of(database: Database, secret: str, now_ms: int, idle_ms: int) -> Person | None:
-    """Return whose session it is, and note that it is used; None where it has ended or never was."""
+def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_use: bool = True) -> Person | None:
+    """Return whose session it is, and note that it is used; None where it has ended or never was.
+
+    Unless ``is_use``, nothing is noted: a page that asks by itself does not keep a session alive.
+    """
     with database.reading() as connection:
         session = session_of(connection, secret, now_ms, idle_ms)
     if session is None:
         return None
-    if now_ms - session.seen_ms >= SEEN_MS:
+    if is_use and now_ms - session.seen_ms >= SEEN_MS:
         database.written(lambda c: see_session(c, secret, now_ms))
     return session.person
 

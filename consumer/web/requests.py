@@ -100,6 +100,7 @@ CONSOLE: Final = HttpInterface(
     (
         "/",
         "/flags",
+        "/queue/changes",
         "/flags/{flag_id:int}",
         "/flags/{flag_id:int}/text/{side}",
         "/flags/{flag_id:int}/decide",

@@ -15,6 +15,7 @@ from selenium.webdriver.remote.command import Command
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
@@ -23,7 +24,7 @@ from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import written
 from tests.unit.console.archives import Archive
 from tests.unit.console.banks import bank, bank_file, item
-from tests.unit.console.desks import Office, office
+from tests.unit.console.desks import Office, decide, office
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.reviewed import review, whole_figures
 
@@ -321,6 +322,61 @@ def test_many_at_once(browser: Chrome, desk: Office) -> None:
     browser.find_element(By.CSS_SELECTOR, ".decided button").click()
     wait_for(browser, lambda: "Undone" in said(browser))
     assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["open"] * COPIES
+
+
+def test_an_open_queue_learns_what_changed_and_moves_nothing(
+    browser: Chrome, desk: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that others decided are marked, new flags are announced, and the end of a session is."""
+    monkeypatch.setattr(queue_pages, "CHANGES_EVERY_MS", 100)
+    with on_a_phone(browser):
+        enter(browser, desk)
+        before = places(browser)
+        assert browser.title == "(14) Queue · dupwatch"
+        decide(desk.colleague(), desk.room.row("copy-1").flag_id, "wrong")
+        desk.room.flag(article("new", "Just in", "x y"), article("wire-1", "First", "x y"), 0.99, minute=299)
+        news = browser.find_element(By.CSS_SELECTOR, ".news")
+        wait_for(browser, lambda: news.text == "1 new flag: show")
+        wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".settled").text.split() == ["wrong", "Bob"])
+        assert places(browser) == before
+        assert browser.title == "(14) Queue · dupwatch"
+        assert axe(browser) == []
+        check_that_nothing_is_asked_unseen(browser)
+        news.find_element(By.CSS_SELECTOR, "a").click()
+        wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, "ol.queue h2").text == "Just in")
+        desk.ann.send("/sign-out")
+        news = browser.find_element(By.CSS_SELECTOR, ".news")
+        wait_for(browser, lambda: news.text == "Your session has ended. Reload the page to sign in.")
+    assert complaints(browser) == []
+
+
+def check_that_nothing_is_asked_unseen(browser: Chrome) -> None:
+    """See that a hidden page asks nothing for some rounds, and goes on once it is seen again."""
+    script = """
+        const [done] = arguments, ask = window.fetch;
+        let asked = 0;
+        Object.defineProperty(document, "hidden", { value: true, configurable: true });
+        window.fetch = (...request) => { asked += 1; return ask(...request); };
+        setTimeout(() => {
+          const unseen = asked;
+          delete document.hidden;
+          document.dispatchEvent(new Event("visibilitychange"));
+          const seen = setInterval(() => {
+            if (asked === unseen) return;
+            clearInterval(seen);
+            window.fetch = ask;
+            done(unseen);
+          }, 20);
+        }, 400);
+    """
+    assert browser.execute_async_script(script) == 0
+
+
+def places(browser: Chrome) -> list[float]:
+    """Where each row of a list begins and ends on the page."""
+    script = "return [...document.querySelectorAll('ol.queue li')].flatMap((row) => [row.offsetTop, row.offsetHeight])"
+    found: list[float] = browser.execute_script(script)
+    return found
 
 
 def test_the_time_to_undo_runs_out_before_ones_eyes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> None:

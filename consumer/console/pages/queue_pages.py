@@ -1,6 +1,6 @@
-"""The queue: flags to look at."""
+"""The queue: flags to look at, and what has changed of a page of it that somebody has open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -14,14 +14,19 @@ from consumer.console.pages.stored_articles import articles_of
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
-from consumer.reviews.discussion import open_elsewhere
-from consumer.reviews.flag_row import STATES, FlagRow
+from consumer.reviews.discussion import deciders, open_elsewhere
+from consumer.reviews.flag_row import FlagRow, State
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.portable import ID_BYTES_MAX
-from consumer.reviews.queue import Counts
+from consumer.reviews.queue import Filters
+from consumer.reviews.search import COUNTED_MAX, Count, total
 
 SOURCES_MAX: Final = 500
-"""Sources that a browser offers while somebody types."""
+"""Sources that a browser offers while somebody types; a part of the name of any other one finds it."""
+SIMILAR_SOURCES_MAX: Final = 20
+"""Sources that are offered for a part of a name."""
+CHANGES_EVERY_MS: Final = 20_000
+"""How often an open page of the queue asks what has changed, while somebody can see it."""
 
 STATE_NAMES: Final = {
     "open": N_("Open"),
@@ -54,12 +59,37 @@ class Row(NamedTuple):
 
 
 class Tab(NamedTuple):
-    """A link to the same page for something else; ``flags`` is how many are there, None where it is not counted."""
+    """A link to the same page for something else."""
 
     name: str
     href: str
-    flags: int | None
     is_here: bool
+
+
+class StateTab(NamedTuple):
+    """A link to the queue in another state, and how many flags it lists."""
+
+    state: str
+    name: str
+    href: str
+    flags: Count
+    is_here: bool
+
+
+class SourceGuess(NamedTuple):
+    """A source in a filter that no flag has, and links to sources with similar names."""
+
+    name: str
+    similar: tuple[tuple[str, str], ...]
+
+
+class Change(NamedTuple):
+    """A row that somebody has open. ``decided_by`` is "" where no person decided it, or it is in its state still."""
+
+    flag: FlagRow
+    is_decided: bool
+    decided_by: str
+    others: tuple[str, ...]
 
 
 def show_queue(asked: Asked) -> Response:
@@ -70,7 +100,10 @@ def show_queue(asked: Asked) -> Response:
     with desk.database.reading() as connection:
         page = _page(asked, connection, wanted, place)
         counts = queue.counts(connection)
-        sources = queue.source_names(connection, SOURCES_MAX)
+        tabs = _tabs(asked, connection, wanted)
+        latest_id = queue.latest_flag_id(connection)
+        sources = queue.source_names(connection, SOURCES_MAX + 1)
+        guesses = [] if page.rows else _guesses(connection, wanted)
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
         said = said_of_decision(asked, connection)
@@ -79,14 +112,18 @@ def show_queue(asked: Asked) -> Response:
         "queue.html",
         rows=[Row(flag, found.article(flag), found.original(flag), others.get(flag.flag_id, ())) for flag in page.rows],
         counts=counts,
-        tabs=_tabs(asked, counts, wanted),
+        tabs=tabs,
         wanted=wanted,
         before_href=None if page.before is None else f"/?{wanted.but(after=page.before)}",
         after_href=None if page.after is None else f"/?{wanted.but(after=page.after)}",
+        changes_href=f"/queue/changes?{wanted.but(after_flag=str(latest_id))}",
+        changes_every_ms=CHANGES_EVERY_MS,
         is_partial=page.is_partial,
         is_first=place is None,
         # The browser shows them as they are.
-        sources=[name for name in sources if name.isprintable()],
+        sources=[name for name in sources[:SOURCES_MAX] if name.isprintable()],
+        sources_max=SOURCES_MAX if len(sources) > SOURCES_MAX else None,
+        guesses=guesses,
         store_is_away=found.is_away,
         decision=said,
         orders=_named(asked, ORDER_NAMES),
@@ -105,6 +142,52 @@ def find_flag(asked: Asked) -> Response:
     return asked.redirect(f"/flags/{flag_id}")
 
 
+def show_changes(asked: Asked) -> Response:
+    """Return what an open page of the queue shows in place: counts, what is new, and who decided or opened its rows."""
+    desk, query = asked.desk, asked.query
+    wanted = wanted_in(query)
+    ids = query.integers("flag")
+    if len(ids) > desk.section.page_rows:
+        message = N_("A page of the queue has at most %(most)s flags.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, most=desk.section.page_rows)
+    with desk.database.reading() as connection:
+        return asked.page(
+            "queue_changes.html",
+            counts=queue.counts(connection),
+            tabs=_tabs(asked, connection, wanted) if queue.is_counted_whole(wanted.filters) else [],
+            new=_new(connection, wanted.filters, query.integer("after_flag", 0)),
+            new_href=f"/?{wanted.but(order='newest')}",
+            changes=_changes(asked, connection, wanted.filters.state, ids),
+        )
+
+
+def _new(connection: Connection, filters: Filters, after_flag: int) -> Count:
+    """Return how many flags came since; all of them are open."""
+    return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
+
+
+def _changes(asked: Asked, connection: Connection, state: State | None, ids: Sequence[int]) -> list[Change]:
+    """Return what became of rows. Where a page lists all states, its rows say theirs already."""
+    flags = queue.flags(connection, ids)
+    left = {flag.flag_id for flag in flags if state not in {None, flag.state}}
+    people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])
+    others = open_elsewhere(connection, ids, asked.person.person_id, asked.desk.now_ms())
+    return [
+        Change(flag, flag.flag_id in left, people.get(flag.flag_id, ""), others.get(flag.flag_id, ())) for flag in flags
+    ]
+
+
+def _guesses(connection: Connection, wanted: Wanted) -> list[SourceGuess]:
+    """Return each source of a filter that no flag has, with those that somebody may have meant."""
+    guesses = []
+    for name in ("source", "original_source"):
+        similar = queue.similar_sources(connection, wanted.field(name), SIMILAR_SOURCES_MAX)
+        if similar:
+            links = tuple((each, f"/?{wanted.but(**{name: each})}") for each in similar)
+            guesses.append(SourceGuess(wanted.field(name), links))
+    return guesses
+
+
 def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | None) -> queue.Page:
     try:
         return queue.page(connection, wanted.filters, wanted.order, asked.desk.section.page_rows, place)
@@ -113,14 +196,16 @@ def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | Non
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
-def _tabs(asked: Asked, counts: Counts, wanted: Wanted) -> list[Tab]:
-    # Counts are of the whole queue, so beside a filter they would mislead.
-    counted: dict[str, int] = {} if wanted.narrows else {state: getattr(counts, state) for state in STATES}
+def _tabs(asked: Asked, connection: Connection, wanted: Wanted) -> list[StateTab]:
+    counts: dict[str, Count] = dict(queue.state_counts(connection, wanted.filters).items())
+    together = total(counts.values())
+    counts[ANY] = together if queue.is_counted_whole(wanted.filters) else together.cut(COUNTED_MAX)
     return [
-        Tab(
+        StateTab(
+            state,
             asked.language.gettext(name),
             f"/?{wanted.but(state=state)}",
-            counted.get(state),
+            counts[state],
             is_here=wanted.field("state") == state,
         )
         for state, name in STATE_NAMES.items()

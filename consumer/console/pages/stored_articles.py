@@ -2,14 +2,20 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from consumer.console.context import ArticleView, Desk
+from consumer.console.rendering import LINE_CHARS_MAX
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.portable import portions
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
+
+_TEXTS_AT_ONCE: Final = 20
+"""Texts that are read together for their beginnings, so that few large ones are in memory."""
 
 Named = tuple[str, str]
 """An article's id and version."""
@@ -38,7 +44,7 @@ class StoryRow(NamedTuple):
 
 
 def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False) -> Found:
-    """Read both articles of each flag, in one call."""
+    """Read both articles of each flag; without ``bodies`` only the beginnings of texts without a title."""
     named = [
         pair for flag in flags for pair in ((flag.article_id, flag.version), (flag.original_id, flag.original_version))
     ]
@@ -46,16 +52,26 @@ def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False) -
 
 
 def articles_named(desk: Desk, named: Iterable[Named], *, bodies: bool = False) -> Found:
-    """Read articles by id and version, in one call."""
-    wanted = list(dict.fromkeys(named))
-    if not wanted:
-        return Found({}, is_away=False)
+    """Read articles by id and version, as ``articles_of`` does."""
     try:
-        views = desk.articles.read(wanted, bodies=bodies)
+        found = _read(desk, list(dict.fromkeys(named)), bodies=bodies)
+        if not bodies:
+            untitled = [pair for pair, view in found.items() if not view.title.strip()]
+            for portion in portions(untitled, _TEXTS_AT_ONCE):
+                found |= {pair: _begun(view) for pair, view in _read(desk, portion, bodies=True).items()}
     except (StoreError, StoreMismatch) as error:
         log.warning("The articles of a page could not be read: %s", error)
         return Found({}, is_away=True)
-    return Found({pair: view for pair, view in zip(wanted, views, strict=True) if view is not None}, is_away=False)
+    return Found(found, is_away=False)
+
+
+def _read(desk: Desk, wanted: Sequence[Named], *, bodies: bool) -> dict[Named, ArticleView]:
+    views = desk.articles.read(wanted, bodies=bodies) if wanted else []
+    return {pair: view for pair, view in zip(wanted, views, strict=True) if view is not None}
+
+
+def _begun(view: ArticleView) -> ArticleView:
+    return view if view.body is None else replace(view, body=view.body[:LINE_CHARS_MAX])
 
 
 def story_rows(flags: Sequence[FlagRow], found: Found) -> list[StoryRow]:

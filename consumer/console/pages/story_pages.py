@@ -163,7 +163,6 @@ def _span_in(asked: Asked) -> _Span:
         Tab(
             names[code],
             asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}",
-            None,
             code == wanted,
         )
         for code in _SPANS_S

@@ -1,13 +1,17 @@
 """The queue: what it lists, in which order, and how somebody finds their way in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from consumer.config.sections.console import ConsoleSection
+from consumer.console.pages import queue_pages, stored_articles
+from consumer.console.rendering import BEGINNING_CHARS_MAX
+from consumer.reviews import search
 from storage.errors import StoreUnavailable
-from tests.unit.console.desks import Office, decide, office, page
+from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import article
 
 
@@ -121,26 +125,33 @@ def test_a_story_can_be_chosen(desk: Office) -> None:
     assert page(desk.ann, f"/?story_id={other.story_id}").flags() == [other.flag_id]
 
 
-def test_states_have_counts_and_pages(desk: Office) -> None:
-    """Each state is a link with the number of its flags; beside a filter there are no numbers to be mistaken."""
+def test_states_have_counts_and_pages(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state is a link with the number of flags that it lists, near misses too, also under a filter."""
     ids = filled(desk)
     decide(desk.ann, ids[0], "right")
     decide(desk.ann, ids[1], "wrong")
     decide(desk.ann, ids[2], "skip")
     opened = page(desk.ann, "/")
-    assert opened.texts("nav.tabs a") == ["Open 4", "Skipped 1", "Right 1", "Wrong 1", "Released elsewhere 0", "All"]
+    assert opened.texts("nav.tabs a") == ["Open 4", "Skipped 1", "Right 1", "Wrong 1", "Released elsewhere 0", "All 7"]
     assert opened.texts("nav.tabs [aria-current]") == ["Open 4"]
+    assert opened.texts("title") == ["(4) Queue · dupwatch"]
     for state, number in (("right", 0), ("wrong", 1), ("skipped", 2)):
         assert page(desk.ann, f"/?state={state}").flags() == [ids[number]]
-    assert page(desk.ann, "/?source=odd").texts("nav.tabs a")[0] == "Open"
+    filtered = page(desk.ann, "/?source=odd").texts("nav.tabs a")
+    assert filtered == ["Open 2", "Skipped 0", "Right 0", "Wrong 1", "Released elsewhere 0", "All 3"]
+    monkeypatch.setattr(search, "COUNTED_MAX", 1)
+    monkeypatch.setattr(queue_pages, "COUNTED_MAX", 1)
+    filtered = page(desk.ann, "/?source=odd").texts("nav.tabs a")
+    assert filtered == ["Open 1+", "Skipped 0", "Right 0", "Wrong 1", "Released elsewhere 0", "All 1+"]
 
 
 def test_near_misses_stand_between_flags_and_say_so(desk: Office) -> None:
-    """They are counted apart."""
+    """They are counted with the others, and named."""
     filled(desk, 1)
     missed = desk.room.near_miss(article("near", "Nearly", "x"), article("original", "The first report", "y"), 0.74)
     opened = page(desk.ann, "/")
     assert opened.flags()[0] == missed.flag_id
+    assert opened.texts("nav.tabs a")[0] == "Open 2"
     assert "resembles The first report" in opened.texts("ol.queue li")[0]
     assert "near miss" in opened.texts("ol.queue .tag")
     assert "1 open pair is a near miss." in opened.answer.shown
@@ -177,9 +188,104 @@ def test_the_queue_is_there_while_the_store_is_away(desk: Office) -> None:
 
 def test_articles_without_title_and_those_that_left_are_named_by_id(desk: Office) -> None:
     """A row can always be clicked."""
-    desk.room.flag(article("untitled", " ", "x"), article("plain", "", "x"), 0.8)
+    desk.room.flag(article("untitled", " ", "\n"), article("plain", "", None), 0.8)
     desk.room.flag(article("left", "Gone", "x"), article("left-too", "Gone", "x"), 0.9, stored=False)
     assert page(desk.ann, "/").texts("ol.queue h2") == ["(no title) untitled", "left"]
+
+
+def test_a_flag_without_title_shows_how_its_text_begins(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one line, and cut; only texts without a title are read, and few of them at the same time."""
+    monkeypatch.setattr(stored_articles, "_TEXTS_AT_ONCE", 1)
+    body = "Two\nlines " + "and more " * 99
+    desk.room.flag(article("untitled", " ", body), article("untitled-too", "", body), 0.8)
+    desk.room.flag(article("titled", "A title", body), article("titled-too", "A title", body), 0.9)
+    desk.articles.asked.clear()
+    title, _ = page(desk.ann, "/").texts("ol.queue h2")
+    assert title.startswith("Two lines and more")
+    assert title.endswith("…")
+    assert len(title) == BEGINNING_CHARS_MAX
+    assert desk.articles.asked == [(4, False), (1, True), (1, True)]
+    story_id = desk.room.row("untitled").story_id
+    assert "untitled" in page(desk.ann, f"/stories/{story_id}").texts("ol.queue bdi.id")
+
+
+def test_a_part_of_the_name_of_a_source_finds_it(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond those that the browser offers, and where a name cannot be typed."""
+    for n, name in enumerate(("Ävening wire", "odd\u202e", "wire & co")):
+        desk.room.flag(article(f"a{n}", "A", "x", source=name), article("b", "B", "x", source="press"), 0.8)
+    monkeypatch.setattr(queue_pages, "SOURCES_MAX", 1)
+    opened = page(desk.ann, "/?source=%C3%A4VEN&order=newest")
+    assert opened.flags() == []
+    assert "No flag has the source äVEN . These sources have similar names:" in opened.answer.shown
+    assert "The lists offer the first 1 sources." in opened.answer.shown
+    assert opened.texts(".guesses a") == ["Ävening wire"]
+    assert len(page(desk.ann, opened.hrefs(".guesses a")[0]).flags()) == 1
+    odd = page(desk.ann, "/?source=odd")
+    assert odd.texts(".guesses a") == ["odd\ufffd"]
+    assert len(page(desk.ann, odd.hrefs(".guesses a")[0]).flags()) == 1
+    assert page(desk.ann, "/?source=zzz").texts(".guesses a") == []
+
+
+def changes(desk: Office, opened: Page, ids: Sequence[int] = ()) -> Page:
+    """What an open page of the queue is told of these rows."""
+    (news,) = opened.all("[data-changes]")
+    return page(desk.ann, "&".join([news.attributes["data-changes"] or "", *(f"flag={each}" for each in ids)]))
+
+
+def test_an_open_page_is_told_what_changed(desk: Office) -> None:
+    """How many flags are open and new, what others decided, and who has a row open; of nothing else than its rows."""
+    ids = filled(desk, 3)
+    opened, filtered = page(desk.ann, "/"), page(desk.ann, "/?source=odd")
+    same = changes(desk, opened, ids)
+    assert same.texts("[data-live=new], [data-live^=flag-]") == [""] * 4
+    bob = desk.colleague()
+    decide(bob, ids[0], "wrong")
+    page(bob, f"/flags/{ids[1]}")
+    original = article("original", "The first report", "Text.", source="wire")
+    desk.room.flag(article("new", "New", "Text.", source="even"), original, 0.99, minute=9)
+    told = changes(desk, opened, ids[:2])
+    assert told.texts("title") == ["(3) Queue · dupwatch"]
+    assert told.texts("[data-live^=tab]")[:4] == ["3", "0", "0", "1"]
+    assert told.texts("[data-live=new]") == ["1 new flag: show"]
+    assert page(desk.ann, told.hrefs("[data-live=new] a")[0]).flags()[0] == desk.room.row("new").flag_id
+    assert told.texts("[data-live^=flag]") == ["wrong Bob", "Bob has it open"]
+    told = changes(desk, filtered, ids[:1])
+    assert told.texts("[data-live=new], [data-live^=tab]") == [""]
+    desk.ann.send("/me/language", language="zh")
+    assert changes(desk, opened).texts("[data-live=new]") == ["1 个新标记：查看"]
+
+
+def test_a_flag_that_is_open_again_says_so(desk: Office) -> None:
+    """On a page of skipped flags."""
+    (number,) = filled(desk, 1)
+    decide(desk.ann, number, "skip")
+    skipped = page(desk.ann, "/?state=skipped")
+    assert changes(desk, skipped, [number]).texts("[data-live^=flag]") == [""]
+    decide(desk.ann, number, "right")
+    assert changes(desk, skipped, [number]).texts("[data-live^=flag]") == ["right Ann"]
+    opened = page(desk.ann, f"/flags/{number}")
+    undo = opened.all(".decided form")[0].attributes["action"] or ""
+    desk.ann.post(undo, opened.form(undo))
+    assert changes(desk, skipped, [number]).texts("[data-live^=flag]") == ["open again"]
+
+
+def test_a_page_that_asks_by_itself_keeps_no_session_alive(desk: Office) -> None:
+    """It is told what changed until the session ends, and then that it has."""
+    opened = page(desk.ann, "/")
+    idle_s = ConsoleSection().idle_s
+    for _ in range(3):
+        changes(desk, opened)
+        desk.served.clock.pass_s(idle_s / 3 + 1)
+    answer = desk.ann.get("/queue/changes")
+    assert (answer.status, answer.header("location").partition("?")[0]) == (303, "/sign-in")
+
+
+def test_only_the_rows_of_a_page_can_be_asked_for(desk: Office) -> None:
+    """More would be work for nothing."""
+    assert desk.ann.get("/queue/changes?flag=1&flag=2&flag=3").status == 200
+    answer = desk.ann.get("/queue/changes?flag=1&flag=2&flag=3&flag=4")
+    assert answer.status == 400
+    assert "A page of the queue has at most 3 flags." in answer.shown
 
 
 @pytest.mark.parametrize(

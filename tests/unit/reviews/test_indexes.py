@@ -107,7 +107,12 @@ def looked_at(connection: Connection) -> None:
             for range_ in ranges:
                 for state in ("open", None):
                     queue.page(connection, Filters(**{"state": state, **filters, **range_}), order, 5)
+    for filters in [*chosen, {"story_id": 1, "source": "s"}]:
+        for range_ in [*ranges, {"similarity_min": 0.1, "arrived_from_ms": 1}]:
+            queue.state_counts(connection, Filters(**filters, **range_))
+            queue.count_new(connection, Filters(**filters, **range_), 1)
     queue.counts(connection)
+    queue.latest_flag_id(connection)
     queue.flag(connection, 1)
     history(connection, 2)
     story = stories.Story(1, "r", None, copies=1, open_copies=1, first_ms=0, last_ms=4_000)

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import pytest
 
 from consumer.reviews import queue, search
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide
-from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order, Page
+from consumer.reviews.search import Count
 from tests.examples import drawn
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -199,6 +200,52 @@ def test_a_flag_that_alone_is_open_has_no_next_one(database: Database) -> None:
     add(database, flagged("b", "a"))
     (row,) = rows_of(database).values()
     assert read(database, queue.next_open, Filters(), "certainty", row) is None
+
+
+def test_counts_are_as_long_as_the_lists(filled: Database) -> None:
+    """Of every state, for every filter."""
+    story_id = rows_of(filled)["copy-01"].story_id
+    for filters in drawn(some_filters(story_id), 5):
+        found = read(filled, queue.state_counts, filters)
+        for state in STATES:
+            wanted = replace(filters, state=state)
+            listed = read(filled, queue.page, wanted, "oldest", 1_000).rows
+            assert found[state] == Count(len(listed)), wanted
+
+
+@pytest.mark.parametrize(
+    "range_", [{}, {"similarity_min": 0.1, "arrived_from_ms": NOW_MS, "arrived_to_ms": NOW_MS + 99}]
+)
+def test_no_more_is_counted_than_so_many(
+    filled: Database, monkeypatch: pytest.MonkeyPatch, range_: dict[str, Any]
+) -> None:
+    """A count says that there are at least so many, and no more entries of an index are looked at than may be."""
+    filters = Filters(original_source="source-1", **range_)
+    exact = read(filled, queue.state_counts, filters)["open"]
+    monkeypatch.setattr(search, "COUNTED_MAX", exact.rows)
+    assert read(filled, queue.state_counts, filters)["open"] == exact
+    monkeypatch.setattr(search, "COUNTED_MAX", exact.rows - 1)
+    assert read(filled, queue.state_counts, filters)["open"] == Count(exact.rows - 1, is_exact=False)
+    monkeypatch.setattr(search, "COUNT_EXAMINED_MAX", 2)
+    examined = read(filled, queue.state_counts, filters)["open"]
+    assert not examined.is_exact
+    assert examined.rows <= (2 if range_ else exact.rows - 1)
+
+
+def test_what_came_since_is_counted(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same filters; of many only so many are looked at."""
+    since = read(filled, queue.latest_flag_id)
+    assert read(filled, queue.count_new, Filters(), since) == Count(0)
+    add(filled, flagged("new-1", "original-1"), flagged("new-2", "original-9", sources=("source-1", "x")))
+    add_missed(filled, near_miss("new-3", "original-1", similarity=0.5))
+    story_id = rows_of(filled)["new-2"].story_id
+    for filters in drawn(some_filters(story_id), 5):
+        listed = read(filled, queue.page, filters, "oldest", 1_000).rows
+        new = [row for row in listed if row.flag_id > since]
+        assert read(filled, queue.count_new, filters, since) == Count(len(new)), filters
+    monkeypatch.setattr(search, "NEW_EXAMINED_MAX", 2)
+    assert read(filled, queue.count_new, Filters(), since) == Count(2, is_exact=False)
+    assert read(filled, queue.count_new, Filters(source="nobody's"), since) == Count(0)
 
 
 def test_counts(filled: Database) -> None:
