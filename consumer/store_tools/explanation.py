@@ -12,6 +12,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Part, Verdict
 from consumer.store_tools.inspection import History, stored_article
 from consumer.text.diff import Stretch, difference
+from consumer.text.moves import with_moves
 from consumer.text.passages import Passage, passages
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
@@ -68,7 +69,7 @@ def explained(
     comparison = compare(a.stored, [b.stored], judged_by)[0]
     facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
     conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, judged_by, lexicon)
-    differing = None if a.body is None or b.body is None else difference(a.body, b.body)
+    differing = None if a.body is None or b.body is None else with_moves(difference(a.body, b.body))
     return Explanation(a, b, comparison, judged_by, list(other_settings), facts, conflicts, differing)
 
 
@@ -113,7 +114,8 @@ def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
             "a": stretch.a,
             "at_b": stretch.at_b,
             "b": stretch.b,
-            "compared": stretch.kind == "changed",
+            "compared": stretch.kind != "not compared",
+            "moved": stretch.kind == "moved",
         }
         for stretch in stretches
         if stretch.kind != "equal"

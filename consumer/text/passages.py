@@ -30,7 +30,7 @@ class Passage(NamedTuple):
 
 def passages(text: str, other: str) -> list[Passage]:
     """Return the passages of ``text`` that stand in ``other``, in order. They neither overlap nor touch."""
-    ours, theirs = _run_hashes(text), _run_hashes(other)
+    ours, theirs = run_hashes(text), run_hashes(other)
     starts = np.flatnonzero(np.isin(ours, theirs))
     if not len(starts):
         return []
@@ -41,11 +41,11 @@ def passages(text: str, other: str) -> list[Passage]:
     return [Passage(at, text[at:end]) for at, end in spans if end - at >= PASSAGE_CHARS_MIN]
 
 
-def _run_hashes(text: str) -> NDArray[np.uint64]:
-    """Return the hash of the run that begins at each character, uint64[characters - RUN_CHARS + 1]."""
+def run_hashes(text: str, size: int = RUN_CHARS) -> NDArray[np.uint64]:
+    """Return the hash of the run of ``size`` characters that begins at each one, uint64[characters - size + 1]."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
-    count = max(len(codes) - RUN_CHARS + 1, 0)
+    count = max(len(codes) - size + 1, 0)
     hashes = np.zeros(count, np.uint64)
-    for place in range(RUN_CHARS):
+    for place in range(size):
         hashes = hashes * _BASE + codes[place : place + count]
     return hashes

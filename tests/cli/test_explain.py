@@ -49,7 +49,23 @@ def test_a_difference_after_thousands_of_words_is_shown(dupwatch: Command, tmp_p
     assert "Not compared" not in shown
     (found,) = json_lines(dupwatch(*arguments, "--json").out)
     at = len(" ".join(LONG)) + 1
-    assert found["difference"] == [{"at_a": at, "a": "first", "at_b": at, "b": "second", "compared": True}]
+    assert found["difference"] == [
+        {"at_a": at, "a": "first", "at_b": at, "b": "second", "compared": True, "moved": False}
+    ]
+
+
+def test_text_that_moved_is_told_from_text_that_changed(dupwatch: Command, tmp_path: Path) -> None:
+    """It is marked where it was and where it is, and a note says what the marks mean."""
+    sentence, rest = "The port pays half of the cost of the new landing", " ".join(LONG[:40])
+    (tmp_path / "a.txt").write_text(f"{sentence}. {rest} first.")
+    (tmp_path / "b.txt").write_text(f"{rest} second. {sentence}.")
+    arguments = ("explain", tmp_path / "a.txt", tmp_path / "b.txt")
+    shown = " ".join(dupwatch(*arguments).out.decode().split())
+    for expected in (f"[~{sentence}", "{~", "[-first-]", "{+second", "it has moved"):
+        assert expected in shown
+    (found,) = json_lines(dupwatch(*arguments, "--json").out)
+    moved = [change for change in found["difference"] if change["moved"]]
+    assert [change["a"].strip(". ") + change["b"].strip(". ") for change in moved] == [sentence] * 2
 
 
 def test_what_is_not_compared_is_said(dupwatch: Command, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ PASSAGES_SHOWN_MAX: Final = 5
 
 
 def shown(stretches: Sequence[Stretch]) -> Text:
-    """Return both texts in one: text of A only is red, of B only green; long stretches are abridged."""
+    """Return both texts in one, abridged: text of A only is red, of B only green, what moved is yellow."""
     text = Text()
     changes = 0
     for stretch in stretches:
@@ -30,6 +30,9 @@ def shown(stretches: Sequence[Stretch]) -> Text:
         changes += 1
         if changes > CHANGES_SHOWN_MAX:
             break
+        if stretch.kind == "moved":
+            text.append(_marked(stretch.a, "[~", "~]") + _marked(stretch.b, "{~", "~}"), "yellow")
+            continue
         text.append(_marked(stretch.a, "[-", "-]"), "red strike")
         text.append(_marked(stretch.b, "{+", "+}"), "green")
     return text
@@ -38,11 +41,13 @@ def shown(stretches: Sequence[Stretch]) -> Text:
 def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
     """Yield notes on what the difference leaves out, and on what was not compared."""
     kinds = Counter(stretch.kind for stretch in stretches)
-    changes = kinds["changed"] + kinds["not compared"]
+    changes = kinds.total() - kinds["equal"]
     if not changes:
         yield "The texts are identical."
     if changes > CHANGES_SHOWN_MAX:
         yield f"Showing the first {CHANGES_SHOWN_MAX} of {changes:,} changes; use --json for all."
+    if kinds["moved"]:
+        yield "Text between [~ and ~] in A is between {~ and ~} in B, word for word: it has moved."
     skipped = [stretch for stretch in stretches if stretch.kind == "not compared"]
     if skipped:
         a, b = sum(len(stretch.a) for stretch in skipped), sum(len(stretch.b) for stretch in skipped)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from consumer.text.diff import Stretch, difference
+from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
 
 COMPARED_CHARS_MAX: Final = 60_000
@@ -17,11 +18,11 @@ PART_CHARS_MAX: Final = 12_000
 _ISLAND_CHARS_MAX: Final = 3
 """Equal text shorter than this between two changes is shown as changed: single letters in common mean nothing."""
 
-Mark = Literal["same", "changed", "not compared"]
+Mark = Literal["same", "changed", "moved", "not compared"]
 
 
 class Piece(NamedTuple):
-    """Text of one side, safe to show, and whether the other side has it."""
+    """Text of one side, safe to show, and whether the other side has it, there or elsewhere."""
 
     text: str
     mark: Mark
@@ -50,7 +51,7 @@ class Differing(NamedTuple):
 def differing(article: str, original: str, number: int = 1) -> Differing:
     """Return part ``number`` of two texts, or the last part where there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
-    stretches = list(_joined(difference(*heads)))
+    stretches = list(_joined(with_moves(difference(*heads))))
     tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
     if any(tails):
         stretches.append(Stretch("not compared", len(heads[0]), tails[0], len(heads[1]), tails[1]))
@@ -77,7 +78,7 @@ def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
     """Yield the stretches, with changes and the islands of equal text between them as one."""
     changed: Stretch | None = None
     for index, stretch in enumerate(stretches):
-        if stretch.kind == "not compared" or (stretch.kind == "equal" and not _is_island(stretches, index)):
+        if stretch.kind in {"moved", "not compared"} or (stretch.kind == "equal" and not _is_island(stretches, index)):
             if changed is not None:
                 yield changed
                 changed = None
@@ -126,11 +127,14 @@ def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
 
 
 def _shown(stretches: Sequence[Stretch]) -> Part:
-    marks: dict[str, Mark] = {"equal": "same", "changed": "changed", "not compared": "not compared"}
     return Part(
-        tuple(_piece(stretch.a, marks[stretch.kind]) for stretch in stretches if stretch.a),
-        tuple(_piece(stretch.b, marks[stretch.kind]) for stretch in stretches if stretch.b),
+        tuple(_piece(stretch.a, _mark(stretch)) for stretch in stretches if stretch.a),
+        tuple(_piece(stretch.b, _mark(stretch)) for stretch in stretches if stretch.b),
     )
+
+
+def _mark(stretch: Stretch) -> Mark:
+    return "same" if stretch.kind == "equal" else stretch.kind
 
 
 def _piece(text: str, mark: Mark) -> Piece:

@@ -106,6 +106,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         has_both=texts.has_both,
         is_compared=texts.is_compared,
         is_equal=texts.is_equal,
+        has_moved=any(piece.mark == "moved" for piece in texts.article + texts.original),
         keywords=_keywords(article, original),
         reasons=reasons(desk, asked.language, flag, verdict),
         story=story,

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from consumer.console.pages import differing as module
 from consumer.console.pages.differing import COMPARED_CHARS_MAX, PART_CHARS_MAX, Piece, differing, plain_part
+from consumer.text import moves
 from consumer.text.diff import Stretch, difference
 
 WORDS = "The harbour council voted on Tuesday to rebuild the eastern ferry landing. "
@@ -31,6 +32,15 @@ def test_what_differs_is_marked_on_its_own_side() -> None:
     assert found.part.article == (Piece("rebuilt on ", "same"), Piece("Tuesday", "changed"), Piece(" evening", "same"))
     assert told(found.part.original, "changed") == ["Friday"]
     assert (found.number, found.parts, found.compared, found.equal) == (1, 1, True, False)
+
+
+def test_text_that_stands_elsewhere_has_moved() -> None:
+    """It is marked so on both sides, and not as if it were in one of them only."""
+    sentence = "Half of what that costs comes from those who own its boats"
+    found = differing(f"{sentence}. {WORDS * 3}", f"{WORDS * 3} {sentence}.")
+    assert [text.strip(" .") for text in told(found.part.article, "moved")] == [sentence]
+    assert [text.strip(" .") for text in told(found.part.original, "moved")] == [sentence]
+    assert "".join(told(found.part.article + found.part.original, "changed")).strip(" .") == ""
 
 
 def test_equal_texts_are_said_to_be_equal() -> None:
@@ -70,6 +80,8 @@ def test_the_parts_hold_both_texts_within_bounds(article: str, original: str, co
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "COMPARED_CHARS_MAX", compared)
         patch.setattr(module, "PART_CHARS_MAX", chars)
+        patch.setattr(moves, "MOVED_WIDTH_MIN", 8)
+        patch.setattr(moves, "_RUN_CHARS", 4)
         assert whole(article, original) == (article, original)
         for number in range(1, differing(article, original).parts + 1):
             part = differing(article, original, number).part

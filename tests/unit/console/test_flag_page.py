@@ -198,7 +198,7 @@ def test_the_story_around_it(desk: Office) -> None:
     flags = [desk.room.flag(article(f"around-{n}", f"Copy {n}", "x"), original, 0.8, minute=n) for n in range(12)]
     opened = shown(desk, flags[6].flag_id)
     listed = opened.texts(".short:not(.history) li")
-    assert [text.split(" wire")[0] for text in listed] == [f"Copy {n}" for n in range(3, 10)]
+    assert [text.split(" · wire")[0] for text in listed] == [f"Copy {n} around-{n}" for n in range(3, 10)]
     assert opened.texts(".short [aria-current]") == ["Copy 6"]
     assert opened.link("12 copies of this original") == f"/stories/{flags[6].story_id}"
 

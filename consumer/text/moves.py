@@ -1,0 +1,295 @@
+"""Finds text that moved: a passage that one place of a difference took out and another one put in, word for word.
+
+Runs of ``_RUN_CHARS`` characters of the text that changed are looked up by hash. The longest matches are taken, from
+the beginning of A on; no character moves twice. The work grows with the length of the texts: at most ``_PLACES_MAX``
+places of a run are compared.
+"""
+
+import unicodedata
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumer.text.diff import Kind, Pair, Stretch
+from consumer.text.passages import run_hashes
+
+MOVED_WIDTH_MIN: Final = 40
+"""A narrower passage is a figure of speech. A letter counts one, an ideograph three: it says as much as a syllable."""
+ISLAND_WIDTH_MAX: Final = 24
+"""Equal text no wider than this, between two changes, may be a part of a passage that moved."""
+_WIDE: Final = 3
+_RUN_CHARS: Final = 12
+_STEP: Final = 3
+"""One run in so many of A is looked up: the shortest passage has more of them than that."""
+_PLACES_MAX: Final = 4
+"""Places of a run in B that are compared."""
+
+
+class Span(NamedTuple):
+    """Characters from ``start`` to ``end``."""
+
+    start: int
+    end: int
+
+
+class _Match(NamedTuple):
+    a: Span
+    b: Span
+
+
+def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return the stretches of a difference with those that moved as stretches of their own.
+
+    A stretch of kind ``moved`` has text on one side only; the passage that it is of is on the other side elsewhere. All
+    stretches still cover both texts, in order.
+    """
+    changed = [*_changed(stretches)]
+    pair = Pair("".join(stretch.a for stretch in stretches), "".join(stretch.b for stretch in stretches))
+    matches = _matches(pair, [a for a, _ in changed], [b for _, b in changed])
+    if not matches:
+        return list(stretches)
+    spans_a, spans_b = sorted(match.a for match in matches), sorted(match.b for match in matches)
+    return list(_joined(part for stretch in stretches for part in _divided(stretch, spans_a, spans_b)))
+
+
+def _changed(stretches: Sequence[Stretch]) -> Iterator[tuple[Span, Span]]:
+    """Yield what changed on both sides, together with the islands of equal text in it."""
+    first: Stretch | None = None
+    last: Stretch | None = None
+    for stretch in stretches:
+        if stretch.kind == "changed":
+            first, last = first or stretch, stretch
+        elif first is not None and last is not None and not _is_island(stretch):
+            yield _span_between(first, last)
+            first = last = None
+    if first is not None and last is not None:
+        yield _span_between(first, last)
+
+
+def _is_island(stretch: Stretch) -> bool:
+    return stretch.kind == "equal" and len(stretch.a) <= ISLAND_WIDTH_MAX and _width(stretch.a) <= ISLAND_WIDTH_MAX
+
+
+def _span_between(first: Stretch, last: Stretch) -> tuple[Span, Span]:
+    return Span(first.at_a, last.at_a + len(last.a)), Span(first.at_b, last.at_b + len(last.b))
+
+
+def _matches(pair: Pair, changed_a: Sequence[Span], changed_b: Sequence[Span]) -> list[_Match]:
+    """Return the passages of A that are also in B, in what changed of both."""
+    starts_a, starts_b = _run_starts(changed_a), _run_starts(changed_b)
+    if not len(starts_a) or not len(starts_b):
+        return []
+    hashes_b = run_hashes(pair.b, _RUN_CHARS)[starts_b]
+    order = np.argsort(hashes_b, kind="stable")
+    starts_b, hashes_b = starts_b[order], hashes_b[order]
+    starts_a = starts_a[::_STEP]
+    hashes_a = run_hashes(pair.a, _RUN_CHARS)[starts_a]
+    firsts = np.searchsorted(hashes_b, hashes_a, "left")
+    ends = np.minimum(np.searchsorted(hashes_b, hashes_a, "right"), firsts + _PLACES_MAX)
+    known = (firsts < ends).nonzero()[0]
+    taken = _Taken(pair, changed_a, changed_b)
+    for start, first, end in zip(starts_a[known].tolist(), firsts[known].tolist(), ends[known].tolist(), strict=True):
+        taken.take(start, starts_b[first:end].tolist())
+    return taken.matches
+
+
+def _run_starts(spans: Sequence[Span]) -> NDArray[np.intp]:
+    """Return where runs begin that lie within a span."""
+    starts = [np.arange(span.start, max(span.end - _RUN_CHARS + 1, span.start), dtype=np.intp) for span in spans]
+    return np.concatenate(starts) if starts else np.zeros(0, np.intp)
+
+
+class _Taken:
+    """The matches that were found so far, of which no two overlap on either side."""
+
+    def __init__(self, pair: Pair, changed_a: Sequence[Span], changed_b: Sequence[Span]) -> None:
+        self.matches: list[_Match] = []
+        self._pair = pair
+        self._changed_a = changed_a
+        self._changed_b = changed_b
+        self._looked_to = 0
+        self._spans_b: list[Span] = []
+
+    def take(self, at_a: int, places_b: Sequence[int]) -> None:
+        """Add the longest match around a run, if it is long enough. Runs have to come in the order of A."""
+        if at_a < self._looked_to:
+            return
+        room_a = _around(self._changed_a, at_a)
+        room_a = Span(max(room_a.start, self.matches[-1].a.end if self.matches else 0), room_a.end)
+        found = [match for at_b in places_b if (match := self._grown(at_a, at_b, room_a)) is not None]
+        if not found:
+            return
+        longest = max(found, key=lambda match: match.a.end - match.a.start)
+        # What is longer than this, and begins further on, is found by a later run of it.
+        self._looked_to = longest.a.end - _RUN_CHARS + 1
+        match = _of_whole_words(self._pair, longest)
+        if _width(self._pair.a[match.a.start : match.a.end]) >= MOVED_WIDTH_MIN:
+            self.matches.append(match)
+            insort(self._spans_b, match.b)
+            self._looked_to = match.a.end
+
+    def _grown(self, at_a: int, at_b: int, room_a: Span) -> _Match | None:
+        """Return the longest match around a place of each text; None where that of B is taken."""
+        room_b = _around(self._changed_b, at_b)
+        index = bisect_left(self._spans_b, Span(at_b + 1, at_b + 1))
+        start = max(room_b.start, self._spans_b[index - 1].end if index else 0)
+        end = min(room_b.end, self._spans_b[index].start if index < len(self._spans_b) else room_b.end)
+        if not start <= at_b < end:
+            return None
+        before = self._pair.suffix(at_a, at_b, min(at_a - room_a.start, at_b - start))
+        after = self._pair.prefix(at_a, at_b, min(room_a.end - at_a, end - at_b))
+        return _Match(Span(at_a - before, at_a + after), Span(at_b - before, at_b + after))
+
+
+def _around(spans: Sequence[Span], at: int) -> Span:
+    """Return the span that a place is in."""
+    return spans[bisect_left(spans, Span(at + 1, at + 1)) - 1]
+
+
+def _of_whole_words(pair: Pair, match: _Match) -> _Match:
+    """Return a match without the parts of words at its ends, and without spaces there."""
+    (a, a_end), (b, _) = match
+    first, last = 0, a_end - a
+    while first < last and (_is_cut(pair.a, a + first) or _is_cut(pair.b, b + first)):
+        first += 1
+    while last > first and (_is_cut(pair.a, a + last) or _is_cut(pair.b, b + last)):
+        last -= 1
+    while first < last and pair.a[a + first].isspace():
+        first += 1
+    while last > first and pair.a[a + last - 1].isspace():
+        last -= 1
+    return _Match(Span(a + first, a + last), Span(b + first, b + last))
+
+
+def _is_cut(text: str, at: int) -> bool:
+    """Tell whether a place is within a word."""
+    return 0 < at < len(text) and _is_of_word(text[at - 1]) and _is_of_word(text[at])
+
+
+def _is_of_word(char: str) -> bool:
+    return char.isalnum() and not _is_wide(char)
+
+
+def _is_wide(char: str) -> bool:
+    return unicodedata.east_asian_width(char) in "WF"
+
+
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else sum(_WIDE if _is_wide(char) else 1 for char in text)
+
+
+def _divided(stretch: Stretch, spans_a: Sequence[Span], spans_b: Sequence[Span]) -> Iterator[Stretch]:
+    """Yield a stretch in parts that moved, or did not."""
+    kind, at_a, a, at_b, b = stretch
+    edges_a, edges_b = _edges(spans_a, at_a, len(a)), _edges(spans_b, at_b, len(b))
+    if not edges_a and not edges_b:
+        yield stretch
+    elif kind == "equal":
+        edges = sorted({0, *edges_a, *edges_b, len(a)})
+        for start, end in pairwise(edges):
+            yield from _equal_part(
+                spans_a, spans_b, Stretch(kind, at_a + start, a[start:end], at_b + start, b[start:end])
+            )
+    else:
+        for start, end in _parts(edges_a, len(a)):
+            moved = _is_in(spans_a, at_a + start)
+            yield Stretch("moved" if moved else kind, at_a + start, a[start:end], at_b, "")
+        for start, end in _parts(edges_b, len(b)):
+            moved = _is_in(spans_b, at_b + start)
+            yield Stretch("moved" if moved else kind, at_a + len(a), "", at_b + start, b[start:end])
+
+
+def _equal_part(spans_a: Sequence[Span], spans_b: Sequence[Span], part: Stretch) -> Iterator[Stretch]:
+    """Yield equal text of which either side is, or is not, a part of a passage that moved."""
+    moved_a, moved_b = _is_in(spans_a, part.at_a), _is_in(spans_b, part.at_b)
+    if not moved_a and not moved_b:
+        yield part
+        return
+    yield Stretch("moved" if moved_a else "changed", part.at_a, part.a, part.at_b, "")
+    yield Stretch("moved" if moved_b else "changed", part.at_a + len(part.a), "", part.at_b, part.b)
+
+
+def _edges(spans: Sequence[Span], at: int, size: int) -> list[int]:
+    """Return where a text of ``size`` characters from a place on is divided by spans, and its ends if it is at all."""
+    first = max(bisect_left(spans, Span(at, at)) - 1, 0)
+    edges = {0, size}
+    touched = False
+    for span in spans[first:]:
+        if span.start >= at + size:
+            break
+        if span.end > at:
+            touched = True
+            edges |= {edge - at for edge in span if at < edge < at + size}
+    return sorted(edges) if touched else []
+
+
+def _parts(edges: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
+    edges = edges or ([0, size] if size else [])
+    yield from pairwise(edges)
+
+
+def _is_in(spans: Sequence[Span], at: int) -> bool:
+    index = bisect_left(spans, Span(at + 1, at + 1)) - 1
+    return index >= 0 and at < spans[index].end
+
+
+def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:
+    """Yield parts; of those between two equal ones first what A has, then what B has, each in few stretches."""
+    pending: list[Stretch] = []
+    for part in parts:
+        if part.kind in {"changed", "moved"}:
+            pending.append(part)
+            continue
+        yield from _in_order(pending)
+        pending = []
+        yield part
+    yield from _in_order(pending)
+
+
+def _in_order(parts: Sequence[Stretch]) -> Iterator[Stretch]:
+    if all(part.kind == "changed" for part in parts):
+        yield from parts
+        return
+    a, b = _side((part.kind, part.a) for part in parts), _side((part.kind, part.b) for part in parts)
+    # The difference may have aligned with what moved what has its equal beside it.
+    before, after = _taken_off(a, b, 0), _taken_off(a, b, -1)
+    at_a, at_b = parts[0].at_a, parts[0].at_b
+    only_a = [(kind, text, "") for kind, text in a]
+    only_b = [(kind, "", text) for kind, text in b]
+    for kind, text_a, text_b in (("equal", before, before), *only_a, *only_b, ("equal", after, after)):
+        if text_a or text_b:
+            yield Stretch(kind, at_a, text_a, at_b, text_b)
+            at_a, at_b = at_a + len(text_a), at_b + len(text_b)
+
+
+def _side(parts: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+    """Return what one side has of some stretches, in as few pieces as there can be."""
+    pieces = _grouped(part for part in parts if part[1])
+    # The space beside a passage goes with it: nobody looks for a change there.
+    beside = [{kind for kind, _ in pieces[max(index - 1, 0) : index + 2]} for index in range(len(pieces))]
+    return _grouped(
+        ("moved" if text.isspace() and "moved" in kinds else kind, text)
+        for (kind, text), kinds in zip(pieces, beside, strict=True)
+    )
+
+
+def _grouped(pieces: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+    groups = groupby(pieces, key=lambda piece: piece[0])
+    return [(kind, "".join(text for _, text in group)) for kind, group in groups]
+
+
+def _taken_off(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end: Literal[0, -1]) -> str:
+    """Take equal words off the first change of both sides, or off the last one, and return them."""
+    if not a or not b or not a[end][0] == b[end][0] == "changed":
+        return ""
+    texts = [side[end][1][:: -1 if end else 1] for side in (a, b)]
+    size = Pair(*texts).prefix(0, 0, min(map(len, texts)))
+    while size and any(_is_cut(text, size) for text in texts):
+        size -= 1
+    for side, text in zip((a, b), texts, strict=True):
+        side[end] = ("changed", text[size:][:: -1 if end else 1])
+    return texts[0][:size][:: -1 if end else 1]
