@@ -10,10 +10,12 @@ from rich.text import Text
 from consumer.judge.tally import Tally
 from consumer.model.verdict import BankMention, EndedBefore, Part, Released, SeenBefore, Verdict
 from consumer.text.counts import counted
+from consumer.text.shown_keywords import shown_keywords
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
 from storage.records import ALLOW, Record
 
+KEYWORDS_SHOWN_MAX = 20
 _TITLE_CHARS_MAX = 60
 
 
@@ -82,7 +84,7 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
     measures = f"  distance {counted(verdict.distance or 0, 'bit')}, {similarity_text(verdict.similarity)}"
     if verdict.truncated:
         measures += ", search truncated by a limit"
-    shared = f"  shared keywords: {'  '.join(plain(word) for word in verdict.shared_keywords)}"
+    shared = f"  shared keywords: {'  '.join(map(plain, shown_keywords(verdict.shared_keywords)))}"
     return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
 
 
@@ -245,5 +247,6 @@ def facts_line(name: str, facts: Sequence[str]) -> Text:
 
 
 def keywords_line(words: Sequence[str]) -> Text:
-    """Return the shared keywords on one line."""
-    return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(words)) if words else "none")
+    """Return the first shared keywords that say something, on one line."""
+    shown = shown_keywords(words)[:KEYWORDS_SHOWN_MAX]
+    return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(shown)) if shown else "none")

@@ -131,7 +131,7 @@ def _text(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> Iterator[R
         yield "An empty text, or one without keywords, is never part of a duplicate pair."
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
         yield "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
-    yield render.keywords_line(measures.shared[:20])
+    yield render.keywords_line(measures.shared)
 
 
 def _bit_lines(a: int, b: int, bits: int) -> Iterator[Text]:

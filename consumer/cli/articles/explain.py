@@ -90,7 +90,7 @@ def _text(explanation: Explanation) -> Iterator[RenderableType]:
         different = "; ".join(explanation.other_settings)
         yield render.plain(f"Compared with settings that differ from the store's: {different}")
     yield conditions(a.stored, b.stored, (a.history, b.history), comparison, explanation.judged_by)
-    yield render.keywords_line(shared_keywords(a.stored.record, b.stored.record)[:20])
+    yield render.keywords_line(shared_keywords(a.stored.record, b.stored.record))
     if comparison.facts_shared_min:
         yield from _facts_lines(explanation.facts, a, b)
     for conflict in explanation.slot_conflicts or ():

@@ -29,6 +29,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.paging import Cursor, encoded
+from consumer.text.shown_keywords import shown_keywords
 from consumer.text.timestamps import parse_moment, since_1970_ms
 from consumer.text.visible import one_line, paragraphs
 
@@ -189,9 +190,9 @@ def _keywords(article: ArticleView | None, original: ArticleView | None) -> tupl
     if article is None:
         return ()
     if article.verdict is not None and article.verdict.shared_keywords:
-        return article.verdict.shared_keywords
+        return shown_keywords(article.verdict.shared_keywords)
     theirs = frozenset(original.keywords) if original else frozenset()
-    return tuple(word for word in article.keywords if word in theirs)
+    return shown_keywords(word for word in article.keywords if word in theirs)
 
 
 def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, int | None]:

@@ -73,8 +73,9 @@ def test_equal_texts_are_said_to_be_equal(desk: Office) -> None:
 
 
 def test_shared_keywords_are_listed(desk: Office) -> None:
-    """As the verdict names them, or as both articles have them where there is no verdict, as with a near miss."""
-    a, b = article("kw-a", "A", "x", keywords=("ferry", "rain")), article("kw-b", "B", "y", keywords=("rain", "ferry"))
+    """As the verdict names them, or as both articles have them without one; none that says nothing."""
+    a = article("kw-a", "A", "x", keywords=("ferry", "the", "000", "rain"))
+    b = article("kw-b", "B", "y", keywords=("rain", "the", "000", "ferry"))
     flag = desk.room.flag(b, a, 0.8)
     assert shown(desk, flag.flag_id).texts(".shared mark") == ["rain", "ferry"]
     missed = desk.room.near_miss(article("kw-c", "C", "z", keywords=("rain", "sun")), a, 0.74)
