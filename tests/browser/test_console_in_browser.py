@@ -413,6 +413,51 @@ def test_nothing_is_wider_than_a_phone(browser: Chrome, desk: Office) -> None:
         assert browser.execute_script(scrolled) == [True, 100, 0]
 
 
+def test_a_flag_is_read_on_a_phone(browser: Chrome, desk: Office) -> None:
+    """The bar of the decision leaves room for the texts, leads from difference to difference, and has no keys."""
+    enter(browser, desk)
+    with on_a_phone(browser):
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        try:
+            for language, name in product(("en", "zh"), ("copy-0", "near-b")):
+                desk.ann.send("/me/language", language=language)
+                browser.get(f"{desk.served.url}/flags/{desk.room.row(name).flag_id}")
+                assert height(browser, ".decide") <= 100
+                assert height(browser, ".top nav") <= 45
+                assert browser.execute_script("return document.querySelector('.top nav a').offsetTop") < 60
+                assert not any(each.is_displayed() for each in browser.find_elements(By.CSS_SELECTOR, "kbd, #keys"))
+        finally:
+            browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        browser.get(f"{desk.served.url}/flags/{desk.room.row('copy-0').flag_id}")
+        link = browser.find_element(By.CSS_SELECTOR, "[data-next-difference]")
+        for expected in ("Friday", "Tuesday", "Friday"):
+            link.click()
+            assert browser.switch_to.active_element.text == expected
+            assert seen(browser, browser.switch_to.active_element)
+        press(browser, "d")
+        assert browser.switch_to.active_element.text == "Tuesday"
+        with without_scripts(browser):
+            browser.refresh()
+            browser.find_element(By.CSS_SELECTOR, "[data-next-difference]").click()
+            wait_for(browser, lambda: seen(browser, browser.find_element(By.ID, "difference")))
+        browser.get(f"{desk.served.url}/audit")
+        assert seen(browser, browser.find_element(By.CSS_SELECTOR, ".top nav [aria-current]"))
+
+
+def height(browser: Chrome, selector: str) -> float:
+    """How high an element is."""
+    return float(browser.find_element(By.CSS_SELECTOR, selector).rect["height"])
+
+
+def seen(browser: Chrome, element: WebElement) -> bool:
+    """Whether an element is in view, with nothing above it."""
+    script = (
+        "const box = arguments[0].getBoundingClientRect();"
+        "return arguments[0].contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2))"
+    )
+    return bool(browser.execute_script(script, element))
+
+
 def test_hostile_articles_are_text(browser: Chrome, desk: Office) -> None:
     """On every page that shows them nothing runs, nothing is loaded, and no link leads out but as http."""
     enter(browser, desk)

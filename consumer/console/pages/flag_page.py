@@ -107,6 +107,8 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         has_both=texts.has_both,
         is_compared=texts.is_compared,
         is_equal=texts.is_equal,
+        # The first piece that differs, to which a link leads without scripts; None where there is none.
+        differs=next((piece for piece in texts.article + texts.original if piece.mark in {"changed", "moved"}), None),
         has_moved=any(piece.mark == "moved" for piece in texts.article + texts.original),
         keywords=_keywords(article, original),
         reasons=reasons(desk, asked.language, flag, verdict),

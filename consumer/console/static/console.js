@@ -12,3 +12,9 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
+
+// On a narrow screen lines of links scroll: show where one is.
+for (const here of document.querySelectorAll(".scrolls [aria-current]")) {
+  const line = here.closest(".scrolls");
+  line.scrollLeft = here.offsetLeft - (line.clientWidth - here.offsetWidth) / 2;
+}

@@ -15,7 +15,7 @@
       if (isOff()) element.removeAttribute("aria-keyshortcuts");
       else element.setAttribute("aria-keyshortcuts", element.dataset.key.toUpperCase());
     }
-    for (const button of document.querySelectorAll("button[data-key]")) {
+    for (const button of document.querySelectorAll("button[data-key], .button[data-key]")) {
       button.querySelector("kbd")?.remove();
       if (isOff()) continue;
       const hint = document.createElement("kbd");

@@ -12,10 +12,10 @@ NEW = "a much better password"
 def test_the_language_is_kept_with_the_person(console: Served) -> None:
     """In every browser, whatever that one prefers, until they leave it to the browser again."""
     browser = console.signed_in("Ann")
-    assert '<html lang="en">' in browser.get("/me").text
+    assert '<html lang="en" ' in browser.get("/me").text
     assert browser.send("/me/language", language="zh").status == 303
     page = browser.get("/me?done=language", accept_language="en")
-    assert '<html lang="zh-Hans">' in page.text
+    assert '<html lang="zh-Hans" ' in page.text
     assert "语言已更改。" in page.shown
     assert browser.send("/me/language", language="").status == 303
     assert "Language of the pages" in browser.get("/me", accept_language="en").shown

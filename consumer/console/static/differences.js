@@ -1,0 +1,19 @@
+// Walk through what differs between two texts, from the top of the page to the bottom and round again.
+{
+  const SAME_LINE_PX = 24;
+  const link = document.querySelector("[data-next-difference]");
+  let last = -Infinity;
+
+  const topOf = (mark) => mark.getBoundingClientRect().top + scrollY;
+
+  link?.addEventListener("click", (event) => {
+    event.preventDefault();
+    const marks = [...document.querySelectorAll(".pair ins, .pair del, .pair .moved")].sort((a, b) => topOf(a) - topOf(b));
+    // Beside each other in two columns they are seen together.
+    const next = marks.find((mark) => topOf(mark) > last + SAME_LINE_PX) ?? marks[0];
+    last = topOf(next);
+    next.tabIndex = -1;
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "center" });
+  });
+}
