@@ -12,7 +12,6 @@ from consumer.decode.json_value import parse_json
 from consumer.judge import events
 from consumer.judge.decision import Neighbour
 from consumer.judge.judge import QueryResult
-from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -27,6 +26,7 @@ from consumer.service.messages import (
     UniqueCheck,
 )
 from consumer.service.problems import ARTICLES, check_some_valid, fault_of, no_articles, too_many_articles, unreadable
+from consumer.store_tools.text_query import unstored_versions
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ArticleFault, Fault
 from consumer.web.requests import CheckOutcome, TextsChecked
@@ -98,12 +98,7 @@ def _article(item: object, judging: Judging) -> Article:
 
 
 def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
-    fingerprints = judging.engine.fingerprint(
-        [article.body or "" for article in articles], [article.lang for article in articles]
-    )
-    arrived_ms = judging.clock()
-    arrivals = [ArrivedAt(arrived_ms, place) for place in range(len(articles))]
-    versions = judging.builder.versions(articles, arrivals, fingerprints)
+    versions = unstored_versions(judging.engine, judging.builder, articles, judging.clock())
     found = judging.query(versions)
     return zip((version.record for version in versions), found, strict=True)
 

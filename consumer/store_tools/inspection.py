@@ -32,11 +32,11 @@ class Link(NamedTuple):
     verdict: Verdict | None
 
 
-def chain(store: Store, start: Stored) -> list[Link]:
-    """Follow ``duplicate_of`` from a version; return all links from it to the first that names no other."""
+def chain(store: Store, start: Stored, links_max: int = CHAIN_MAX) -> list[Link]:
+    """Follow ``duplicate_of`` from a version; return the links from it to the first that names no other."""
     links: list[Link] = []
     here: Stored | None = start
-    while here is not None and len(links) < CHAIN_MAX:
+    while here is not None and len(links) < links_max:
         verdict = None if here.verdict is None else decode_verdict(here.verdict)
         links.append(Link(here, verdict))
         original = _original(verdict)
@@ -203,23 +203,34 @@ class StoredArticle(NamedTuple):
 def stored_article(store: Store, url: str, article_id: str, version: str | None = None) -> StoredArticle:
     """Return the named version, or the latest. Raises ``ConfigError`` if the store at ``url`` does not have it."""
     history = store.history(id_hash_of(article_id))
+    stored = version_in(history, version)
+    if stored is None:
+        raise not_stored(history, url, article_id, version)
+    return StoredArticle(stored, history)
+
+
+def version_in(history: History, version: str | None) -> Stored | None:
+    """Return the named version, or without a name the latest; None where the history does not have it."""
     if version is None:
-        latest_version = latest(history)
-        if latest_version is not None:
-            return StoredArticle(latest_version, history)
+        return latest(history)
+    versions = (entry for entry in history if isinstance(entry, Stored))
+    return next((each for each in versions if version_name(each.record.reference) == version.lower()), None)
+
+
+def not_stored(history: History, url: str, article_id: str, version: str | None) -> ConfigError:
+    """Return the error for a version that the store at ``url`` does not have."""
+    if version is None:
         if history:
             when = rfc3339(arrival_of(history[-1]).time_ms)
-            raise ConfigError(f"{article_id!r} was retracted at {when} and has no version in {url}")
-        raise ConfigError(f"no article {article_id!r} in {url}")
-    named = next((entry for entry in history if version_name(arrival_of(entry).reference) == version.lower()), None)
-    if isinstance(named, Tombstone):
-        raise ConfigError(
+            return ConfigError(f"{article_id!r} was retracted at {when} and has no version in {url}")
+        return ConfigError(f"no article {article_id!r} in {url}")
+    retractions = [version_name(entry.arrival.reference) for entry in history if isinstance(entry, Tombstone)]
+    if version.lower() in retractions:
+        return ConfigError(
             f"{version} of {article_id!r} is a retraction and has no text; dupwatch show lists the versions"
         )
-    if named is None:
-        names = ", ".join(version_name(entry.record.reference) for entry in history if isinstance(entry, Stored))
-        raise ConfigError(f"{article_id!r} has no version {version} in {url}; its versions: {names or 'none'}")
-    return StoredArticle(named, history)
+    names = [version_name(entry.record.reference) for entry in history if isinstance(entry, Stored)]
+    return ConfigError(f"{article_id!r} has no version {version} in {url}; its versions: {', '.join(names) or 'none'}")
 
 
 def arrival_of(entry: Stored | Tombstone) -> Arrival:

@@ -1,15 +1,19 @@
-"""Opens a store to compare its articles with items of banks."""
+"""Opens a store to compare its articles with items of banks, and texts with both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.judging import completed
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import ComparableStore
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.components import engine, lexicon_of, version_builder
+from consumer.store_tools.text_query import Matcher, Query
+from consumer.wiring.components import common_hashes, engine, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
+from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
 
@@ -43,3 +47,19 @@ def bound_to(config: Config, store: Store) -> BoundStore:
     chosen = completed(config, bound.settings)
     compared = ComparableStore(store, bound.settings, version_builder(bound), engine(chosen, bound, lexicon))
     return BoundStore(chosen, compared)
+
+
+def queries(config: Config, store: Store, settings: JudgeSettings) -> Callable[[Matcher], Query]:
+    """Return what asks a store for what articles would repeat, given what finds known texts in them."""
+
+    def query(with_bank_matches: Matcher) -> Query:
+        return Detector(
+            store,
+            settings,
+            now_ms,
+            seen_ms=config.seen_s * MS_PER_S,
+            common=common_hashes(config),
+            with_bank_matches=with_bank_matches,
+        ).query
+
+    return query

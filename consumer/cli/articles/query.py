@@ -19,12 +19,9 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
-from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
-from consumer.judge.detector import Detector
 from consumer.judge.events import reference_in, rounded, version_name
 from consumer.judge.judge import QueryResult
-from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.hooks import Hooks
@@ -32,11 +29,12 @@ from consumer.model.limits import ReadLimits
 from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
+from consumer.store_tools.text_query import TextQuery
 from consumer.wiring.banks import followed_banks, matcher_of
-from consumer.wiring.components import common_hashes, engine, file_decoder, lexicon_of, version_builder
+from consumer.wiring.comparable_store import queries
+from consumer.wiring.components import engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
-from storage.clock import MS_PER_S, now_ms
-from storage.interface import Store
+from storage.clock import now_ms
 from storage.records import Version
 
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson"})
@@ -67,69 +65,39 @@ def query(
         check_unchanged(chosen, judged_by)
         chosen = completed(chosen, judged_by)
         known = resources.enter_context(followed_banks(chosen, bound, lexicon, Hooks()))
-        asking = _Query(
-            opened,
-            Detector(
-                opened,
-                judged_by,
-                now_ms,
-                seen_ms=chosen.seen_s * MS_PER_S,
-                common=common_hashes(chosen),
-                with_bank_matches=matcher_of(known),
-            ),
-            engine(chosen, bound, lexicon, known=known),
-            version_builder(bound),
+        query_of = queries(chosen, opened, judged_by)(matcher_of(known))
+        asking = TextQuery(
+            opened, engine(chosen, bound, lexicon, known=known), version_builder(bound), query_of, now_ms
         )
         path = Path(source)
         if source != STREAM and not is_text(source) and not is_folder(source):
-            _write(asking.about_stored(chosen, source))
+            _write(_answer_stored(asking, chosen, source))
         elif source != STREAM and path.is_file() and is_one_article(source, chosen):
             article = read_article(source, chosen)
             if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
-            _write(asking.about([article])[0])
+            _write(_answer(article.id, *asking.about([article])[0][1:]))
         else:
             _answer_lines(asking, chosen, source)
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """Queries a store for the duplicates of articles."""
-
-    store: Store
-    detector: Detector
-    engine: Engine
-    builder: VersionBuilder
-
-    def about(self, articles: Sequence[Article]) -> list[dict[str, object]]:
-        """Return what each article would duplicate; they are looked up together."""
-        fingerprints = self.engine.fingerprint(
-            [article.body or "" for article in articles], [article.lang for article in articles]
-        )
-        arrived_ms = now_ms()
-        arrivals = [ArrivedAt(arrived_ms, place) for place in range(len(articles))]
-        found = self.detector.query(self.builder.versions(articles, arrivals, fingerprints))
-        return [
-            _answer(article.id, result, shared_passages(self.store, article.body, result.parts))
-            for article, result in zip(articles, found, strict=True)
-        ]
-
-    def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
-        """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
-        if not self.store.history(id_hash_of(article_id)):
-            raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
-        stored = stored_article(self.store, config.store.url, article_id).stored
-        record = msgspec.structs.replace(stored.record, time_ms=now_ms())
-        (found,) = self.detector.query([Version(record, None)])
-        others = self.store.read([match.record.reference for match in found.matches])
-        pairs = zip(found.matches, others, strict=True)
-        matches = [match for match, other in pairs if other is None or not_released(stored, other)]
-        ended = found.ended_before
-        if ended is not None and reference_in(ended.id, ended.version) == stored.released_from:
-            ended = None
-        body = self.store.bodies([stored.record.reference])[0]
-        found = found._replace(matches=matches, ended_before=ended)
-        return _answer(article_id, found, shared_passages(self.store, body, found.parts))
+def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[str, object]:
+    """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
+    store = asking.store
+    if not store.history(id_hash_of(article_id)):
+        raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
+    stored = stored_article(store, config.store.url, article_id).stored
+    record = msgspec.structs.replace(stored.record, time_ms=now_ms())
+    (found,) = asking.query([Version(record, None)])
+    others = store.read([match.record.reference for match in found.matches])
+    pairs = zip(found.matches, others, strict=True)
+    matches = [match for match, other in pairs if other is None or not_released(stored, other)]
+    ended = found.ended_before
+    if ended is not None and reference_in(ended.id, ended.version) == stored.released_from:
+        ended = None
+    body = store.bodies([stored.record.reference])[0]
+    found = found._replace(matches=matches, ended_before=ended)
+    return _answer(article_id, found, shared_passages(store, body, found.parts))
 
 
 @dataclass(slots=True)
@@ -146,7 +114,7 @@ class _Faults:
         return {"line": line, "error": error, "detail": detail, "outcome": "error"}
 
 
-def _answer_lines(asking: _Query, config: Config, source: str) -> None:
+def _answer_lines(asking: TextQuery, config: Config, source: str) -> None:
     faults = _Faults()
     for answer in _answers(asking, config, None if source == STREAM else Path(source), faults):
         _write(answer)
@@ -159,7 +127,7 @@ def _answer_lines(asking: _Query, config: Config, source: str) -> None:
         render.console(stderr=True).print(f"{render.plain(source)} is empty.")
 
 
-def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
+def _answers(asking: TextQuery, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     decode = file_decoder(config)
     source = FileSource(path, limits, Position())
@@ -178,7 +146,10 @@ def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults)
             else:
                 articles.append(article)
                 answers.append(None)
-        found = iter(asking.about(articles))
+        found = iter(
+            _answer(article.id, result, shared)
+            for article, (_, result, shared) in zip(articles, asking.about(articles), strict=True)
+        )
         yield from (next(found) if answer is None else answer for answer in answers)
     show_blank_lines(render.console(stderr=True), source)
 

@@ -16,7 +16,7 @@ from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
-from consumer.store_tools.inspection import History, Link, StoredArticle, chain, id_hash_of
+from consumer.store_tools.inspection import History, Link, chain, id_hash_of
 from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, FlaggedVersion, in_force, planned, read_flagged, releasable
 from consumer.store_tools.releases import release as release_version
@@ -110,7 +110,7 @@ def _release(
 
 def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
     """Show the article and the effect of a release."""
-    print_article(StoredArticle(links[0].stored, histories[0]), links, histories)
+    print_article(links, histories)
     verdict = links[0].verdict
     if verdict is None or verdict.duplicate_of is None:
         return

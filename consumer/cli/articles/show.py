@@ -12,23 +12,13 @@ from consumer.cli import render
 from consumer.cli.articles.difference_view import plain_passages, print_passages
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, configured
 from consumer.cli.results import results, write_json
-from consumer.judge.events import shared_keywords, version_name
-from consumer.model.verdict import Released, decode_verdict
-from consumer.store_tools.explanation import passages_of
-from consumer.store_tools.inspection import (
-    History,
-    Link,
-    StoredArticle,
-    arrival_of,
-    chain,
-    how_it_ended,
-    origin_of,
-    stored_article,
-)
+from consumer.judge.events import version_name
+from consumer.store_tools.article_facts import HistoryEntry, article_facts, history_entry, keywords_of
+from consumer.store_tools.inspection import History, Link, how_it_ended, not_stored
 from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
-from storage.records import Stored, Tombstone
+from storage.records import Arrival, Stored, Tombstone
 
 
 def show(
@@ -42,25 +32,24 @@ def show(
     """Show an article's versions and retractions, the verdict of the latest, and the chain to the kept article."""
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
-        found = stored_article(opened, chosen.store.url, article_id, version)
-        links = chain(opened, found.stored)
-        histories = [found.history, *(opened.history(link.stored.record.id_hash) for link in links[1:])]
-        shared = passages_of(opened, found.stored, links[0].verdict)
+        facts = article_facts(opened, article_id, version)
+    if not facts.links:
+        raise not_stored(facts.history, chosen.store.url, article_id, version)
     with results():
         if json:
-            plain = [_plain(link, history) for link, history in zip(links, histories, strict=True)]
-            plain[0]["passages"] = [plain_passages(each) for each in shared]
+            plain = [_plain(link, history) for link, history in zip(facts.links, facts.histories, strict=True)]
+            plain[0]["passages"] = [plain_passages(each) for each in facts.passages]
             write_json(plain)
         else:
-            print_article(found, links, histories)
-            for each in shared:
+            print_article(facts.links, facts.histories)
+            for each in facts.passages:
                 print_passages(each)
 
 
-def print_article(found: StoredArticle, links: Sequence[Link], histories: Sequence[History]) -> None:
+def print_article(links: Sequence[Link], histories: Sequence[History]) -> None:
     """Print an article with its history, and the chain of articles that it duplicates."""
-    if len(found.history) > 1:
-        render.console().print(_history_table(found))
+    if len(histories[0]) > 1:
+        render.console().print(_history_table(links[0].stored, histories[0]))
         render.console().print()
     print_links(links, histories)
 
@@ -74,11 +63,10 @@ def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
         print_link(link, history)
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
-        other = links[1].stored.record if len(links) > 1 else links[0].stored.record
         console.print(
             f"\ndistance {counted(verdict.distance or 0, 'bit')}, {render.similarity_text(verdict.similarity)}"
         )
-        console.print(render.keywords_line(shared_keywords(links[0].stored.record, other)))
+        console.print(render.keywords_line(keywords_of(links)))
 
 
 def print_link(link: Link, history: History) -> None:
@@ -93,7 +81,7 @@ def _in_force(stored: Stored, history: History) -> str:
     return f"since {arrived}" if ended is None else f"no: arrived {arrived}, {ended}"
 
 
-def _history_table(found: StoredArticle) -> Table:
+def _history_table(shown: Stored, history: History) -> Table:
     columns = (
         "",
         Column("arrived", overflow="fold"),
@@ -102,30 +90,20 @@ def _history_table(found: StoredArticle) -> Table:
         Column("outcome", overflow="fold"),
     )
     rows = []
-    for entry in found.history:
-        arrival = arrival_of(entry)
-        mark = "▸" if isinstance(entry, Stored) and arrival == found.stored.record.arrival else ""
-        arrived, version = rfc3339(arrival.time_ms), version_name(arrival.reference)
-        rows.append((mark, arrived, render.plain(origin_of(entry) or ""), version, _outcome(entry)))
+    for entry in map(history_entry, history):
+        mark = "▸" if entry.kind == "version" and entry.arrival == shown.record.arrival else ""
+        arrived = rfc3339(entry.arrival.time_ms)
+        rows.append((mark, arrived, render.plain(entry.origin or ""), entry.version, _outcome(entry)))
     return render.table(columns, rows, "History")
 
 
-def _outcome(entry: Stored | Tombstone) -> str:
-    if isinstance(entry, Tombstone):
+def _outcome(entry: HistoryEntry) -> str:
+    if entry.kind == "retraction":
         return "retraction"
-    verdict, again = _verdict_fields(entry), "returned, " if entry.record.stretch else ""
-    if verdict["outcome"] == "duplicate":
-        return render.plain(f"{again}duplicate of {verdict['duplicate_of']}")
-    return f"{again}{verdict['outcome'] or 'pending'}{' by a release' if verdict['released'] else ''}"
-
-
-def _verdict_fields(stored: Stored) -> dict[str, object]:
-    verdict = None if stored.verdict is None else decode_verdict(stored.verdict)
-    return {
-        "outcome": None if verdict is None else verdict.outcome,
-        "duplicate_of": None if verdict is None else verdict.duplicate_of,
-        "released": verdict is not None and isinstance(verdict.released, Released),
-    }
+    again = "returned, " if entry.stretch else ""
+    if entry.verdict is not None and entry.outcome == "duplicate":
+        return render.plain(f"{again}duplicate of {entry.verdict.duplicate_of}")
+    return f"{again}{entry.outcome or 'pending'}{' by a release' if entry.is_released else ''}"
 
 
 def _plain(link: Link, history: History) -> dict[str, object]:
@@ -137,34 +115,35 @@ def _plain(link: Link, history: History) -> dict[str, object]:
         "url": record.url,
         "lang": record.lang,
         "arrived_at": rfc3339(record.time_ms),
-        "ends_at": _ends_at(link.stored),
+        "ends_at": _ends_at(link.stored.ends_at),
         "fingerprint": record.fingerprint.hex(),
         "keywords": record.keywords,
         "verdict": None if link.stored.verdict is None else msgspec.Raw(link.stored.verdict),
         "version": version_name(record.reference),
         "retracted": bool(history) and isinstance(history[-1], Tombstone),
-        "history": [_plain_entry(entry) for entry in history],
+        "history": [_plain_entry(history_entry(entry)) for entry in history],
     }
 
 
-def _plain_entry(entry: Stored | Tombstone) -> dict[str, object]:
-    arrival = arrival_of(entry)
+def _plain_entry(entry: HistoryEntry) -> dict[str, object]:
     fields: dict[str, object] = {
-        "kind": "version" if isinstance(entry, Stored) else "retraction",
-        "version": version_name(arrival.reference),
-        "arrived_at": rfc3339(arrival.time_ms),
-        "sequence": arrival.sequence,
-        "origin": origin_of(entry),
+        "kind": entry.kind,
+        "version": entry.version,
+        "arrived_at": rfc3339(entry.arrival.time_ms),
+        "sequence": entry.arrival.sequence,
+        "origin": entry.origin,
     }
-    if isinstance(entry, Stored):
+    if entry.kind == "version":
         fields |= {
-            "stretch": entry.record.stretch or 0,
-            "ends_at": _ends_at(entry),
-            "title": entry.record.title,
-            **_verdict_fields(entry),
+            "stretch": entry.stretch,
+            "ends_at": _ends_at(entry.ends_at),
+            "title": entry.title,
+            "outcome": entry.outcome,
+            "duplicate_of": None if entry.verdict is None else entry.verdict.duplicate_of,
+            "released": entry.is_released,
         }
     return fields
 
 
-def _ends_at(stored: Stored) -> str | None:
-    return None if stored.ends_at is None else rfc3339(stored.ends_at.time_ms)
+def _ends_at(ends_at: Arrival | None) -> str | None:
+    return None if ends_at is None else rfc3339(ends_at.time_ms)

@@ -1,0 +1,119 @@
+"""What a store knows of an article: its history, its verdict, what it repeats, and its text. Reads only."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from consumer.judge.events import shared_keywords, version_name
+from consumer.model.verdict import Outcome, Released, Verdict, decode_verdict
+from consumer.store_tools.explanation import SharedWith, passages_of
+from consumer.store_tools.inspection import (
+    CHAIN_MAX,
+    History,
+    Link,
+    arrival_of,
+    chain,
+    how_it_ended,
+    id_hash_of,
+    origin_of,
+    version_in,
+)
+from storage.interface import Store
+from storage.records import Arrival, Stored, Tombstone
+
+
+class HistoryEntry(NamedTuple):
+    """A version or a retraction in the history of an id. What only versions have is empty in a retraction.
+
+    ``stretch`` counts how often its text had ended before. ``verdict`` is None while the version is pending.
+    """
+
+    kind: Literal["version", "retraction"]
+    version: str
+    arrival: Arrival
+    origin: str | None
+    stretch: int
+    ends_at: Arrival | None
+    title: str
+    verdict: Verdict | None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the verdict says, None while there is none."""
+        return None if self.verdict is None else self.verdict.outcome
+
+    @property
+    def is_released(self) -> bool:
+        """Whether a person has undone its flag."""
+        return self.verdict is not None and isinstance(self.verdict.released, Released)
+
+
+class ArticleFacts(NamedTuple):
+    """All that is stored of one version of an article.
+
+    ``links`` lead from the version to the kept one at the end of its chain, and ``histories`` belong to their ids; both
+    are empty where the id has no such version. ``passages`` are those that its parts share with other articles.
+    ``body`` is None where the store keeps no text.
+    """
+
+    history: History
+    links: Sequence[Link]
+    histories: Sequence[History]
+    passages: Sequence[SharedWith]
+    body: str | None
+
+    @property
+    def entries(self) -> list[HistoryEntry]:
+        """The history, in order of arrival."""
+        return [history_entry(entry) for entry in self.history]
+
+    @property
+    def ended(self) -> str | None:
+        """How and when the version ceased to be in force; None if it is still in force."""
+        return how_it_ended(self.links[0].stored, self.history) if self.links else None
+
+    @property
+    def shared_keywords(self) -> tuple[str, ...]:
+        """The keywords that the version shares with the article that it repeats."""
+        return keywords_of(self.links)
+
+
+def article_facts(
+    store: Store, article_id: str, version: str | None = None, links_max: int = CHAIN_MAX
+) -> ArticleFacts:
+    """Return what is stored of the named version, or of the latest, with at most ``links_max`` links of its chain.
+
+    Raises the store's errors, and ``ConfigError`` for an id that is not UTF-8.
+    """
+    history = store.history(id_hash_of(article_id))
+    stored = version_in(history, version)
+    if stored is None:
+        return ArticleFacts(history, (), (), (), None)
+    links = chain(store, stored, links_max)
+    return ArticleFacts(
+        history,
+        links,
+        [history, *(store.history(link.stored.record.id_hash) for link in links[1:])],
+        passages_of(store, stored, links[0].verdict),
+        store.bodies([stored.record.reference])[0],
+    )
+
+
+def keywords_of(links: Sequence[Link]) -> tuple[str, ...]:
+    """Return the keywords that a version shares with the article after it in its chain.
+
+    Where that is no longer stored, return the version's own keywords.
+    """
+    if not links:
+        return ()
+    return shared_keywords(links[0].stored.record, links[min(1, len(links) - 1)].stored.record)
+
+
+def history_entry(entry: Stored | Tombstone) -> HistoryEntry:
+    """Return a version or a retraction as its history shows it."""
+    arrival, origin = arrival_of(entry), origin_of(entry)
+    version = version_name(arrival.reference)
+    if isinstance(entry, Tombstone):
+        return HistoryEntry("retraction", version, arrival, origin, 0, None, "", None)
+    verdict = None if entry.verdict is None else decode_verdict(entry.verdict)
+    record = entry.record
+    return HistoryEntry("version", version, arrival, origin, record.stretch or 0, entry.ends_at, record.title, verdict)

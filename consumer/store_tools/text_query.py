@@ -1,0 +1,65 @@
+"""Asks a store what texts would repeat if they arrived now. Stores nothing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from consumer.fingerprint import Engine
+from consumer.judge.judge import QueryResult
+from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.model.article import Article
+from consumer.store_tools.bank_matches import ComparableStore
+from consumer.store_tools.explanation import SharedWith, shared_passages
+from storage.interface import Store
+from storage.records import Record, Version
+
+Query = Callable[[Sequence[Version]], list[QueryResult]]
+"""Returns what each version would repeat; raises the store's errors."""
+
+
+Matcher = Callable[[Sequence[Version]], Sequence[Version]]
+"""Returns the versions with the known texts that they repeat in their records."""
+
+
+class QueriedStore(NamedTuple):
+    """A store with what compares texts with it; ``queries`` asks it, given what finds known texts."""
+
+    compared: ComparableStore
+    queries: Callable[[Matcher], Query]
+
+
+class QueriedText(NamedTuple):
+    """A text as it would be stored, what it would repeat, and the passages that its parts share with other articles."""
+
+    record: Record
+    found: QueryResult
+    passages: list[SharedWith]
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """What texts are compared with. ``clock`` gives the time in milliseconds."""
+
+    store: Store
+    engine: Engine
+    builder: VersionBuilder
+    query: Query
+    clock: Callable[[], int]
+
+    def about(self, articles: Sequence[Article]) -> list[QueriedText]:
+        """Return what each article would repeat; they are looked up together. Raises the store's errors."""
+        versions = unstored_versions(self.engine, self.builder, articles, self.clock())
+        return [
+            QueriedText(version.record, found, shared_passages(self.store, version.body, found.parts))
+            for version, found in zip(versions, self.query(versions), strict=True)
+        ]
+
+
+def unstored_versions(
+    engine: Engine, builder: VersionBuilder, articles: Sequence[Article], arrived_ms: int
+) -> list[Version]:
+    """Return the versions that articles would be if they arrived now, one after the other."""
+    fingerprints = engine.fingerprint(
+        [article.body or "" for article in articles], [article.lang for article in articles]
+    )
+    return builder.versions(articles, [ArrivedAt(arrived_ms, place) for place in range(len(articles))], fingerprints)
