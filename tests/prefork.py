@@ -49,7 +49,7 @@ _ENTERED: Final = (
     "wiring.file_run",
     "wiring.service",
     "wiring.console",
-    "reviews.reviewed_pairs",
+    "reviews.pairs.reviewed_pairs",
 )
 """What commands import when they come to their work, of this project."""
 _LIBRARIES: Final = (

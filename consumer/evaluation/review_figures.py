@@ -12,8 +12,8 @@ import msgspec
 
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.drawn_line import Line, drawn_line
-from consumer.evaluation.reviewed_pairs import Kind, ReviewedPair
-from consumer.evaluation.weighted_rates import DIGITS, Flags, SidedCounts, Sides, WeightedPairs, rates, sides, weighted
+from consumer.evaluation.reviewed_pairs import DIGITS, Kind, ReviewedPair
+from consumer.evaluation.weighted_rates import Flags, SidedCounts, Sides, WeightedPairs, rates, sides, weighted
 from consumer.judge.settings import DAY_MS
 
 PERCENTS: Final = range(100)

@@ -1,4 +1,6 @@
-"""Pairs that a person has looked at, or might have, and reading them, one per line, with a reason for every bad line.
+"""Pairs that a person has looked at, or might have, and reported copies, read one per line.
+
+Every bad line gets a reason.
 
 The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/formats.md`` describes it.
 """
@@ -17,6 +19,8 @@ from consumer.text.timestamps import parse_moment, since_1970_ms
 Kind = Literal["flag", "near_miss"]
 KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
 SCHEMA: Final = "dupwatch.review/1"
+DIGITS: Final = 1e-9
+"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
 
 
 class ReviewedPair(NamedTuple):
@@ -41,16 +45,38 @@ class ReviewedPair(NamedTuple):
     last_ms: int | None = None
 
 
+class ReportedCopies(msgspec.Struct, frozen=True):
+    """Copies that people reported as missed, each with its similarity, None where nothing was verified.
+
+    They are no sample: people report what they come across. So they are counted, and nothing is estimated from them.
+    """
+
+    similarities: tuple[float | None, ...] = ()
+
+    @property
+    def measured(self) -> int:
+        """How many have a similarity."""
+        return sum(similarity is not None for similarity in self.similarities)
+
+    def reached(self, threshold: float) -> int:
+        """Return how many are at least as similar as a threshold."""
+        return sum(similarity is not None and similarity >= threshold - DIGITS for similarity in self.similarities)
+
+
 class Reviews(NamedTuple):
-    """The pairs of a file; ``without_similarity`` counts those that plain SimHash flagged, which have none."""
+    """The pairs of a file; ``without_similarity`` counts those that plain SimHash flagged, which have none.
+
+    ``reported`` are not among the pairs.
+    """
 
     pairs: tuple[ReviewedPair, ...]
     without_similarity: int
+    reported: ReportedCopies = ReportedCopies()
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["dupwatch.review/1"]
-    kind: Kind
+    kind: Kind | Literal["report"]
     similarity: Similarity | None
     decision: Literal["right", "wrong"] | None
     distance: Distance | None = None
@@ -71,30 +97,38 @@ def reviewed_pairs(lines: Iterable[Line]) -> Reviews:
     decided.
     """
     pairs: list[ReviewedPair] = []
+    reported: list[float | None] = []
     without = 0
     for number, data in lines:
         try:
-            pair = _pair(data)
+            line = _line(data)
+            pair = _pair(line)
         except ValueError as error:
             raise ConfigError(f"line {number} of the reviews: {error}") from error
-        if pair is None:
+        if line.kind == "report":
+            reported += [line.similarity] if line.decision == "right" else []
+        elif pair is None:
             without += 1
         else:
             pairs.append(pair)
     if not any(pair.right is not None for pair in pairs):
-        raise ConfigError("the reviews decide nothing: no line has a decision and a similarity")
-    return Reviews(tuple(pairs), without)
+        raise ConfigError("the reviews decide nothing: no flag or near miss has a decision and a similarity")
+    return Reviews(tuple(pairs), without, ReportedCopies(tuple(reported)))
 
 
-def _pair(data: bytes) -> ReviewedPair | None:
+def _line(data: bytes) -> _Line:
     try:
-        line = _DECODER.decode(data.removeprefix(BOM_UTF8))
+        return _DECODER.decode(data.removeprefix(BOM_UTF8))
     except msgspec.ValidationError as error:
         raise ValueError(f"it is no {SCHEMA}: {str(error)[:1].lower()}{str(error)[1:]}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
+
+
+def _pair(line: _Line) -> ReviewedPair | None:
+    """Return a flag or a near miss, None for one without a similarity, and for a report."""
     arrived_ms, at_ms = _time(line.arrived_at, "arrived_at"), _time(line.at, "at")
-    if line.similarity is None:
+    if line.similarity is None or line.kind == "report":
         return None
     return ReviewedPair(
         kind=line.kind,

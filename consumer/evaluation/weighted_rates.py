@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.reviewed_pairs import KINDS, Kind, ReviewedPair
+from consumer.evaluation.reviewed_pairs import DIGITS, KINDS, Kind, ReviewedPair
 
 STRATUM_PAIRS_MIN: Final = 20
 """Reviewed pairs in a stratum, about."""
@@ -32,8 +32,6 @@ WEIGHTS_MAX: Final = 64
 
 Values = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-DIGITS: Final = 1e-9
-"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
 DRAWS: Final = 4_000
 _SEED: Final = 60
 _QUANTILES: Final = (0.025, 0.975)

@@ -253,3 +253,39 @@ FLOODS: Final = Table(
     Column("sent_ms", BigInteger, index=True),
 )
 """A story that got many copies within a short time, over all consumers."""
+
+REPORT_IN_FORCE: Final = text("undone_ms IS NULL")
+
+REPORTS: Final = Table(
+    "reports",
+    METADATA,
+    Column("report_id", _ROW_ID, primary_key=True),
+    # Of the later article; "" for a text that is in no store.
+    Column("article_id", _ID, nullable=False),
+    Column("version", _ID, nullable=False),
+    Column("original_id", _ID, nullable=False),
+    Column("original_version", _ID, nullable=False),
+    Column("source_id", _ROW_ID, ForeignKey("sources.source_id"), nullable=False),
+    Column("original_source_id", _ROW_ID, ForeignKey("sources.source_id"), nullable=False),
+    # Null where nothing was verified.
+    Column("similarity", Double),
+    Column("distance", Integer, nullable=False),
+    Column("arrived_ms", BigInteger, nullable=False),
+    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("note", String(2_000), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    # Until then it can be undone.
+    Column("final_ms", BigInteger, nullable=False),
+    Column("undone_ms", BigInteger),
+    Index(
+        "uq_reports_pair",
+        "article_id",
+        "version",
+        "original_id",
+        "original_version",
+        unique=True,
+        sqlite_where=REPORT_IN_FORCE,
+        postgresql_where=REPORT_IN_FORCE,
+    ),
+)
+"""Pairs that people report as copies that were missed, each once unless it is undone."""

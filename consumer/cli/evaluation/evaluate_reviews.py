@@ -23,7 +23,7 @@ from consumer.evaluation.review_figures import (
     evaluate_reviews,
     whole_count,
 )
-from consumer.evaluation.reviewed_pairs import reviewed_pairs
+from consumer.evaluation.reviewed_pairs import ReportedCopies, reviewed_pairs
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
@@ -48,6 +48,7 @@ class _Report(msgspec.Struct, frozen=True):
     profile: str | None
     recall_known: bool
     without_similarity: int
+    reported: ReportedCopies
     note: str = NOTE
 
 
@@ -62,8 +63,8 @@ def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file
     if read.without_similarity:
         console.print(f"Left out pairs without a similarity, flagged by plain SimHash: {read.without_similarity:,}.")
     profile = profile_at(profiles, found.overall.now)
-    report = _Report(found, profile, found.overall.recall_known, read.without_similarity)
-    answer(json=json, lines=[report], text=_parts(found, profiles, precision))
+    report = _Report(found, profile, found.overall.recall_known, read.without_similarity, read.reported)
+    answer(json=json, lines=[report], text=_parts(found, read.reported, profiles, precision))
     if plot_file is not None:
         plot_reviews(plot_file, found.overall, config.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
@@ -76,8 +77,12 @@ def _thresholds(settings: JudgeSettings) -> Callable[[str | None], float]:
     return now
 
 
-def _parts(found: ReviewEvaluation, profiles: Sequence[ProfileThreshold], precision: float) -> Iterator[RenderableType]:
+def _parts(
+    found: ReviewEvaluation, reported: ReportedCopies, profiles: Sequence[ProfileThreshold], precision: float
+) -> Iterator[RenderableType]:
     yield from _figures(found.overall, profiles, precision)
+    if reported.similarities:
+        yield _reported(found.overall, reported)
     if found.sources:
         yield ""
         yield _sources(found)
@@ -109,6 +114,17 @@ def _figures(
         reached = None if point is None else profile_reached(profiles, figures.now, point.threshold)
         if reached is not None:
             yield f"  {_profile_advice(figures, reached)}"
+
+
+def _reported(figures: ReviewFigures, reported: ReportedCopies) -> str:
+    """Return how many copies people reported as missed, and which thresholds would reach them."""
+    advised = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
+    reached = ", ".join(f"{reported.reached(threshold):,} from {threshold:g} on" for threshold in sorted(advised))
+    count = len(reported.similarities)
+    return (
+        f"Reported as missed: {count:,} {'copy' if count == 1 else 'copies'}. With a similarity: "
+        f"{reported.measured:,}, of which {reached}. No figure above counts them, since they are not a sample."
+    )
 
 
 def line_text(figures: ReviewFigures) -> str:

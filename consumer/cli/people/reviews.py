@@ -14,10 +14,11 @@ _COMMAND: Final = "dupwatch reviews"
 def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
     """Write all flags and near misses of the console, one JSON line each, with what was decided about them.
 
-    Pairs that nobody has decided about are there too. dupwatch evaluate --reviews reads the lines.
+    Pairs that nobody has decided about are there too, and copies that people reported as missed. dupwatch evaluate
+    --reviews reads the lines.
     """
     with opened_database(configured(config, settings), _COMMAND) as database:
-        reviewed_pairs = imported("consumer.reviews.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
+        reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
         with results(), database.reading() as connection:
             for pair in reviewed_pairs.pairs(connection):
                 write_json(_line(pair))

@@ -5,10 +5,11 @@ from typing import Final, NamedTuple
 
 from consumer.console.intake.kept import Kept
 from consumer.evaluation.review_figures import ReviewFigures, figures, sources_chosen
-from consumer.evaluation.reviewed_pairs import ReviewedPair
+from consumer.evaluation.reviewed_pairs import ReportedCopies, ReviewedPair
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews.database import Database
-from consumer.reviews.reviewed_pairs import (
+from consumer.reviews.pairs.reports import similarities
+from consumer.reviews.pairs.reviewed_pairs import (
     PairCount,
     TooManyDifferent,
     pair_counts,
@@ -32,6 +33,7 @@ class Evaluated(NamedTuple):
     sources: tuple[ReviewFigures, ...] = ()
     sources_left_out: int = 0
     without_similarity: int = 0
+    reported: ReportedCopies = ReportedCopies()
     open: int = 0
     is_too_much: bool = False
     is_whole: bool = True
@@ -53,14 +55,23 @@ def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[
         with database.reading() as connection:
             counts = pair_counts(connection)
             unverified = without_similarity(connection)
+            reported = ReportedCopies(tuple(similarities(connection)))
     except TooManyDifferent:
         yield Evaluated(at_ms, None, is_too_much=True)
         return
     if not any(each.decision for each in counts):
-        yield Evaluated(at_ms, None, without_similarity=unverified, open=sum(each.pairs for each in counts))
+        open_pairs = sum(each.pairs for each in counts)
+        yield Evaluated(at_ms, None, without_similarity=unverified, reported=reported, open=open_pairs)
         return
     overall = _figures(None, counts, judging)
-    found = Evaluated(at_ms, overall, without_similarity=unverified, open=overall.counts.open, is_whole=False)
+    found = Evaluated(
+        at_ms,
+        overall,
+        without_similarity=unverified,
+        reported=reported,
+        open=overall.counts.open,
+        is_whole=False,
+    )
     yield found
     sources, left_out = _sources(database, judging)
     yield found._replace(sources=sources, sources_left_out=left_out, is_whole=True)

@@ -15,8 +15,8 @@ from consumer.evaluation.review_figures import figures
 from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import DatabaseUnavailable
+from consumer.reviews.pairs import reviewed_pairs
 from tests.cli.command import wait_for
 from tests.unit.console.desks import Office, Page, office, page
 from tests.unit.console.newsroom import article

@@ -68,6 +68,27 @@ def test_json_has_all_figures(tmp_path: Path) -> None:
     assert (figures["recall_known"], figures["without_similarity"]) == (True, 1)
 
 
+def test_reports_are_told_and_change_no_figure(tmp_path: Path) -> None:
+    """How many there are, and how many thresholds would reach; everything else is as without them."""
+    rows = reviews_by(0.7, 3)
+    reported = [{**review(0.9), "kind": "report", "similarity": value} for value in (0.4, 0.74, None)]
+    alone, both = (written(tmp_path / f"{len(each)}.jsonl", each) for each in (rows, rows + reported))
+    before, after = (
+        run("--reviews", alone, "--precision", "0.9").stdout,
+        run("--reviews", both, "--precision", "0.9").stdout,
+    )
+    (line,) = set(after.splitlines()) - set(before.splitlines())
+    assert re.fullmatch(
+        r"Reported as missed: 3 copies\. With a similarity: 2, of which .*0 from 0\.75 on.*\. No figure above counts "
+        "them, since they are not a sample.",
+        line,
+    )
+    figures = [json.loads(run("--reviews", each, "--json").stdout) for each in (alone, both)]
+    assert figures[1]["reported"] == {"similarities": [0.4, 0.74, None]}
+    assert figures[1]["reviews"] == figures[0]["reviews"]
+    assert "the reviews decide nothing" in str(run("--reviews", written(tmp_path / "r.jsonl", reported)).exception)
+
+
 def test_profiles_are_named(tmp_path: Path) -> None:
     """The one whose threshold is configured, and the one that a better threshold reaches, with what to write."""
     posts = written(tmp_path / "posts.jsonl", reviews_by(0.8, 3))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.reviewed_pairs import Pair
+from consumer.reviews.pairs import reviewed_pairs
+from consumer.reviews.pairs.reviewed_pairs import Pair
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
 
 

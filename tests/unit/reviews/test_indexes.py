@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from consumer.reviews import attempts, audit, queue, reviewed_pairs, sending, sessions, stories
+from consumer.reviews import attempts, audit, queue, sending, sessions, stories
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.discussion import add_note, history, looking
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.floods import floods, note_floods, unannounced
+from consumer.reviews.pairs import reports, reviewed_pairs
+from consumer.reviews.pairs.reports import MissedPair
+from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.queue import Filters
-from consumer.reviews.reviewed_pairs import pairs
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
 
 SMALL_TABLES = {
@@ -23,6 +25,7 @@ SMALL_TABLES = {
     "people",
     "looking",
     "floods",
+    "reports",
     "sign_in_failures",
     "candidates",
     "below",
@@ -90,6 +93,14 @@ def everything(database: Database) -> None:
     (begun,), _ = written(database, attempts.begin, [attempts.Limit("name:Ann", 3)], NOW_MS)
     written(database, attempts.take_back, begun)
     written(database, attempts.forget, "name:Ann")
+    missed = MissedPair(
+        article_id="b", version="aa", original_id="a", original_version="aa", source="s", original_source="t",
+        similarity=0.7, distance=9, arrived_ms=NOW_MS,
+    )  # fmt: skip
+    made_report = written(database, reports.add, missed, ann, "", NOW_MS, 5)
+    read(database, reports.report_of, missed)
+    read(database, reports.flag_of_pair, missed)
+    written(database, reports.undo, made_report or 0, ann, NOW_MS)
     read(database, audit.has, "session.begin", "Ann", "::1", NOW_MS)
 
 
@@ -126,6 +137,8 @@ def looked_at(connection: Connection) -> None:
     unannounced(connection, 5)
     audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)
     list(pairs(connection))
+    reports.latest(connection, 5)
+    reports.flags_of_article(connection, "b", 5)
 
 
 def test_many_new_flags_are_found_by_number(kept: Database) -> None:

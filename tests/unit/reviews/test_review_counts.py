@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from consumer.reviews import reviewed_pairs
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
-from consumer.reviews.reviewed_pairs import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
+from consumer.reviews.pairs import reviewed_pairs
+from consumer.reviews.pairs.reviewed_pairs import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
 from tests.unit.reviews.made import (
     NOW_MS,
     add,

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, func, literal, select
 
 from consumer.reviews.flag_row import STATES, Kind
+from consumer.reviews.pairs.reports import reports_in_force
 from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
 
 _PORTION: Final = 1_000
@@ -21,12 +22,13 @@ _VERIFIED: Final = FLAGS.c.certainty >= 0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A flag or a near miss, and whether the two are copies of each other: ``right`` where somebody said so.
+    """A flag, a near miss or a report, and whether the two are copies of each other: ``right`` where somebody said so.
 
     A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
+    A report is always right, and stands for nothing but itself.
     """
 
-    kind: Kind
+    kind: Kind | Literal["report"]
     similarity: float | None
     distance: int | None
     source: str | None
@@ -39,7 +41,7 @@ class Pair:
 
 
 def pairs(connection: Connection) -> Iterator[Pair]:
-    """Yield all pairs in the order in which they came, with the decision that is in force."""
+    """Yield all pairs in the order in which they came, with the decision that is in force, and then the reports."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
     after = 0
     while True:
@@ -66,7 +68,20 @@ def pairs(connection: Connection) -> Iterator[Pair]:
             after = row.flag_id
             yield _pair(row)
         if len(rows) < _PORTION:
-            return
+            break
+    for report in reports_in_force(connection):
+        yield Pair(
+            kind="report",
+            similarity=report.similarity,
+            distance=report.distance,
+            source=report.source,
+            original_source=report.original_source,
+            sampled_in=1.0,
+            arrived_ms=report.arrived_ms,
+            decision="right",
+            at_ms=report.at_ms,
+            person=report.person,
+        )
 
 
 def _pair(row: Row[*tuple[Any, ...]]) -> Pair:

@@ -1,0 +1,172 @@
+"""Copies that people report as missed: two articles, or an article and a text, that dupwatch did not flag.
+
+Of a text its digest, which is the name of the version that it would be, and the figures are stored, and not the text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, and_, or_, select, update
+
+from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
+from consumer.reviews.portable import insert_or, storable
+from consumer.reviews.sources import source_ids
+from consumer.reviews.tables import FLAGS, PEOPLE, REPORTS, SOURCES
+
+NOTE_CHARS_MAX: Final = 2_000
+_PORTION: Final = 1_000
+_SOURCE = SOURCES.alias("source_of_copy")
+_ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedPair:
+    """Two articles that are copies of each other. The article is the later one, "" for a text that is in no store.
+
+    ``similarity`` is None where nothing was verified.
+    """
+
+    article_id: str
+    version: str
+    original_id: str
+    original_version: str
+    source: str
+    original_source: str
+    similarity: float | None
+    distance: int
+    arrived_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(MissedPair):
+    """A pair that somebody reported. It can be undone until ``final_ms``."""
+
+    report_id: int
+    person_id: int
+    person: str
+    note: str
+    at_ms: int
+    final_ms: int
+    undone_ms: int | None
+
+    def can_be_undone(self, person_id: int, now_ms: int) -> bool:
+        """Return whether this person can still undo it."""
+        return self.undone_ms is None and self.person_id == person_id and now_ms < self.final_ms
+
+
+def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now_ms: int, undo_ms: int) -> int | None:
+    """Store a report, and return its number; None where the pair was reported before."""
+    sources = source_ids(connection, {pair.source, pair.original_source})
+    values = {
+        "article_id": pair.article_id,
+        "version": pair.version,
+        "original_id": pair.original_id,
+        "original_version": pair.original_version,
+        "source_id": sources[pair.source],
+        "original_source_id": sources[pair.original_source],
+        "similarity": pair.similarity,
+        "distance": pair.distance,
+        "arrived_ms": pair.arrived_ms,
+        "person_id": person_id,
+        "note": storable(note, NOTE_CHARS_MAX),
+        "at_ms": now_ms,
+        "final_ms": now_ms + undo_ms,
+    }
+    # Somebody else may report the same pair at the same moment.
+    added = insert_or(connection, REPORTS).values(values).on_conflict_do_nothing().returning(REPORTS.c.report_id)
+    report_id: int | None = connection.execute(added).scalar()
+    return report_id
+
+
+def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) -> bool:
+    """Take one's own report back, and tell whether that was still possible. The pair can then be reported again."""
+    own = and_(REPORTS.c.report_id == report_id, REPORTS.c.person_id == person_id)
+    in_time = and_(REPORTS.c.undone_ms.is_(None), REPORTS.c.final_ms > now_ms)
+    undone = update(REPORTS).where(own, in_time).values(undone_ms=now_ms).returning(REPORTS.c.report_id)
+    return connection.execute(undone).scalar() is not None
+
+
+def report(connection: Connection, report_id: int) -> Report | None:
+    """Return a report, None where there is none of this number."""
+    row = connection.execute(_reports().where(REPORTS.c.report_id == report_id)).one_or_none()
+    return None if row is None else _report(row)
+
+
+def report_of(connection: Connection, pair: MissedPair) -> Report | None:
+    """Return the report of a pair that is in force, None where there is none."""
+    same = and_(
+        REPORTS.c.article_id == pair.article_id,
+        REPORTS.c.version == pair.version,
+        REPORTS.c.original_id == pair.original_id,
+        REPORTS.c.original_version == pair.original_version,
+    )
+    row = connection.execute(_reports().where(same, REPORTS.c.undone_ms.is_(None))).one_or_none()
+    return None if row is None else _report(row)
+
+
+def latest(connection: Connection, limit: int) -> list[Report]:
+    """Return the latest reports that are in force, the last one first."""
+    query = _reports().where(REPORTS.c.undone_ms.is_(None)).order_by(REPORTS.c.report_id.desc()).limit(limit)
+    return [_report(row) for row in connection.execute(query)]
+
+
+def reports_in_force(connection: Connection) -> Iterator[Report]:
+    """Yield all reports that are in force, in order."""
+    after = 0
+    while True:
+        query = _reports().where(REPORTS.c.report_id > after).order_by(REPORTS.c.report_id).limit(_PORTION)
+        rows = [_report(row) for row in connection.execute(query)]
+        for each in rows:
+            after = each.report_id
+            if each.undone_ms is None:
+                yield each
+        if len(rows) < _PORTION:
+            return
+
+
+def similarities(connection: Connection) -> list[float | None]:
+    """Return the similarity of each report that is in force; None where nothing was verified."""
+    return list(connection.execute(select(REPORTS.c.similarity).where(REPORTS.c.undone_ms.is_(None))).scalars())
+
+
+def flags_of_article(connection: Connection, article_id: str, limit: int) -> list[FlagRow]:
+    """Return the flags and near misses of an article's versions, the latest first."""
+    query = flag_rows().where(FLAGS.c.article_id == article_id).order_by(FLAGS.c.flag_id.desc()).limit(limit)
+    return [flag_row(row) for row in connection.execute(query)]
+
+
+def flag_of_pair(connection: Connection, pair: MissedPair) -> FlagRow | None:
+    """Return the flag or the near miss that already is about these two versions; None where there is none."""
+    a, b = (pair.article_id, pair.version), (pair.original_id, pair.original_version)
+    same = or_(
+        *(
+            and_(
+                FLAGS.c.article_id == one[0],
+                FLAGS.c.version == one[1],
+                FLAGS.c.original_id == other[0],
+                FLAGS.c.original_version == other[1],
+            )
+            for one, other in ((a, b), (b, a))
+        )
+    )
+    row = connection.execute(flag_rows().where(same).order_by(FLAGS.c.flag_id).limit(1)).one_or_none()
+    return None if row is None else flag_row(row)
+
+
+def _reports() -> Select[Any]:
+    return (
+        select(
+            *(REPORTS.c[name] for name in REPORTS.c.keys() if not name.endswith("source_id")),  # noqa: SIM118
+            PEOPLE.c.name.label("person"),
+            _SOURCE.c.name.label("source"),
+            _ORIGINAL_SOURCE.c.name.label("original_source"),
+        )
+        .join_from(REPORTS, PEOPLE, PEOPLE.c.person_id == REPORTS.c.person_id)
+        .join(_SOURCE, _SOURCE.c.source_id == REPORTS.c.source_id)
+        .join(_ORIGINAL_SOURCE, _ORIGINAL_SOURCE.c.source_id == REPORTS.c.original_source_id)
+    )
+
+
+def _report(row: Row[Any]) -> Report:
+    return Report(**row._asdict())
