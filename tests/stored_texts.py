@@ -10,6 +10,7 @@ from consumer.model.article import Article
 from consumer.store_tools import bank_matches
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch, StoredMatches
 from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.store_tools.text_query import Matcher, QueriedStore, Query
 from consumer.workers.engines import built_engine, chosen_engine
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store
@@ -44,22 +45,38 @@ class StoreOfTexts:
         self._line = 0
 
     @property
+    def queried(self) -> QueriedStore:
+        """The same with what asks it."""
+
+        def queries(with_matches: Matcher) -> Query:
+            return Detector(self.store, self.settings, lambda: NOW_MS, with_bank_matches=with_matches).query
+
+        return QueriedStore(self.opened, queries)
+
+    @property
     def opened(self) -> ComparableStore:
         """The store, with what compares its articles."""
         return ComparableStore(self.store, self.settings, self.builder, self.engine)
 
-    def versions(self, articles: dict[str, str], time_ms: int = TIME_MS) -> list[Version]:
-        """Return the versions of texts by id."""
+    def versions(self, articles: dict[str, str], time_ms: int = TIME_MS, feed: str | None = None) -> list[Version]:
+        """Return the versions of texts by id; those of a feed come from its lines, so that a text can come back."""
         made = [Article(name, text) for name, text in articles.items()]
-        arrivals = [ArrivedAt(time_ms, self._line + place) for place in range(len(made))]
+        arrivals = [ArrivedAt(time_ms, self._line + place, feed=feed) for place in range(len(made))]
         self._line += len(made)
         versions = self.builder.versions(made, arrivals, self.engine.fingerprint(list(articles.values())))
         return versions if self._keeps_texts else [version._replace(body=None) for version in versions]
 
-    def judge(self, articles: dict[str, str], time_ms: int = TIME_MS) -> None:
+    def judge(
+        self,
+        articles: dict[str, str],
+        time_ms: int = TIME_MS,
+        *,
+        feed: str | None = None,
+        detector: Detector | None = None,
+    ) -> None:
         """Judge texts by id, one after the other."""
-        for version in self.versions(articles, time_ms):
-            self._detector.judge([version])
+        for version in self.versions(articles, time_ms, feed):
+            (detector or self._detector).judge([version])
 
     def retract(self, article_id: str, time_ms: int = TIME_MS) -> None:
         """Retract an article."""

@@ -30,6 +30,8 @@ from consumer.console.pages import (
     thresholds_page,
 )
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
+from consumer.console.pages.look_up import article_page, report_page, text_page
+from consumer.console.pages.look_up.pasted_text import TEXT_FORM_BYTES_MAX
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.rendering import ICON, POLICY
 from consumer.reviews.database import identity
@@ -62,6 +64,22 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("POST", "/flags/{flag_id:int}/decide", "reviewer", deciding.decide),
     Route("POST", "/flags/{flag_id:int}/note", "reviewer", deciding.add_note),
     Route("POST", "/reviews/{review_id:int}/undo", "reviewer", deciding.undo),
+    Route("GET", "/look-up", "reviewer", article_page.show_article),
+    Route("GET", "/look-up/text", "reviewer", text_page.show_form),
+    Route("POST", "/look-up/text", "reviewer", text_page.try_text, form_bytes_max=TEXT_FORM_BYTES_MAX),
+    Route("GET", "/look-up/report", "reviewer", report_page.show_form),
+    Route("POST", "/look-up/report", "reviewer", report_page.compare, form_bytes_max=TEXT_FORM_BYTES_MAX),
+    Route("POST", "/reports", "reviewer", report_page.report, form_bytes_max=TEXT_FORM_BYTES_MAX),
+    Route("GET", "/reports/{report_id:int}", "reviewer", report_page.show_report),
+    Route("POST", "/reports/{report_id:int}/undo", "reviewer", report_page.undo),
+    Route(
+        "POST",
+        "/reports/{report_id:int}/bank",
+        "reviewer",
+        flagged_texts.add_reported,
+        of_banks=True,
+        form_bytes_max=TEXT_FORM_BYTES_MAX,
+    ),
     Route("GET", "/thresholds", "reviewer", thresholds_page.show_thresholds),
     Route("GET", "/stories", "reviewer", story_pages.show_stories),
     Route("GET", "/stories/{story_id:int}", "reviewer", story_pages.show_story),

@@ -10,10 +10,13 @@ from consumer.console.intake.kept import Kept
 from consumer.console.pages.review_evaluation import Evaluated
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
+from consumer.judge.events import version_name
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
-from consumer.model.verdict import Verdict
+from consumer.model.verdict import Verdict, decode_verdict
 from consumer.reviews.database import Database
+from storage.interface import Store
+from storage.records import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,24 @@ class ArticleView:
     ended_ms: int | None
     verdict: Verdict | None
     keywords: tuple[str, ...]
+
+
+def article_view(stored: Stored, body: str | None) -> ArticleView:
+    """Return a stored version as pages show it."""
+    record = stored.record
+    return ArticleView(
+        id=record.id,
+        version=version_name(record.reference),
+        title=record.title,
+        source=record.source,
+        url=record.url,
+        lang=record.lang,
+        arrived_ms=record.time_ms,
+        body=body,
+        ended_ms=None if stored.ends_at is None else stored.ends_at.time_ms,
+        verdict=None if stored.verdict is None else decode_verdict(stored.verdict),
+        keywords=tuple(word for word, _ in record.keywords),
+    )
 
 
 class Articles(Protocol):
@@ -66,6 +87,9 @@ class Desk:
     database: Database
     section: ConsoleSection
     articles: Articles
+    # The store of the consumers; raises ``StoreError`` while it cannot be had.
+    store: Callable[[], Store]
+    matches: MatchSearch
     rendering: Rendering
     now_ms: Callable[[], int]
     hooks: Hooks
@@ -75,6 +99,4 @@ class Desk:
     evaluation: Kept[Evaluated] | None = None
     # None where the configuration names no banks.
     banks: BankAccess | None = None
-    # Finds stored articles that repeat items; None where there are no banks.
-    matches: MatchSearch | None = None
     warnings: Callable[[], SetupWarnings] = SetupWarnings

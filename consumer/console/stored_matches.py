@@ -1,4 +1,7 @@
-"""What of the store repeats an item: looked up for pages, one request at a time and within a limit of time."""
+"""What of the store repeats an item or a text, and how alike two articles are.
+
+Pages ask for it one at a time, and within a limit of time.
+"""
 
 import logging
 import threading
@@ -10,10 +13,23 @@ from typing import Final, NamedTuple
 
 from consumer.banks.bank import Banks
 from consumer.banks.known_texts import KnownTexts
+from consumer.console.bank_access import BankAccess
+from consumer.console.bank_texts import BanksCompared, BankTexts
 from consumer.console.faults import N_, PageError
+from consumer.fingerprint import Engine
+from consumer.judge.comparison import Comparison
+from consumer.judge.comparison import compare as compare_pair
 from consumer.judge.settings import JudgeSettings
+from consumer.model.article import Article
 from consumer.model.errors import StoreMismatch
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatches, compare
+from consumer.store_tools.explanation import Side
+from consumer.store_tools.inspection import id_hash_of, last_links, version_in
+from consumer.store_tools.text_query import Matcher, QueriedStore, QueriedText, TextQuery, unstored_versions
+from consumer.text.visible import one_line
+from consumer.workers.engines import KnowingEngine
+from storage.interface import Store
+from storage.records import Stored, Version
 
 log = logging.getLogger("dupwatch")
 
@@ -25,7 +41,16 @@ LOOK_UP_S: Final = 10.0
 """How long the store may take for one page."""
 WAIT_S: Final = 5.0
 """How long a request waits for the one before it."""
+ID_CHARS_SHOWN: Final = 80
+"""Characters of an id that an error quotes."""
 _VERSIONS_AT_ONCE: Final = 64
+
+
+class NamedVersion(NamedTuple):
+    """A version of an article; without a name of the version, the latest."""
+
+    id: str
+    version: str | None = None
 
 
 class KeptMatches(NamedTuple):
@@ -35,8 +60,31 @@ class KeptMatches(NamedTuple):
     settings: JudgeSettings
 
 
+class TextMatches(NamedTuple):
+    """What a text would repeat if it arrived now, with the settings of the store.
+
+    ``banks`` says whether it was compared with banks, too.
+    """
+
+    queried: QueriedText
+    settings: JudgeSettings
+    banks: BanksCompared
+
+
+class ComparedPair(NamedTuple):
+    """Two articles, the later one first, and every condition that decides whether one repeats the other.
+
+    ``is_one_story``: both are the same kept article, or copies of it.
+    """
+
+    article: Side
+    original: Side
+    comparison: Comparison
+    is_one_story: bool
+
+
 class MatchSearch:
-    """Finds stored articles that repeat an item. Used by several threads.
+    """Finds stored articles that repeat items or texts, and compares pairs. Used by several threads.
 
     Its methods raise ``PageError`` when they take too long or find no way to compare, and what ``access`` and the
     store raise.
@@ -44,7 +92,7 @@ class MatchSearch:
 
     def __init__(
         self,
-        access: Callable[[], ComparableStore],
+        access: Callable[[], QueriedStore],
         now_ms: Callable[[], int],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -52,15 +100,52 @@ class MatchSearch:
         self._now_ms = now_ms
         self._now_s = now_s
         self._lock = threading.Lock()
+        self._bank_texts = BankTexts(now_ms)
 
     def kept(self, banks: Banks) -> KeptMatches:
         """Return the kept articles of the window that repeat the items of these banks."""
-        with self._alone() as (opened, proceed):
+        with self._alone() as (queried, proceed):
+            opened = _sketched(queried.compared)
             return KeptMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
+
+    def query(self, text: Article, access: BankAccess | None) -> TextMatches:
+        """Return what a text would repeat, of the store and of these banks."""
+        with self._alone() as (queried, proceed):
+            opened, latest = queried.compared, None if access is None else access.latest
+            items = self._bank_texts.known(opened, latest, has_banks=access is not None)
+            proceed()
+            engine: Engine = opened.engine
+            with_matches: Matcher = _unmatched
+            if items.known is not None:
+                known = items.known
+                engine, with_matches = KnowingEngine(engine, lambda: known.known_shingles), known.with_matches
+            query = queried.queries(with_matches)
+            (found,) = TextQuery(opened.store, engine, opened.builder, query, self._now_ms).about([text])
+            return TextMatches(found, opened.settings, items.state)
+
+    def pair(self, one: NamedVersion, other: NamedVersion | Article) -> ComparedPair:
+        """Compare two stored articles, or one with a text. Raises ``PageError`` where one is not stored."""
+        with self._alone() as (queried, proceed):
+            opened = queried.compared
+            store = opened.store
+            a = _side(store, one)
+            proceed()
+            if isinstance(other, Article):
+                (version,) = unstored_versions(opened.engine, opened.builder, [other], self._now_ms())
+                earlier, later = a, Side(Stored(version.record, None, None), version.body, ())
+                is_one_story = False
+            else:
+                b = _side(store, other)
+                earlier, later = sorted((a, b), key=lambda side: side.stored.record.arrival)
+                ends = [link.stored.record.reference for link in last_links(store, [a.stored, b.stored])]
+                is_one_story = ends[0] == ends[1]
+            (comparison,) = compare_pair(later.stored, [earlier.stored], opened.settings)
+            return ComparedPair(later, earlier, comparison, is_one_story)
 
     def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
         """Return which of some versions are in force and repeat an item of these banks."""
-        with self._alone() as (opened, proceed):
+        with self._alone() as (queried, proceed):
+            opened = _sketched(queried.compared)
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
             known.replace([*banks.banks.values(), *banks.items_at(self._now_ms())])
             found: set[bytes] = set()
@@ -71,40 +156,60 @@ class MatchSearch:
                 found.update(match.stored.record.reference for match in compare(opened.store, known, current).found())
             return frozenset(found)
 
-    def _opened(self) -> ComparableStore:
+    def _opened(self) -> QueriedStore:
         try:
             return self._access()
         except StoreMismatch as error:
             # It answers, so trying again does not help.
-            log.warning("The store cannot be searched for items of banks: %s", error)
-            message = N_("The store cannot be searched for items of banks; the log of the console says why.")
+            log.warning("The store cannot be searched: %s", error)
+            message = N_("The store cannot be searched; the log of the console says why.")
             raise PageError(HTTPStatus.CONFLICT, message) from error
 
     @contextmanager
-    def _alone(self) -> Iterator[tuple[ComparableStore, Callable[[], None]]]:
+    def _alone(self) -> Iterator[tuple[QueriedStore, Callable[[], None]]]:
         """Wait for the request before this one; return the store, and what ends this one after ``LOOK_UP_S``."""
         if not self._lock.acquire(timeout=WAIT_S):
             message = N_("The store is still being searched for somebody else. Try again in some seconds.")
             raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
         try:
             until_s = self._now_s() + LOOK_UP_S
-            opened = self._opened()
-            if not opened.settings.sketched:
-                message = N_("The store has no sketches, so nothing can be compared with items of banks.")
-                raise PageError(HTTPStatus.CONFLICT, message)
 
             def proceed() -> None:
                 if self._now_s() > until_s:
                     raise _too_slow()
 
-            yield opened, proceed
+            yield self._opened(), proceed
         finally:
             self._lock.release()
 
 
+def _unmatched(versions: Sequence[Version]) -> Sequence[Version]:
+    """Find no known texts."""
+    return versions
+
+
+def _sketched(opened: ComparableStore) -> ComparableStore:
+    if not opened.settings.sketched:
+        message = N_("The store has no sketches, so nothing can be compared with items of banks.")
+        raise PageError(HTTPStatus.CONFLICT, message)
+    return opened
+
+
+def _side(store: Store, named: NamedVersion) -> Side:
+    """Read an article. Raises ``PageError`` where the store does not have it."""
+    history = store.history(id_hash_of(named.id))
+    stored = version_in(history, named.version)
+    if stored is None:
+        message = N_("The store has no article %(id)s. Look it up to see why that may be.")
+        if named.version is not None:
+            message = N_("The store no longer has this version of the article %(id)s.")
+        raise PageError(HTTPStatus.NOT_FOUND, message, id=one_line(named.id, ID_CHARS_SHOWN))
+    return Side(stored, store.bodies([stored.record.reference])[0], history)
+
+
 def _too_slow() -> PageError:
     message = N_(
-        "The store was searched for %(seconds)s s, and the search was ended. Try again, or use dupwatch bank matches, "
-        "which has no such limit."
+        "The store was searched for %(seconds)s s, and the search was ended. Try again, or use dupwatch bank matches "
+        "or dupwatch query, which have no such limit."
     )
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, seconds=f"{LOOK_UP_S:g}", retry_s=round(WAIT_S))

@@ -115,13 +115,14 @@ class ConsoleServer(ListeningServer):
             opened.database,
             section,
             self._articles,
+            opened.reads,
+            MatchSearch(ComparableStores(opened.config, opened.reads), now_ms),
             Rendering(),
             now_ms,
             hooks,
             opened.judging,
             self._evaluation,
             self._banks,
-            None if self._banks is None else MatchSearch(ComparableStores(opened.config, opened.reads), now_ms),
             self._checks.found,
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)

@@ -5,15 +5,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from consumer.config.config import Config
-from consumer.console.context import Articles, ArticleView
-from consumer.judge.events import storable_reference, version_name
-from consumer.model.verdict import decode_verdict
-from consumer.store_tools.bank_matches import ComparableStore
+from consumer.console.context import Articles, ArticleView, article_view
+from consumer.judge.events import storable_reference
+from consumer.store_tools.text_query import QueriedStore
 from consumer.wiring import stores
-from consumer.wiring.comparable_store import bound_to
+from consumer.wiring.comparable_store import bound_to, queries
+from consumer.workers.engines import InTurns
 from storage.errors import StoreUnavailable
 from storage.interface import Store
-from storage.records import Stored
 
 StoreAccess = Callable[[], Store]
 """Returns a store. Raises ``StoreError`` while it cannot be had."""
@@ -65,12 +64,12 @@ class StoredArticles(Articles):
         texts: dict[bytes, str | None] = {}
         if bodies and found:
             texts = dict(zip(found, store.bodies(list(found)), strict=True))
-        views = {reference: _view(stored, texts.get(reference)) for reference, stored in found.items()}
+        views = {reference: article_view(stored, texts.get(reference)) for reference, stored in found.items()}
         return [None if reference is None else views.get(reference) for reference in references]
 
 
 class ComparableStores:
-    """The store of the consumers, and what compares its articles with items. Used by any thread.
+    """The store of the consumers, and what compares texts with its articles. Used by any thread.
 
     What compares is built when it is needed first, since it may load dictionaries.
     """
@@ -79,29 +78,15 @@ class ComparableStores:
         self._config = config
         self._access = access
         self._lock = threading.Lock()
-        self._opened: ComparableStore | None = None
+        self._opened: QueriedStore | None = None
 
-    def __call__(self) -> ComparableStore:
+    def __call__(self) -> QueriedStore:
         """Return it. Raises ``StoreError`` while the store cannot be had, and ``Fatal`` where it was made otherwise."""
         store = self._access()
         with self._lock:
-            if self._opened is None or self._opened.store is not store:
-                self._opened = bound_to(self._config, store).compared
+            if self._opened is None or self._opened.compared.store is not store:
+                config, compared = bound_to(self._config, store)
+                # Pages ask one at a time, but the items of banks are prepared beside them.
+                compared = compared._replace(engine=InTurns(compared.engine))
+                self._opened = QueriedStore(compared, queries(config, store, compared.settings))
             return self._opened
-
-
-def _view(stored: Stored, body: str | None) -> ArticleView:
-    record = stored.record
-    return ArticleView(
-        id=record.id,
-        version=version_name(record.reference),
-        title=record.title,
-        source=record.source,
-        url=record.url,
-        lang=record.lang,
-        arrived_ms=record.time_ms,
-        body=body,
-        ended_ms=None if stored.ends_at is None else stored.ends_at.time_ms,
-        verdict=None if stored.verdict is None else decode_verdict(stored.verdict),
-        keywords=tuple(word for word, _ in record.keywords),
-    )

@@ -21,7 +21,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
 from tests.examples import drawn
 from tests.stored_texts import StoreOfTexts
-from tests.unit.banks.test_known_texts import written
+from tests.unit.banks.test_known_texts import edited, written
 from tests.unit.console.archives import Archive
 from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, decide, office
@@ -68,6 +68,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     archive = Archive(StoreOfTexts())
     names = (f"kept{HOSTILE}", f"copy{HOSTILE}", "long" * 60)
     archive.made.judge(dict.fromkeys(names, NOTICE), BEGAN_MS)
+    archive.made.judge({"missed": edited(NOTICE, 14), f"evil{HOSTILE}": f"{HOSTILE} {'w' * 900}"}, BEGAN_MS)
     with office(folder, judging=JUDGING, banks=banks, comparable=archive) as opened:
         opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
         opened.ann.get("/banks")
@@ -124,6 +125,8 @@ def ordinary_pages(desk: Office) -> list[str]:
     lists += ["/thresholds", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
+    known = ("nobody", f"copy{HOSTILE}", f"evil{HOSTILE}", "long" * 60)
+    lists += [f"/look-up?{urlencode({'id': name})}" for name in known]
     return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
 
 
@@ -377,6 +380,44 @@ def places(browser: Chrome) -> list[float]:
     script = "return [...document.querySelectorAll('ol.queue li')].flatMap((row) => [row.offsetTop, row.offsetHeight])"
     found: list[float] = browser.execute_script(script)
     return found
+
+
+def test_a_missed_copy_is_looked_up_and_reported(browser: Chrome, desk: Office) -> None:
+    """A text is tried, an article looked up, its copy reported, and that undone: on a phone, and without scripts."""
+    enter(browser, desk)
+    found = {}
+
+    def looked_at(name: str) -> None:
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, name
+        if violations := axe(browser):
+            found[name] = violations
+
+    def sent(selector: str, arrived: str) -> None:
+        browser.find_element(By.CSS_SELECTOR, selector).click()
+        wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, arrived))
+
+    with on_a_phone(browser):
+        browser.get(f"{desk.served.url}/look-up/text")
+        browser.find_element(By.ID, "text").send_keys(edited(NOTICE, 14))
+        sent(".stacked button", "#outcome")
+        assert "would be flagged" in browser.find_element(By.ID, "outcome").text
+        looked_at("tried")
+        with without_scripts(browser):
+            browser.get(f"{desk.served.url}/look-up?id=missed")
+            sent('a[href^="/look-up/report?"]', "#other")
+            browser.find_element(By.ID, "other").send_keys(f"kept{HOSTILE}")
+            sent(".stacked button", 'form[action="/reports"]')
+        assert browser.find_elements(By.CSS_SELECTOR, ".side ins")
+        looked_at("compared")
+        sent('form[action="/reports"] button', ".decided button")
+        assert "Reported as a missed copy by Ann" in said(browser)
+        looked_at("reported")
+        press(browser, "u")
+        wait_for(browser, lambda: "Undone" in said(browser))
+        browser.get(f"{desk.served.url}/look-up/report")
+        looked_at("form")
+    assert found == {}, json.dumps(found, indent=1)
+    assert complaints(browser) == []
 
 
 def test_the_time_to_undo_runs_out_before_ones_eyes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> None:

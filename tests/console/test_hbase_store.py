@@ -40,6 +40,10 @@ def test_a_flag_is_read_and_released_in_hbase(
         assert console.decide(flag_id, "wrong", "another story") == 303
         wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 1)
         wait_for(lambda: console.metric('dupwatch_console_flags{state="wrong"}') == 1)
+        looked = console.get(f"/look-up?id={copy}").shown
+        assert "Unique: somebody has released it." in looked
+        assert "Released by Ann. another story" in looked
+        assert "this text would be flagged" in console.send("/look-up/text", "/look-up/text", text=edited).shown
         assert console.stop() == 0, console.log.read_text()
     (release,) = [
         message.content

@@ -31,6 +31,8 @@ ACTIONS: Final[dict[str, str]] = {
     "flag.skip": N_("skipped a flag"),
     "flag.undo": N_("undid a decision"),
     "flag.note": N_("wrote a note"),
+    "report.add": N_("reported a missed copy"),
+    "report.undo": N_("undid a report"),
     "bank.create": N_("created a bank"),
     "bank.change": N_("changed a bank"),
     "bank.enable": N_("enabled a bank"),

@@ -3,7 +3,7 @@
 Why a pair was flagged, or was not: the figures of its verdict beside what they were measured by, as sentences.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
@@ -12,26 +12,23 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from starlette.responses import PlainTextResponse, Response
 
-from consumer.console.context import ArticleView, Desk
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
 from consumer.console.pages.bank_choice import bank_choice
-from consumer.console.pages.differing import Piece, differing, plain_part
+from consumer.console.pages.look_up.pair_texts import Side, pair_keywords, pair_texts
 from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.rendering import moment
+from consumer.console.verdict_words import reasons
 from consumer.console.visit import Asked
-from consumer.model.verdict import SeenBefore, Verdict
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.paging import Cursor, encoded
-from consumer.text.shown_keywords import shown_keywords
-from consumer.text.timestamps import parse_moment, since_1970_ms
-from consumer.text.visible import one_line, paragraphs
+from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
 """Copies of the story before a flag, and after it, that its page names."""
@@ -45,29 +42,6 @@ _DECISIONS: Final = {
     ("near_miss", "wrong"): N_("Different articles"),
     ("near_miss", "skip"): N_("Skipped"),
 }
-_ID_CHARS_MAX = 80
-
-
-class Side(NamedTuple):
-    """One of the two articles. ``pieces`` are of the part that is shown; ``element`` marks what only this side has."""
-
-    name: Literal["article", "original"]
-    id: str
-    view: ArticleView | None
-    pieces: tuple[Piece, ...]
-    element: Literal["ins", "del"]
-
-
-class Texts(NamedTuple):
-    """Both texts as far as a page shows them."""
-
-    article: tuple[Piece, ...]
-    original: tuple[Piece, ...]
-    number: int
-    parts: int
-    has_both: bool
-    is_compared: bool
-    is_equal: bool
 
 
 def show_flag(asked: Asked) -> Response:
@@ -89,7 +63,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around)
     article, original = found.article(flag), found.original(flag)
-    texts = _texts(article, original, asked.query.integer("part", 1))
+    texts = pair_texts(article, original, asked.query.integer("part", 1))
     verdict = article.verdict if article else None
 
     def part_href(number: int) -> str:
@@ -107,10 +81,9 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         has_both=texts.has_both,
         is_compared=texts.is_compared,
         is_equal=texts.is_equal,
-        # The first piece that differs, to which a link leads without scripts; None where there is none.
-        differs=next((piece for piece in texts.article + texts.original if piece.mark in {"changed", "moved"}), None),
-        has_moved=any(piece.mark == "moved" for piece in texts.article + texts.original),
-        keywords=_keywords(article, original),
+        differs=texts.first_difference,
+        has_moved=texts.has_moved,
+        keywords=pair_keywords(article, original),
         reasons=reasons(desk, asked.language, flag, verdict),
         story=story,
         around=story_rows(around, named),
@@ -160,41 +133,6 @@ def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -
     last = [said for said in history if said.decision is not None and said.undone_ms is None][-1:]
     said = said_of_review(asked, connection, last[0].said_id) if last else None
     return said if said is not None and said.can_be_undone else None
-
-
-def _texts(article: ArticleView | None, original: ArticleView | None, number: int) -> Texts:
-    a, b = (view.body if view else None for view in (article, original))
-    if a is not None and b is not None:
-        both = differing(a, b, number)
-        return Texts(
-            both.part.article,
-            both.part.original,
-            both.number,
-            both.parts,
-            has_both=True,
-            is_compared=both.compared,
-            is_equal=both.equal,
-        )
-    piece, shown, parts = plain_part(a if a is not None else b or "", number)
-    alone = (piece,) if piece.text else ()
-    return Texts(
-        () if a is None else alone,
-        () if b is None else alone,
-        shown,
-        parts,
-        has_both=False,
-        is_compared=True,
-        is_equal=False,
-    )
-
-
-def _keywords(article: ArticleView | None, original: ArticleView | None) -> tuple[str, ...]:
-    if article is None:
-        return ()
-    if article.verdict is not None and article.verdict.shared_keywords:
-        return shown_keywords(article.verdict.shared_keywords)
-    theirs = frozenset(original.keywords) if original else frozenset()
-    return shown_keywords(word for word in article.keywords if word in theirs)
 
 
 def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, int | None]:
@@ -253,68 +191,3 @@ def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
 def _at(language: Language, message: str, at_ms: int) -> Markup:
     told = language.gettext(message, time=moment(language, at_ms))
     return Markup(told)  # noqa: S704  # from the catalogue, with a time
-
-
-def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
-    """Return why a pair was flagged, or was not, as sentences; ``verdict`` is None if the store no longer has it."""
-    said = [*_measured(desk, language, flag)]
-    if verdict is not None:
-        said += _of_verdict(language, verdict)
-    elif flag.truncated:
-        said.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
-    return said
-
-
-def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:
-    thresholds = None
-    if desk.judging is not None:
-        thresholds = desk.judging.thresholds_for(flag.source or "", flag.original_source or "")
-    if flag.similarity is None:
-        yield language.gettext(
-            N_("The similarity was not measured: both texts are short, or only fingerprints decide.")
-        )
-    elif thresholds is None:
-        yield language.gettext(
-            N_("About %(share)s of the text is in both articles."), share=_percent(language, flag.similarity)
-        )
-    else:
-        yield language.gettext(
-            N_("About %(share)s of the text is in both articles; from %(least)s on a pair is flagged."),
-            share=_percent(language, flag.similarity),
-            least=_percent(language, thresholds.similarity_min),
-        )
-    if flag.distance is not None:
-        yield language.ngettext(
-            "The fingerprints differ in %(num)s bit.", "The fingerprints differ in %(num)s bits.", flag.distance
-        )
-
-
-def _of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
-    if verdict.truncated:
-        yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
-    if isinstance(verdict.seen_before, SeenBefore):
-        seen = verdict.seen_before
-        told = language.ngettext(
-            "The same text came at least %(num)s time before, first on %(first)s and last on %(last)s.",
-            "The same text came at least %(num)s times before, first on %(first)s and last on %(last)s.",
-            seen.times,
-            first=moment(language, since_1970_ms(parse_moment(seen.first))),
-            last=moment(language, since_1970_ms(parse_moment(seen.last))),
-        )
-        yield Markup(told)  # noqa: S704  # from the catalogue, with times
-    if isinstance(verdict.parts, tuple):
-        for part in verdict.parts:
-            yield language.gettext(
-                N_("%(share)s of this article also stands in %(id)s."),
-                share=_percent(language, part.share_of_this),
-                id=one_line(part.id, _ID_CHARS_MAX),
-            )
-    others = [match for match in verdict.matches if match.id != verdict.duplicate_of]
-    if others:
-        yield language.gettext(
-            N_("Also near: %(ids)s."), ids=", ".join(one_line(match.id, _ID_CHARS_MAX) for match in others)
-        )
-
-
-def _percent(language: Language, share: float) -> str:
-    return f"{language.number(round(share * 100))} %"

@@ -1,34 +1,62 @@
-"""Adding the text of a flagged article, or of the earlier one, to a bank."""
+"""Adding the text of a flagged or reported article, or of the earlier one, to a bank."""
 
 from http import HTTPStatus
 
 from starlette.responses import Response
 
+from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_choice import choice_fields
-from consumer.console.pages.bank_forms import banks_of, checked_text
+from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX, banks_of, checked_text
 from consumer.console.pages.bank_items import added
 from consumer.console.pages.flag_page import SIDES, the_flag
+from consumer.console.pages.look_up.report_page import the_report
 from consumer.console.pages.queue_filters import wanted_of
-from consumer.console.pages.stored_articles import articles_of
+from consumer.console.pages.stored_articles import Found, articles_named, articles_of
 from consumer.console.visit import Asked
 
 
 def add_flagged(asked: Asked) -> Response:
     """Add the text of one of the two articles of a flag to a bank, and show the flag again."""
+    side, wanted, flag = _side(asked), wanted_of(asked.form), the_flag(asked)
+    found = articles_of(asked.desk, [flag], bodies=True)
+    fields = _added(asked, found, found.article(flag) if side == "article" else found.original(flag), flag.flag_id)
+    return asked.redirect(f"/flags/{flag.flag_id}", **wanted.fields, **fields)
+
+
+def add_reported(asked: Asked) -> Response:
+    """Add the text of one of the two articles of a report to a bank, or the text that was reported, and show it again.
+
+    The form has the text that was reported, since it is stored nowhere.
+    """
+    side, report = _side(asked), the_report(asked, asked.places["report_id"])
+    path = f"/reports/{report.report_id}"
+    if side == "article" and not report.article_id:
+        values = {"text": checked_text(asked.form.text("text", ITEM_FORM_BYTES_MAX))}
+        addition = added(asked, asked.form.text("bank"), values)
+        return asked.redirect(path, **choice_fields(addition.item, is_new=addition.is_new))
+    original = (report.original_id, report.original_version)
+    named = (report.article_id, report.version) if side == "article" else original
+    found = articles_named(asked.desk, [named], bodies=True)
+    return asked.redirect(path, **_added(asked, found, found.articles.get(named)))
+
+
+def _side(asked: Asked) -> str:
+    """Return which of the two articles a form names. Raises ``PageError``, also where there are no banks."""
     banks_of(asked)
-    side, wanted = asked.form.text("side"), wanted_of(asked.form)
+    side = asked.form.text("side")
     if side not in SIDES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose the article or the earlier article."))
-    flag = the_flag(asked)
-    found = articles_of(asked.desk, [flag], bodies=True)
+    return side
+
+
+def _added(asked: Asked, found: Found, view: ArticleView | None, flag_id: int | None = None) -> dict[str, str]:
+    """Add the text of an article to the bank that the form names; return the query that makes a page say so."""
     if found.is_away:
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, N_("The store with the texts does not answer. Try again."))
-    view = found.article(flag) if side == "article" else found.original(flag)
     if view is None or view.body is None:
         message = N_("The store no longer has the text of this article, and nothing was added.")
         raise PageError(HTTPStatus.CONFLICT, message)
     values = {"text": checked_text(view.body), "title": view.title, "lang": view.lang, "article": view.id}
-    addition = added(asked, asked.form.text("bank"), values, flag.flag_id)
-    fields = {**wanted.fields, **choice_fields(addition.item, is_new=addition.is_new)}
-    return asked.redirect(f"/flags/{flag.flag_id}", **fields)
+    addition = added(asked, asked.form.text("bank"), values, flag_id)
+    return choice_fields(addition.item, is_new=addition.is_new)

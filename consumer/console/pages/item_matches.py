@@ -8,12 +8,12 @@ from starlette.responses import Response
 
 from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable
 from consumer.banks.known_texts import PART_LETTERS_MIN
-from consumer.console.faults import N_, PageError, not_found
+from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, the_bank, the_item
 from consumer.console.pages.deciding import decide_together, undo_at
 from consumer.console.pages.said import MANY, said_of_many
 from consumer.console.pages.stored_articles import articles_of, story_rows
-from consumer.console.stored_matches import COMPARED_MAX, KeptMatches, MatchSearch
+from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
 from consumer.console.visit import Asked
 from consumer.judge.events import storable_reference
 from consumer.reviews import queue, stories
@@ -134,16 +134,9 @@ def _path(chosen: _Item) -> str:
     return item_path(*chosen.item.key)
 
 
-def _search_of(asked: Asked) -> MatchSearch:
-    if asked.desk.matches is None:
-        raise not_found()
-    return asked.desk.matches
-
-
 def _kept(asked: Asked, chosen: _Item) -> KeptMatches | None:
     """Return the kept articles that repeat an item, None where nothing is compared with it now."""
-    search = _search_of(asked)
-    return search.kept(chosen.banks) if chosen.counts else None
+    return asked.desk.matches.kept(chosen.banks) if chosen.counts else None
 
 
 def _stories_of(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
@@ -178,6 +171,6 @@ def _open_flags(asked: Asked, chosen: _Item) -> _OpenFlags:
         flags = stories.open_flags(connection, ids, most + 1)
     versions = {flag.flag_id: storable_reference(flag.article_id, flag.version) for flag in flags[:most]}
     references = [reference for reference in versions.values() if reference is not None]
-    repeating = _search_of(asked).repeating(chosen.banks, references)
+    repeating = asked.desk.matches.repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
     return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)

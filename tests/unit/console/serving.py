@@ -24,11 +24,12 @@ from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
+from consumer.model.errors import StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity
 from consumer.reviews.people import Person
-from consumer.store_tools.bank_matches import ComparableStore
+from consumer.store_tools.text_query import QueriedStore
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
 from consumer.web.connections import ConnectionLimits
@@ -209,6 +210,11 @@ class Served(NamedTuple):
         return socket.create_connection((place.hostname, place.port), WAIT_S)
 
 
+def empty_store() -> QueriedStore:
+    """Open a store that nothing was ever judged into."""
+    raise StoreMismatch("the store is empty: nothing was ever judged into it")
+
+
 @cache
 def _rendering() -> Rendering:
     """Compile each template once, as a console does, and not again in every test."""
@@ -237,7 +243,7 @@ def served(
     hooks: Hooks | None = None,
     judging: JudgeSettings | None = None,
     banks: BankLog | None = None,
-    comparable: Callable[[], ComparableStore] | None = None,
+    comparable: Callable[[], QueriedStore] | None = None,
     warnings: Callable[[], SetupWarnings] = SetupWarnings,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
@@ -250,18 +256,19 @@ def served(
     reactions.listen(heard)
     evaluation = kept_evaluation(opened, judging, clock)
     access = None if banks is None else BankAccess(banks, section)
-    search = None if comparable is None else MatchSearch(comparable, clock)
+    archive = comparable or empty_store
     desk = Desk(
         opened,
         section,
         articles or KnownArticles(),
+        lambda: archive().compared.store,
+        MatchSearch(archive, clock),
         _rendering(),
         clock,
         heard,
         judging,
         evaluation,
         access,
-        search,
         warnings,
     )
     workers = Workers(section.threads, section.requests_max, section.answer_s)

@@ -60,7 +60,8 @@ def test_both_texts_stand_side_by_side_with_what_differs(desk: Office) -> None:
         "pair-b · post · 24 Nov 2025, 11:05:00",
         "pair-a · wire · 24 Nov 2025, 11:00:00",
     ]
-    assert opened.hrefs(".side .about a") == ["https://post.example/x?a=1"]
+    looked_up = [f"/look-up?id={name}&version={version_of(name)}" for name in ("pair-b", "pair-a")]
+    assert opened.hrefs(".side .about a") == [looked_up[0], "https://post.example/x?a=1", looked_up[1]]
     assert desk.articles.asked[-2:] == [(2, True), (2, False)]
 
 

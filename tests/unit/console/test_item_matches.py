@@ -13,7 +13,7 @@ from consumer.console import stored_matches
 from consumer.console.faults import PageError
 from consumer.console.stored_matches import LOOK_UP_S, MatchSearch
 from consumer.model.errors import StoreMismatch
-from consumer.store_tools.bank_matches import ComparableStore
+from consumer.store_tools.text_query import QueriedStore
 from storage.errors import StoreUnavailable
 from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
@@ -206,7 +206,7 @@ def test_one_request_at_a_time_searches_the_store(desk: Desk, monkeypatch: pytes
     """Others wait for a moment, and are told."""
     begun, ends = threading.Event(), threading.Event()
 
-    def waiting() -> ComparableStore:
+    def waiting() -> QueriedStore:
         begun.set()
         assert ends.wait(60)
         return desk.archive()

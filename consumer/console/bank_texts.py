@@ -1,0 +1,78 @@
+"""The items of all banks as pasted texts are compared with them.
+
+What they are compared by is computed when somebody tries a text first, by a thread that no page waits for longer than a
+moment. Most consoles never need it.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+from consumer.banks.bank import Banks
+from consumer.banks.known_texts import KnownTexts
+from consumer.fingerprint import Engine
+from consumer.lifecycle.background import Call
+from consumer.store_tools.bank_matches import ComparableStore
+
+BANK_ITEMS_MAX: Final = 100_000
+"""Items of banks that a pasted text is compared with; of more, 1.2 kB each would fill the memory of the console."""
+PREPARE_S: Final = 2.0
+"""How long a page waits for items to be prepared."""
+
+BanksCompared = Literal["compared", "no banks", "unread", "preparing", "too many", "no sketches"]
+"""Whether a text was compared with banks, or why not."""
+
+
+class KnownItems(NamedTuple):
+    """The items, None where a text cannot be compared with them, which ``state`` explains."""
+
+    known: KnownTexts | None
+    state: BanksCompared
+
+
+class _Prepared(NamedTuple):
+    engine: Engine
+    banks: Banks
+    known: KnownTexts
+    call: Call[None]
+
+
+class BankTexts:
+    """Keeps the items of banks prepared, from the first text on. Used by several threads."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._lock = threading.Lock()
+        self._prepared: _Prepared | None = None
+
+    def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
+        """Return the items of these banks; ``banks`` is None where they were not read yet."""
+        if not has_banks:
+            return KnownItems(None, "no banks")
+        if banks is None:
+            return KnownItems(None, "unread")
+        if not opened.settings.sketched:
+            return KnownItems(None, "no sketches")
+        if len(banks.items) > BANK_ITEMS_MAX:
+            return KnownItems(None, "too many")
+        prepared = self._preparing(opened, banks)
+        if not prepared.call.ended(PREPARE_S) or prepared.banks is not banks:
+            return KnownItems(None, "preparing")
+        prepared.call.result()
+        return KnownItems(prepared.known, "compared")
+
+    def _preparing(self, opened: ComparableStore, banks: Banks) -> _Prepared:
+        """Return what is being prepared, or was; it may be of banks as they were before."""
+        with self._lock:
+            before = self._prepared
+            if before is not None and before.engine is opened.engine and before.banks is banks:
+                return before
+            if before is not None and not before.call.ended(0):
+                return before
+            # Items that did not change are not computed again.
+            known = before.known if before is not None and before.engine is opened.engine else None
+            known = known or KnownTexts(opened.engine, opened.settings, self._now_ms)
+            call = Call(partial(known.replace, banks.entries()))
+            self._prepared = _Prepared(opened.engine, banks, known, call)
+            return self._prepared

@@ -1,0 +1,148 @@
+"""The page of an article: its versions, its verdict in words, what it repeats, its flags, and its text."""
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from consumer.console.context import ArticleView, article_view
+from consumer.console.pages.differing import plain_part
+from consumer.console.pages.look_up.pasted_text import check_id
+from consumer.console.verdict_words import ended_before_text, of_verdict
+from consumer.console.visit import Asked
+from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.pairs.reports import flags_of_article
+from consumer.reviews.portable import ID_BYTES_MAX
+from consumer.reviews.stories import Story, rooted
+from consumer.store_tools.article_facts import ArticleFacts, HistoryEntry, article_facts
+from consumer.store_tools.explanation import SharedWith
+from consumer.store_tools.inspection import Link
+from consumer.text.visible import paragraphs
+
+HISTORY_MAX: Final = 100
+"""Versions and retractions that the page lists, the latest."""
+CHAIN_MAX: Final = 20
+"""Articles of a chain of duplicates that the page lists."""
+FLAGS_MAX: Final = 20
+"""Flags of an article that the page links to, the latest."""
+PASSAGES_MAX: Final = 5
+"""Shared passages of one part that the page quotes."""
+PASSAGE_CHARS_MAX: Final = 300
+ID_CHARS_MAX: Final = 32 * 1024
+"""No address is longer; what is longer than ``ID_BYTES_MAX`` is said to be no id."""
+_VERSION_CHARS_MAX: Final = 64
+
+
+class QuotedPart(NamedTuple):
+    """A part that an article shares with another one. ``passages`` is None where a text is not stored."""
+
+    id: str
+    version: str
+    passages: tuple[str, ...] | None
+    left_out: int
+
+
+class ArticlePage(NamedTuple):
+    """What the page shows of a version that is stored."""
+
+    view: ArticleView
+    verdict: Verdict | None
+    fingerprint: str
+    origin: str | None
+    stretch: int
+    ended: bool
+    chain: Sequence[Link]
+    chain_goes_on: bool
+    shared_keywords: tuple[str, ...]
+    reasons: list[str]
+    ended_before: EndedBefore | None
+    ended_before_text: str
+    released: Released | None
+    banks: tuple[BankMention, ...]
+    quoted: list[QuotedPart]
+    text: str
+    part: int
+    parts: int
+
+
+def show_article(asked: Asked) -> Response:
+    """Show an article by id, or the form that asks for one."""
+    given, version = asked.query.exact("id", ID_CHARS_MAX), asked.query.text("version", _VERSION_CHARS_MAX)
+    article_id = given if len(given.encode()) <= ID_BYTES_MAX else given.strip()
+    check_id(article_id)
+    if not article_id:
+        return _page(asked, "", None, "")
+    facts = article_facts(asked.desk.store(), article_id, version or None, _links_max())
+    if not facts.history and article_id.strip() not in {"", article_id}:
+        # Whoever pastes an id often takes a space with it.
+        trimmed = article_facts(asked.desk.store(), article_id.strip(), version or None, _links_max())
+        if trimmed.history:
+            article_id, facts = article_id.strip(), trimmed
+    return _page(asked, article_id, facts, version)
+
+
+def _links_max() -> int:
+    """Return how many links are read: that of the article, those that are listed, and one that tells of others."""
+    return CHAIN_MAX + 2
+
+
+def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
+    flags: list[FlagRow] = []
+    story: Story | None = None
+    if article_id:
+        with asked.desk.database.reading() as connection:
+            flags = flags_of_article(connection, article_id, FLAGS_MAX)
+            story = rooted(connection, {article_id}).get(article_id)
+    is_found = facts is None or bool(facts.links)
+    entries: list[HistoryEntry] = [] if facts is None else facts.entries
+    return asked.page(
+        "look_up.html",
+        status=HTTPStatus.OK if is_found else HTTPStatus.NOT_FOUND,
+        id=article_id,
+        version=version,
+        is_found=is_found,
+        article=None if facts is None or not facts.links else _article(asked, facts),
+        entries=entries[-HISTORY_MAX:],
+        left_out=max(len(entries) - HISTORY_MAX, 0),
+        flags_of=flags,
+        story=story,
+        window_s=None if asked.desk.judging is None else asked.desk.judging.window_ms / 1_000,
+    )
+
+
+def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:
+    stored, verdict = facts.links[0]
+    piece, part, parts = plain_part(facts.body or "", asked.query.integer("part", 1))
+    language, record = asked.language, stored.record
+    ended_before = verdict.ended_before if verdict and isinstance(verdict.ended_before, EndedBefore) else None
+    return ArticlePage(
+        view=article_view(stored, facts.body),
+        verdict=verdict,
+        fingerprint=record.fingerprint.hex(),
+        origin=None if record.origin is None else str(record.origin),
+        stretch=record.stretch or 0,
+        ended=facts.ended is not None,
+        chain=facts.links[1 : CHAIN_MAX + 1],
+        chain_goes_on=len(facts.links) > CHAIN_MAX + 1,
+        shared_keywords=facts.shared_keywords,
+        reasons=[] if verdict is None else list(of_verdict(language, verdict)),
+        ended_before=ended_before,
+        ended_before_text="" if ended_before is None else ended_before_text(language, ended_before),
+        released=verdict.released if verdict and isinstance(verdict.released, Released) else None,
+        banks=verdict.banks if verdict and isinstance(verdict.banks, tuple) else (),
+        quoted=list(quoted(facts.passages)),
+        text=piece.text,
+        part=part,
+        parts=parts,
+    )
+
+
+def quoted(shared: Sequence[SharedWith]) -> Iterator[QuotedPart]:
+    """Yield the parts of an article with the passages that stand in other articles word for word."""
+    for part, passages in shared:
+        some = None
+        if passages is not None:
+            some = tuple(paragraphs(passage.text.strip(), PASSAGE_CHARS_MAX) for passage in passages[:PASSAGES_MAX])
+        yield QuotedPart(part.id, part.version, some, max(len(passages or ()) - PASSAGES_MAX, 0))

@@ -1,0 +1,70 @@
+"""What people enter: ids, and a text as the article that it would be, with the limits and the checks of a feed's."""
+
+import uuid
+from http import HTTPStatus
+from typing import Final, NamedTuple, cast
+
+from consumer.banks.bank import ITEM_CHARS_MAX
+from consumer.console.faults import N_, PageError
+from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
+from consumer.console.visit import Asked, Fields
+from consumer.decode.article import FieldMap, decode
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
+from consumer.reviews.portable import ID_BYTES_MAX
+from consumer.web.requests import LimitMet, LimitName
+
+TEXT_CHARS_MAX: Final = ITEM_CHARS_MAX
+"""Characters of a pasted text, as many as an item of a bank has."""
+TEXT_FORM_BYTES_MAX: Final = ITEM_FORM_BYTES_MAX
+_LIMITS: Final = DecodeLimits()
+
+
+class PastedText(NamedTuple):
+    """The fields of the form as they were sent, to be shown in it again."""
+
+    text: str = ""
+    title: str = ""
+    source: str = ""
+
+
+def counted(asked: Asked, error: PageError) -> PageError:
+    """Count the limit that an error names, for a page that shows it beside its form; return the error."""
+    if error.limit is not None:
+        asked.desk.hooks.report(LimitMet(error.limit))
+    return error
+
+
+def pasted_in(form: Fields) -> PastedText:
+    """Return what a form has. Raises ``PageError`` for a text that is too long."""
+    text = form.text("text", TEXT_FORM_BYTES_MAX)
+    if len(text) > TEXT_CHARS_MAX:
+        message = N_("The text has %(num)s characters; at most %(most)s are compared.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, limit="body_chars_max", num=len(text), most=TEXT_CHARS_MAX)
+    return PastedText(
+        text,
+        form.text("title", _LIMITS.title_chars_max),
+        form.text("source", _LIMITS.source_chars_max),
+    )
+
+
+def article_of(pasted: PastedText) -> Article:
+    """Return a text as an article with an id that no other has. Raises ``PageError`` where a feed would refuse it."""
+    if not pasted.text:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Paste a text first."))
+    fields = {"body": pasted.text, "title": pasted.title, "source": pasted.source}
+    try:
+        return decode(b"", FieldMap(), _LIMITS, "text", uuid.uuid4().hex, lambda _: fields)
+    except BadRecord as error:
+        message = N_("The text cannot be compared: %(why)s.")
+        limit = cast("LimitName | None", error.limit or None)
+        raise PageError(HTTPStatus.BAD_REQUEST, message, limit=limit, why=error.detail) from error
+
+
+def check_id(article_id: str) -> None:
+    """Raise ``PageError`` for an id that no article has, since it is too long."""
+    size = len(article_id.encode())
+    if size > ID_BYTES_MAX:
+        message = N_("An id has at most %(most)s bytes in UTF-8, and this one has %(num)s. No article has it.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, limit="id_bytes_max", most=ID_BYTES_MAX, num=size)

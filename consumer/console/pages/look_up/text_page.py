@@ -1,0 +1,121 @@
+"""Trying a text: what it would repeat if it arrived now, of the store and of the banks. Nothing is stored."""
+
+import logging
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from consumer.banks.known_texts import PART_LETTERS_MIN
+from consumer.console.bank_texts import BANK_ITEMS_MAX
+from consumer.console.faults import N_, PageError
+from consumer.console.pages.bank_forms import said_of
+from consumer.console.pages.look_up.article_page import quoted
+from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX, PastedText, article_of, counted, pasted_in
+from consumer.console.stored_matches import LOOK_UP_S, WAIT_S, TextMatches
+from consumer.console.verdict_words import ended_before_text, event_moment
+from consumer.console.visit import Asked
+from consumer.judge.decision import Neighbour
+from consumer.judge.events import rounded, shared_keywords, version_name
+from consumer.model.errors import StoreMismatch
+from consumer.model.verdict import MATCHES_MAX
+from storage.errors import StoreError
+from storage.records import ALLOW, Record
+
+log = logging.getLogger("dupwatch")
+
+SHOWN_KEYWORDS_MAX: Final = 20
+"""Shared keywords of a candidate that the page shows, the heaviest."""
+
+
+class Candidate(NamedTuple):
+    """A stored article that the text repeats. ``similarity`` is None where fingerprints alone decide."""
+
+    record: Record
+    version: str
+    similarity: float | None
+    distance: int
+    shared_keywords: tuple[str, ...]
+
+
+def show_form(asked: Asked) -> Response:
+    """Show the form."""
+    return _page(asked, PastedText())
+
+
+def try_text(asked: Asked) -> Response:
+    """Compare a text with the store and with the banks. What is refused stands in the form again."""
+    pasted = PastedText(*(asked.form.exact(name, TEXT_CHARS_MAX) for name in PastedText._fields))
+    try:
+        pasted = pasted_in(asked.form)
+        matches = asked.desk.matches.query(article_of(pasted), asked.desk.banks)
+    except PageError as error:
+        return _page(asked, pasted, refusal=counted(asked, error))
+    except (StoreError, StoreMismatch) as error:
+        log.warning("The store does not answer: %s", error, extra={"request_id": asked.request_id})
+        return _page(asked, pasted, refusal=store_is_away())
+    return _page(asked, pasted, matches=matches)
+
+
+def store_is_away() -> PageError:
+    """Return the error for a text that cannot be compared while the store is away."""
+    message = N_("The store does not answer, so nothing was compared. Try again in some seconds.")
+    return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
+
+
+def _page(
+    asked: Asked, pasted: PastedText, *, matches: TextMatches | None = None, refusal: PageError | None = None
+) -> Response:
+    found = None if matches is None else matches.queried.found
+    ended = None if found is None else found.ended_before
+    seen = None if found is None else found.seen_before
+    response = asked.page(
+        "look_up_text.html",
+        status=HTTPStatus.OK if refusal is None else refusal.status,
+        given=pasted,
+        found=found,
+        candidates=[] if matches is None else _candidates(matches),
+        candidates_left_out=0 if found is None else max(len(found.matches) - MATCHES_MAX, 0),
+        is_exempt=matches is not None and _is_exempt(matches),
+        similarity_min=0 if matches is None else _least(matches, pasted),
+        verifies=matches is not None and matches.settings.verify,
+        banks_compared="" if matches is None else matches.banks,
+        bank_items_max=BANK_ITEMS_MAX,
+        part_letters_min=PART_LETTERS_MIN,
+        quoted=[] if matches is None else list(quoted(matches.queried.passages)),
+        ended_before_text="" if ended is None else ended_before_text(asked.language, ended),
+        seen_first="" if seen is None else event_moment(asked.language, seen.first),
+        seen_last="" if seen is None else event_moment(asked.language, seen.last),
+        text_chars_max=TEXT_CHARS_MAX,
+        wait_s=WAIT_S,
+        look_up_s=LOOK_UP_S,
+        conflict=said_of(asked, refusal),
+    )
+    response.headers.update({} if refusal is None else refusal.headers)
+    return response
+
+
+def _least(matches: TextMatches, pasted: PastedText) -> float:
+    """Return the similarity from which on an article of this source is a duplicate."""
+    return matches.settings.thresholds_for(pasted.source).similarity_min
+
+
+def _is_exempt(matches: TextMatches) -> bool:
+    """Return whether the text is never flagged, whatever it repeats."""
+    allowed = any(mention.action == ALLOW for mention in matches.queried.found.banks)
+    return allowed or matches.settings.never_flags(matches.queried.record)
+
+
+def _candidates(matches: TextMatches) -> list[Candidate]:
+    return [_candidate(matches.queried.record, match) for match in matches.queried.found.matches[:MATCHES_MAX]]
+
+
+def _candidate(record: Record, match: Neighbour) -> Candidate:
+    other = match.record
+    return Candidate(
+        other,
+        version_name(other.reference),
+        rounded(match.similarity),
+        match.distance,
+        shared_keywords(record, other)[:SHOWN_KEYWORDS_MAX],
+    )

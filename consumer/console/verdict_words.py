@@ -1,0 +1,138 @@
+"""Verdicts and pairs in words: why a pair was flagged or was not, and what else a verdict says."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from markupsafe import Markup
+
+from consumer.console.context import Desk
+from consumer.console.faults import N_
+from consumer.console.i18n import Language
+from consumer.console.rendering import moment
+from consumer.judge.comparison import Comparison
+from consumer.model.verdict import EndedBefore, SeenBefore, Verdict
+from consumer.reviews.flag_row import FlagRow
+from consumer.text.timestamps import parse_moment, since_1970_ms
+from consumer.text.visible import one_line
+
+_ID_CHARS_MAX: Final = 80
+
+
+def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
+    """Return why a pair was flagged, or was not, as sentences; ``verdict`` is None if the store no longer has it."""
+    said = [*_measured(desk, language, flag)]
+    if verdict is not None:
+        said += of_verdict(language, verdict)
+    elif flag.truncated:
+        said.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
+    return said
+
+
+def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:
+    thresholds = None
+    if desk.judging is not None:
+        thresholds = desk.judging.thresholds_for(flag.source or "", flag.original_source or "")
+    if flag.similarity is None:
+        yield language.gettext(
+            N_("The similarity was not measured: both texts are short, or only fingerprints decide.")
+        )
+    elif thresholds is None:
+        yield language.gettext(
+            N_("About %(share)s of the text is in both articles."), share=percent(language, flag.similarity)
+        )
+    else:
+        yield language.gettext(
+            N_("About %(share)s of the text is in both articles; from %(least)s on a pair is flagged."),
+            share=percent(language, flag.similarity),
+            least=percent(language, thresholds.similarity_min),
+        )
+    if flag.distance is not None:
+        yield language.ngettext(
+            "The fingerprints differ in %(num)s bit.", "The fingerprints differ in %(num)s bits.", flag.distance
+        )
+
+
+def of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
+    """Yield what else a verdict says, as sentences."""
+    if verdict.truncated:
+        yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
+    if isinstance(verdict.seen_before, SeenBefore):
+        seen = verdict.seen_before
+        told = language.ngettext(
+            "The same text came at least %(num)s time before, first on %(first)s and last on %(last)s.",
+            "The same text came at least %(num)s times before, first on %(first)s and last on %(last)s.",
+            seen.times,
+            first=event_moment(language, seen.first),
+            last=event_moment(language, seen.last),
+        )
+        yield Markup(told)  # noqa: S704  # from the catalogue, with times
+    if isinstance(verdict.parts, tuple):
+        for part in verdict.parts:
+            yield language.gettext(
+                N_("%(share)s of this article also stands in %(id)s."),
+                share=percent(language, part.share_of_this),
+                id=one_line(part.id, _ID_CHARS_MAX),
+            )
+    others = [match for match in verdict.matches if match.id != verdict.duplicate_of]
+    if others:
+        yield language.gettext(
+            N_("Also near: %(ids)s."), ids=", ".join(one_line(match.id, _ID_CHARS_MAX) for match in others)
+        )
+
+
+def percent(language: Language, share: float) -> str:
+    """Return a share as a whole percentage."""
+    return f"{language.number(round(share * 100))} %"
+
+
+def event_moment(language: Language, rfc3339: str) -> Markup:
+    """Return a time of an event as pages show it."""
+    return moment(language, since_1970_ms(parse_moment(rfc3339)))
+
+
+def ended_before_text(language: Language, ended: EndedBefore) -> Markup:
+    """Return when the text that an article repeats had ended, and how similar the two are."""
+    at = event_moment(language, ended.ended_at)
+    if ended.similarity is None:
+        told = language.gettext(N_("That article was retracted or replaced %(time)s."), time=at)
+    else:
+        told = language.gettext(
+            N_("That article was retracted or replaced %(time)s; about %(share)s of the text is in both."),
+            time=at,
+            share=percent(language, ended.similarity),
+        )
+    return Markup(told)  # noqa: S704  # from the catalogue, with a time and a number
+
+
+def kept_apart(language: Language, comparison: Comparison) -> Iterator[str]:
+    """Yield why two articles are not copies by the settings of the store, as sentences."""
+    conditions = (
+        (comparison.same_scheme, N_("Their fingerprints were made by different schemes.")),
+        (comparison.in_window, N_("They arrived further apart than the window is long.")),
+        (comparison.in_force, N_("The earlier one had been retracted or replaced when the later one arrived.")),
+        (comparison.allowed, N_("A rule keeps articles of these sources apart.")),
+        (comparison.not_released, N_("Somebody has released this pair: it is not flagged again.")),
+        (comparison.verified, _unverified(comparison)),
+        (comparison.facts_agree or not comparison.verified, N_("Figures, dates or names differ too much.")),
+        (
+            comparison.found or not comparison.verified,
+            N_("The search finds neither by the other: too few of their keys are the same."),
+        ),
+        (
+            not comparison.near,
+            N_("All conditions hold, so a limit cut the search short, or both arrived at about the same time."),
+        ),
+    )
+    for holds, message in conditions:
+        if not holds:
+            least = percent(language, comparison.similarity_min)
+            yield language.gettext(message, least=least, most=language.number(comparison.distance_max))
+
+
+def _unverified(comparison: Comparison) -> str:
+    if comparison.similarity is not None and comparison.similarity < comparison.similarity_min:
+        return N_("They are less similar than the threshold, %(least)s.")
+    return N_(
+        "Short texts are copies only if they are equal, and fingerprints without a similarity may differ in at most "
+        "%(most)s bits."
+    )
