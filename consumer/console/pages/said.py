@@ -19,7 +19,7 @@ REFUSED: Final = "refused"
 
 @dataclass(frozen=True, slots=True)
 class SaidDecision:
-    """What was decided. ``releases``: the articles go into the clean feed. ``left_ms``: as long it can be undone."""
+    """What was decided. ``releases``: the articles count as unique. ``left_ms``: as long it can be undone."""
 
     decision: Decision
     kind: Kind

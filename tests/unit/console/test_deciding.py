@@ -11,7 +11,7 @@ from tests.unit.console.desks import Office, decide, office, page
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer, Browser
 
-FEED = "The article goes into the clean feed."
+FEED = "The article counts as unique."
 UNTIL = "24 Nov 2025, 16:00:10 UTC"
 
 
@@ -78,7 +78,7 @@ def test_undo_makes_the_flag_open_again(desk: Office) -> None:
     assert answer.header("location") == "/flags/1?decided=1"
     shown = following(desk.ann, answer)
     assert "Undone: it is open again." in shown
-    assert "clean feed. This" not in shown
+    assert "counts as unique. This" not in shown
     assert desk.room.state("one") == "open"
     assert decide(desk.ann, 1, "wrong").status == 303
     assert [action for _, action, _ in desk.audited()] == ["flag.wrong", "flag.undo", "flag.wrong"]
@@ -89,7 +89,7 @@ def test_after_that_time_it_is_final(desk: Office) -> None:
     answer = decide(desk.ann, 1, "wrong")
     desk.served.clock.pass_s(10)
     shown = following(desk.ann, answer)
-    assert "The article goes into the clean feed. This is final." in shown
+    assert "The article counts as unique. This is final." in shown
     assert "Undo" not in shown
     late = undone(desk, desk.ann)
     assert late.status == 409

@@ -213,7 +213,7 @@ def test_a_near_miss_asks_another_question(desk: Office) -> None:
     assert "resembles this earlier article" in opened.texts(".side .role")
     assert "Why it was not flagged" in opened.answer.shown
     assert "changes nothing for the two articles" in opened.answer.shown
-    assert "clean feed" not in opened.answer.shown
+    assert "counts as unique" not in opened.answer.shown
 
 
 def test_notes_and_history_are_kept(desk: Office) -> None:

@@ -146,7 +146,7 @@ def test_all_open_flags_of_a_story_at_once(desk: Office, decision: str, copies: 
     decide(desk.ann, 1, "wrong")
     asking = page(desk.ann, f"/stories/{story_id}/decide?decision={decision}")
     assert f"3 flags are {decision}" in asking.texts("button")
-    assert ("3 articles go into the clean feed" in asking.answer.shown) == (decision == "wrong")
+    assert ("3 articles count as unique" in asking.answer.shown) == (decision == "wrong")
     desk.served.clock.pass_s(1)
     answer = confirmed(desk, story_id, decision, "One story.")
     shown = page(desk.ann, answer.header("location"))
