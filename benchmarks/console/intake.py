@@ -22,6 +22,7 @@ from benchmarks.hbase_store import version
 from benchmarks.speed.harness import Contender, ratios, take_turns
 from benchmarks.speed.report import OUT, publish, tell
 from consumer.config.sections.console import ConsoleSection
+from consumer.console.intake.event_reading import place_in_topic
 from consumer.console.intake.intake import Intake, IntakeParts
 from consumer.console.intake.store_reading import fill_in
 from consumer.judge.decision import Duplicate, Neighbour
@@ -99,7 +100,7 @@ class Console:
     def take_in(self, flags: Sequence[RawRecord]) -> int:
         """Take in flags, and return how many there were once their sources are known."""
         for start in range(0, len(flags), LIMITS.batch_records_max):
-            events = self._intake.read(flags[start : start + LIMITS.batch_records_max])
+            events = self._intake.read(flags[start : start + LIMITS.batch_records_max], place_in_topic)
             self._intake.take_in(events, self._intake.proceed)
         while fill_in(self._database, self._articles):
             pass

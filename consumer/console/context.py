@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from consumer.config.sections.console import ConsoleSection
@@ -73,11 +74,13 @@ class SetupWarnings(NamedTuple):
     """What is probably set up wrong.
 
     ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
-    the latest flags, all that were looked at, have no article in the store; 0 while some have.
+    the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
+    this process may not write, so that releases wait.
     """
 
     was_read_before: bool = False
     missing_articles_of: int = 0
+    unwritable: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,3 +289,13 @@ REPORTS: Final = Table(
     ),
 )
 """Pairs that people report as copies that were missed, each once unless it is undone."""
+
+READ_FILES: Final = Table(
+    "read_files",
+    METADATA,
+    # SHA-256 of the resolved path, in hex: a path may be longer than a key, and need not be text.
+    Column("path_sha256", String(64), primary_key=True),
+    # As JSON, like those of ``read_files.Marks``.
+    Column("marks", Text, nullable=False),
+)
+"""How far files of events were read. The positions in topics are with their brokers."""

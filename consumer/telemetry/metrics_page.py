@@ -17,7 +17,8 @@ A run over topics serves these metrics to Prometheus at `/metrics`, on the addre
 `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds` and others of the main process. Every
 series whose label values are listed here exists from the start, at 0; timestamps are 0 before the first event.
 Histograms show their lowest and highest bound. `dupwatch serve` shows all but those of topics, threads and the console,
-at its own address; `dupwatch console` those of topics, store, outages, clock and certificates, and its own.
+at its own address; `dupwatch console` those of store, outages, clock and certificates, its own, and those of topics
+if it reads any.
 
 - **Stages**: `look_up` finds near articles; `settle` is the rest of judging, including all writes; both are sums over
   the threads that judge. `back_pressure` is the Kafka client waiting because the records it has fetched are not judged

@@ -2,9 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.banks.bank_log import BankLog
@@ -16,7 +17,7 @@ from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
 from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
-from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks
+from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
 from consumer.console.intake.store_reading import fill_in
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
@@ -39,18 +40,12 @@ from consumer.web.access import is_loopback, parse_address
 from consumer.wiring import components, stores
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
-from consumer.wiring.console_feed import (
-    Rebuild,
-    add_from_store,
-    begin_again,
-    check_sink,
-    flags_read,
-    has_been_read,
-    source_of,
-)
-from consumer.wiring.console_near_misses import LOOK_S, NearMissesAssigned, TakingNearMisses
-from consumer.wiring.console_releases import TopicReleases
-from consumer.wiring.console_store import ComparableStores, LazyStore, StoreAccess, StoredArticles
+from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_topic
+from consumer.wiring.console_near_misses import LOOK_S as NEAR_MISSES_S
+from consumer.wiring.console_near_misses import NearMissesAssigned, TakingNearMisses
+from consumer.wiring.console_releases import SinkReleases
+from consumer.wiring.console_store import ComparableStores, LazyStore, StoreAccess, StoredArticles, unwritable_path
+from consumer.wiring.feeds import is_followed
 from consumer.wiring.listening_server import ListeningServer
 from storage.clock import now_ms
 from storage.errors import StoreUnavailable
@@ -63,6 +58,8 @@ HANGS_S: Final = 300.0
 STORE_S: Final = 5.0
 """How long the store may take to answer a page, where it is behind a network."""
 _SEND_S: Final = 1.0
+_LOOK_S: Final = 1.0
+"""How often a file is looked at for new verdicts, and a topic after an error."""
 _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0
@@ -73,6 +70,7 @@ _DOWN: Final = ("database: ", "run: ")
 class Opened(NamedTuple):
     """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
 
+    ``unwritable`` returns what this process may not write although releases need it, None where it may write all.
     ``banks`` is None where the configuration names none. ``is_demo``: the brokers are the mock cluster, which finds no
     offset by its time.
     """
@@ -82,6 +80,7 @@ class Opened(NamedTuple):
     database: Database
     reads: StoreAccess
     writes: StoreAccess
+    unwritable: Callable[[], Path | None]
     hooks: Hooks
     banks: BankLog | None
     is_demo: bool = False
@@ -101,16 +100,21 @@ class ConsoleServer(ListeningServer):
         section, hooks = opened.config.console, opened.hooks
         self._opened = opened
         self._rebuild = rebuild
-        metrics, health = ConsoleMetrics(), Health(HANGS_S, grouped=False)
+        metrics = ConsoleMetrics(reads_topics=is_followed(opened.config))
+        health = Health(HANGS_S, grouped=False)
         for listener in (metrics, health):
             listener.listen(hooks)
         super().__init__("console", section, hooks, health, needs_token=True)
         self._articles = StoredArticles(opened.reads)
         self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
         self._banks = None if opened.banks is None else BankAccess(opened.banks, section)
-        read = flags_read(opened.config)
-        topic = FlagTopic(read.topic, read.group, partial(has_been_read, opened.config, read))
-        self._checks = SetupChecks(opened.database, self._articles, topic, opened.config.store.url)
+        self._checks = SetupChecks(
+            opened.database,
+            self._articles,
+            flag_topic(opened.config),
+            opened.config.store.url,
+            unwritable=opened.unwritable,
+        )
         desk = Desk(
             opened.database,
             section,
@@ -153,18 +157,14 @@ class ConsoleServer(ListeningServer):
             if stopping.is_set():
                 raise Stopped
 
-        releases = TopicReleases(
-            config, self._opened.writes, now_ms, hooks, proceed, has_times=not self._opened.is_demo
-        )
+        releases = SinkReleases(config, self._opened.writes, now_ms, hooks, proceed, has_times=not self._opened.is_demo)
         # After its thread has ended.
         running.callback(releases.close)
-        sender = Sender(SenderParts(database, releases, now_ms, hooks))
+        sender = Sender(SenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
         sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, now_ms, hooks, sending.wake)
-        taking = _Taking(self._opened, Intake(intake_parts, stopping), stopping, self._rebuild)
-        missed = TakingNearMisses(
-            config, NearMissIntake(database, hooks, stopping), hooks, stopping, again=self._rebuild == "topic"
-        )
+        feed = flag_feed(config, database, hooks, stopping.is_set)
+        taking = TakingFlags(feed, Intake(intake_parts, stopping), self._opened.writes, hooks, self._rebuild)
 
         def fill() -> bool:
             with turns.at_work():
@@ -180,21 +180,30 @@ class ConsoleServer(ListeningServer):
                 self._checks.check_store()
             return False
 
-        intake = Background("intake", taking.work, Repeating(_SEND_S, "source"), hooks, stopping)
-        near_misses = Background("near-misses", missed.work, Repeating(LOOK_S, "source"), hooks, stopping)
-        # Their work does not end while it goes well.
+        intake = Background("intake", taking.work, Repeating(_LOOK_S, "source"), hooks, stopping)
+        # Where flags come from a topic its work does not end while it goes well.
         hooks.on(Rebalanced, lambda _: intake.recovered())
-        hooks.on(NearMissesAssigned, lambda _: near_misses.recovered())
         return [
             sending,
             intake,
-            near_misses,
+            *self._taking_near_misses(stopping),
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
             *self._following_banks(turns, stopping),
             *self._checking_topic(stopping),
         ]
+
+    def _taking_near_misses(self, stopping: threading.Event) -> Iterator[Background]:
+        """Yield what takes in near misses, where the sink is topics: files have none."""
+        config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
+        if not is_followed(config):
+            return
+        intake = NearMissIntake(database, hooks, stopping)
+        taking = TakingNearMisses(config, intake, hooks, stopping, again=self._rebuild == "sink")
+        background = Background("near-misses", taking.work, Repeating(NEAR_MISSES_S, "source"), hooks, stopping)
+        hooks.on(NearMissesAssigned, lambda _: background.recovered())
+        yield background
 
     def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[Background]:
         """Yield what keeps the banks as they are shown up to date, where there are any."""
@@ -219,40 +228,9 @@ class ConsoleServer(ListeningServer):
         return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]
 
     def _limited(self) -> list[str]:
-        return [reason for reason in self._health.why_not_ready() if not reason.startswith(_DOWN)]
-
-
-class _Taking:
-    """The work of the intake's thread: opens the topic, and takes in what it delivers.
-
-    Before that, once, it begins again from topic or store, if that is wanted.
-    """
-
-    def __init__(self, opened: Opened, intake: Intake, stopping: threading.Event, rebuild: Rebuild | None) -> None:
-        self._opened = opened
-        self._intake = intake
-        self._stopping = stopping
-        self._rebuild = rebuild
-
-    def work(self) -> bool:
-        """Take in flags until the console ends, or the topic cannot be read."""
-        opened, intake, read = self._opened, self._intake, flags_read(self._opened.config)
-        if self._rebuild == "store":
-            with Turns(opened.hooks).at_work():
-                count = add_from_store(intake, opened.writes)
-            log.info(
-                "%d flags and releases were read from the store. It has no near misses: --rebuild topic reads them.",
-                count,
-            )
-        elif self._rebuild == "topic":
-            log.info("%d offsets of the topic of flags are read again.", begin_again(opened.config, read))
-        self._rebuild = None
-        source = source_of(opened.config, read, opened.hooks, self._stopping.is_set)
-        try:
-            intake.take_all(source)
-        finally:
-            source.close()
-        return False
+        path = self._opened.unwritable()
+        waiting = [] if path is None else [f"releases: they wait, since this user may not write {path}"]
+        return waiting + [reason for reason in self._health.why_not_ready() if not reason.startswith(_DOWN)]
 
 
 @contextmanager
@@ -277,13 +255,16 @@ def prepared_console(
         judging = components.judge_settings(config, components.lexicon_of(config))
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
-        reads, writes = _stores(config, hooks, store, resources)
+        reads, writes, store_part = _stores(config, hooks, store, resources)
+        unwritable = partial(unwritable_path, store_part, console_file(config))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
-        opened = Opened(config, judging, database, reads, writes, hooks, banks, is_demo=demo is not None)
+        opened = Opened(config, judging, database, reads, writes, unwritable, hooks, banks, is_demo=demo is not None)
         server = ConsoleServer(opened, fixed_person, rebuild)
         resources.callback(server.close)
         if fixed_person is None:
             _warn(config.console, database)
+        if (path := unwritable()) is not None:
+            log.warning("This user may not write %s, so releases wait: allow it, and start the console again.", path)
         yield server
 
 
@@ -303,10 +284,15 @@ def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:
     )
 
 
-def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitStack) -> tuple[StoreAccess, StoreAccess]:
-    """Return the store for pages, and for releases: one, unless it is behind a network."""
+def _stores(
+    config: Config, hooks: Hooks, store: Store | None, resources: ExitStack
+) -> tuple[StoreAccess, StoreAccess, Callable[[], Path | None]]:
+    """Return the store for pages, the one for releases, and what says which part of the latter may not be written.
+
+    They are one, unless the store is behind a network: a process opens an embedded store once.
+    """
     if store is not None:
-        return (lambda: store), (lambda: store)
+        return (lambda: store), (lambda: store), (lambda: None)
     if not stores.outlives_run(config):
         raise ConfigError(f"the console reads articles from the consumers' store; name it: {stores.STORE_EXAMPLES}")
     writes = LazyStore(config, hooks.report, None)
@@ -315,10 +301,10 @@ def _stores(config: Config, hooks: Hooks, store: Store | None, resources: ExitSt
         with suppress(StoreUnavailable):
             # One that cannot be used is told at once.
             writes()
-        return writes, writes
+        return writes, writes, writes.unwritable
     reads = LazyStore(config, hooks.report, STORE_S)
     resources.callback(reads.close)
-    return reads, writes
+    return reads, writes, writes.unwritable
 
 
 def _warn(section: ConsoleSection, database: Database) -> None:

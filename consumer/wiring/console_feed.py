@@ -1,14 +1,27 @@
-"""Where the console's flags and near misses come from: topics of the consumers' sink, or the store, to begin again."""
+"""Where the console's flags and near misses come from: the sink of the consumers, or the store, to begin again.
 
-from collections.abc import Callable
+A sink is topics, or a file. Near misses are in topics alone.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any, Final, Literal, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
+from typing_extensions import override
 
 from consumer.config.config import Config
-from consumer.console.intake.intake import Intake
+from consumer.console.intake.event_file import EventFile
+from consumer.console.intake.event_reading import place_in_topic
+from consumer.console.intake.intake import EventSource, Intake
+from consumer.console.intake.setup_checks import FlagTopic
 from consumer.console.intake.store_reading import flags_in
+from consumer.decode.codecs import GZIP
+from consumer.files.kind import FILE, NOWHERE_URL
+from consumer.files.source import STREAM
 from consumer.kafka.client_settings import (
     KafkaOptions,
     SourceOptions,
@@ -20,32 +33,60 @@ from consumer.kafka.client_settings import (
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import Committed, Group, Topics
+from consumer.kafka.message import offsets_in
 from consumer.kafka.source.group_source import KafkaSource
+from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.hooks import Hooks
+from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
+from consumer.model.record import End, RawBatch, RawRecord
+from consumer.reviews.database import Connection, Database
 from consumer.wiring import components
 from consumer.wiring.console_store import StoreAccess
 from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
 
-Rebuild = Literal["topic", "store"]
+log = logging.getLogger("dupwatch")
+
+Rebuild = Literal["sink", "store"]
 LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=2_000)
 """Events are small: ids and keywords, and no texts. A batch is one transaction, so large ones write fewer pages."""
 NEAR_MISSES_ENDING: Final = "-near-misses"
 """What follows on ``console.group`` in the name of the group that reads near misses."""
 
 
+_FILE: Final = "file"
+CONSOLE_SUFFIX: Final = ".console.jsonl"
+"""What follows on the name of a sink in the name of the file beside it to which the console writes."""
+_REFUSED: Final = {
+    STREAM: "standard output, which no other program can read",
+    NOWHERE_URL: "where nothing is kept",
+}
+
+
 def check_sink(config: Config) -> None:
-    """Raise ``ConfigError`` where the configured sink is no topic, or clients have wrong settings."""
-    if not is_followed(config):
+    """Raise ``ConfigError`` where the console cannot follow the configured sink, or clients have wrong settings."""
+    url = config.sink.url
+    if is_followed(config):
+        read = flags_read(config)
+        _settings(config, read)
+        producer_settings(parse_prefix(url).brokers, _options(config, read.group), transactional=False)
+        return
+    if not FILE.names(url):
         raise ConfigError(
-            f"the console reads flags from the topics that consumers write to, and sink.url is {config.sink.url}: name "
-            "them with --sink kafka://HOST:PORT/PREFIX"
+            f"the console reads flags from the sink of a run, and sink.url is {url}, {_REFUSED.get(url, 'no file')}. "
+            "Let the run write to a file, and name it here too: --sink FILE; or topics: --sink kafka://HOST:PORT/PREFIX"
         )
-    read = flags_read(config)
-    _settings(config, read)
-    producer_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group), transactional=False)
+    if Path(url).suffix.lower() == GZIP.suffix:
+        raise ConfigError(
+            f"{url}: the console cannot read a compressed file while it grows. Let the run write to a file whose name "
+            f"does not end with {GZIP.suffix}, and name that here"
+        )
+
+
+def console_file(config: Config) -> Path | None:
+    """Return the file that the console writes releases to; None where they go to topics."""
+    return None if is_followed(config) else Path(config.sink.url + CONSOLE_SUFFIX)
 
 
 class TopicRead(NamedTuple):
@@ -65,11 +106,50 @@ def near_misses_read(config: Config) -> TopicRead:
     return TopicRead(sink_topics(config).near_misses_topic, f"{config.console.group}{NEAR_MISSES_ENDING}")
 
 
-def source_of(config: Config, read: TopicRead, hooks: Hooks, stopped: Callable[[], bool]) -> KafkaSource:
+class TopicEvents(EventSource):
+    """A topic, read as a member of a consumer group, with which its offsets are committed."""
+
+    def __init__(self, source: KafkaSource) -> None:
+        self._source = source
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        return self._source.batches()
+
+    @override
+    def place_of(self, record: RawRecord) -> str:
+        return place_in_topic(record)
+
+    @override
+    def begin(self, end: End) -> None:
+        self._source.begin(offsets_in(end))
+
+    @override
+    def check(self) -> None:
+        self._source.check()
+
+    @override
+    def note(self, connection: Connection, end: End) -> None:
+        """Store nothing: the brokers have the offsets."""
+
+    @override
+    def commit(self, end: End) -> None:
+        self._source.commit(offsets_in(end), {})
+
+    @override
+    def abandon(self) -> None:
+        self._source.abandon()
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._source.close()
+
+
+def source_of(config: Config, read: TopicRead, hooks: Hooks, stopped: Callable[[], bool]) -> TopicEvents:
     """Return a topic, read from where its group was."""
     # What was deleted unread can only be read from the store; the rest must not wait for that.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
-    return KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped)
+    return TopicEvents(KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped))
 
 
 def begin_again(config: Config, read: TopicRead) -> int:
@@ -93,6 +173,14 @@ def has_been_read(config: Config, read: TopicRead) -> bool:
     return any(place.offset > marks[partition][0] for partition, place in committed.items())
 
 
+def flag_topic(config: Config) -> FlagTopic | None:
+    """Return the topic of flags for the checks of the console's setup; None where the sink is a file."""
+    if not is_followed(config):
+        return None
+    read = flags_read(config)
+    return FlagTopic(read.topic, read.group, partial(has_been_read, config, read))
+
+
 def is_there(config: Config, read: TopicRead) -> bool:
     """Return whether a topic exists, which is not created by that. Raises ``SourceError``: refused, or no answer."""
     settings = _settings(config, read)
@@ -109,6 +197,116 @@ def is_there(config: Config, read: TopicRead) -> bool:
     raise SourceError(
         f"{read.topic} cannot be read: {describe(found.error)}. Allow the console to read it, as the group {read.group}"
     )
+
+
+class FlagFeed(Protocol):
+    """Where flags come from."""
+
+    def take_all(self, intake: Intake) -> None:
+        """Take in what there is; of a topic also what comes, until the console ends. Raises ``SourceError``."""
+        ...
+
+    def begin_again(self) -> None:
+        """Have everything read from the beginning, and say so in the log. Raises ``ConfigError``, ``SourceError``."""
+        ...
+
+
+class TopicFeed(FlagFeed):
+    """The topic of flags."""
+
+    def __init__(self, config: Config, hooks: Hooks, stopped: Callable[[], bool]) -> None:
+        self._config = config
+        self._read = flags_read(config)
+        self._hooks = hooks
+        self._stopped = stopped
+
+    @override
+    def take_all(self, intake: Intake) -> None:
+        with closing(source_of(self._config, self._read, self._hooks, self._stopped)) as source:
+            intake.take_all(source)
+
+    @override
+    def begin_again(self) -> None:
+        log.info("%d offsets of the topic of flags are read again.", begin_again(self._config, self._read))
+
+
+class FileFeed(FlagFeed):
+    """The file of a run, and the one beside it with the console's own releases: they come back as from a topic."""
+
+    def __init__(self, sink: EventFile, own: EventFile, hooks: Hooks) -> None:
+        self._sink = sink
+        self._own = own
+        self._hooks = hooks
+        self._is_missing_told = False
+
+    @override
+    def take_all(self, intake: Intake) -> None:
+        try:
+            intake.take_all(self._sink)
+        except FileNotFoundError:
+            self._tell_missing()
+        else:
+            self._hooks.report(Outage("source", _FILE, None))
+            self._is_missing_told = False
+        try:
+            intake.take_all(self._own)
+        except FileNotFoundError:
+            # Nothing was released yet.
+            return
+
+    @override
+    def begin_again(self) -> None:
+        for file in (self._sink, self._own):
+            file.begin_again()
+        log.info("%s is read again from its beginning.", self._sink.path)
+
+    def _tell_missing(self) -> None:
+        why = f"{self._sink.path} is not there yet: no run has begun to write it"
+        self._hooks.report(Outage("source", _FILE, why))
+        if not self._is_missing_told:
+            log.warning("%s. Flags come in once it is there.", why)
+        self._is_missing_told = True
+
+
+def flag_feed(config: Config, database: Database, hooks: Hooks, stopped: Callable[[], bool]) -> FlagFeed:
+    """Return what delivers the flags of the configured sink."""
+    own = console_file(config)
+    if own is None:
+        return TopicFeed(config, hooks, stopped)
+    sink = EventFile(Path(config.sink.url), database, LIMITS, stopped)
+    return FileFeed(sink, EventFile(own, database, LIMITS, stopped), hooks)
+
+
+class TakingFlags:
+    """The work of the intake's thread: takes in what the sink has.
+
+    Before that, once, it begins again from sink or store, if that is wanted.
+    """
+
+    def __init__(
+        self, feed: FlagFeed, intake: Intake, access: StoreAccess, hooks: Hooks, rebuild: Rebuild | None
+    ) -> None:
+        self._feed = feed
+        self._intake = intake
+        self._access = access
+        self._turns = Turns(hooks)
+        self._rebuild = rebuild
+
+    def work(self) -> bool:
+        """Take in flags. Raises ``SourceError``, ``StoreError`` and ``DatabaseUnavailable``."""
+        if self._rebuild == "store":
+            with self._turns.at_work():
+                count = add_from_store(self._intake, self._access)
+            log.info(
+                "%d flags and releases were read from the store. It has no near misses: --rebuild sink reads those of "
+                "topics.",
+                count,
+            )
+        elif self._rebuild == "sink":
+            self._feed.begin_again()
+        self._rebuild = None
+        self._feed.take_all(self._intake)
+        return False
 
 
 def add_from_store(intake: Intake, access: StoreAccess) -> int:

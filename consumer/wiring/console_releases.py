@@ -1,44 +1,154 @@
-"""Releases of the console: in the store, then to the topics of the sink; and events of floods."""
+"""Releases of the console: in the store, then to the topics of the sink, or to a file beside it; events of floods."""
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
+
+from typing_extensions import override
 
 from consumer.config.config import Config
 from consumer.console.intake.sending import PendingRelease, ReleasePort
+from consumer.files.line_file import LineFile, WholeLines
+from consumer.files.sinks import NO_CHECKPOINT, FileSink
 from consumer.judge.events import storable_reference
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.topics import missing
 from consumer.model.errors import ConfigError, SinkError, SourceError
-from consumer.model.flood import FloodEvent
+from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
+from consumer.model.ports import ReleasingSink
 from consumer.model.record import RawRecord
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import FlaggedVersion, FlagReversal, releasable_versions
 from consumer.wiring import components
+from consumer.wiring.console_feed import console_file
 from consumer.wiring.console_store import StoreAccess
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import ReleasePlan, Releasing
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import Clock
+from storage.files import FileWriting
 from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
 
 GATHER_S: Final = 0.5
 """How long records are gathered before their releases are carried out together."""
+_WHOLE_EVENTS: Final = WholeLines(b'{"schema":"dupwatch.', "the console's events")
 BROKERS_S: Final = 20.0
 """How long brokers may take to accept an event, before its release is tried again from the beginning."""
 
 
-class TopicReleases(ReleasePort):
-    """Sends through one producer, which is made when it is needed, and made anew after an error. For one thread.
+class EventSink(Protocol):
+    """Where the console's own events go."""
+
+    def opened(self) -> AbstractContextManager[ReleasingSink]:
+        """Open it for some releases. Raises ``SinkError`` where it cannot be written."""
+        ...
+
+    def announce(self, flood: FloodEvent) -> None:
+        """Write the event of a flood. Raises ``SinkError``."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+class ConsoleFile(EventSink):
+    """A file of the console's own, beside that of a run. It is opened for a few events at a time, and always durable.
+
+    What is left of an event during whose writing a process was killed is cut off then.
+    """
+
+    def __init__(self, path: Path, mode: int) -> None:
+        self._path = path
+        self._writing = FileWriting(durable=True, mode=mode)
+
+    @override
+    def opened(self) -> AbstractContextManager[ReleasingSink]:
+        return closing(FileSink(self._path, _WHOLE_EVENTS, self._writing))
+
+    @override
+    def announce(self, flood: FloodEvent) -> None:
+        with closing(LineFile(self._path, _WHOLE_EVENTS, self._writing, NO_CHECKPOINT)) as file:
+            file.write([encode_flood(flood)])
+            file.sync()
+
+    @override
+    def close(self) -> None:
+        """Do nothing: it is closed after each event."""
+
+
+class TopicEventSink(EventSink):
+    """The topics of consumers, through one producer, which is made when it is needed, and made anew after an error.
+
+    ``proceed`` is called while brokers are waited for.
+    """
+
+    def __init__(self, config: Config, hooks: Hooks, proceed: Callable[[], None]) -> None:
+        self._config = config
+        self._hooks = hooks
+        self._proceed = proceed
+        self._place = parse_prefix(config.sink.url)
+        self._topics = sink_topics(config)
+        self._sink: KafkaSink | None = None
+        self._until_s = 0.0
+
+    @override
+    @contextmanager
+    def opened(self) -> Iterator[KafkaSink]:
+        """Yield the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
+        with self._used(*self._topics.written) as sink:
+            yield sink
+
+    @override
+    def announce(self, flood: FloodEvent) -> None:
+        with self._used(self._topics.floods_topic, is_asked=True) as sink:
+            sink.announce(flood)
+            sink.flush()
+
+    @override
+    def close(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
+
+    @contextmanager
+    def _used(self, *topics: str, is_asked: bool = False) -> Iterator[KafkaSink]:
+        """Yield the producer; with ``is_asked`` also one that is there only once the brokers have these topics."""
+        self._until_s = time.monotonic() + BROKERS_S
+        url = self._config.sink.url
+        if self._sink is None or is_asked:
+            gone = missing(admin_settings(self._place.brokers, components.kafka_options(self._config)), topics)
+            if gone:
+                raise SinkError(
+                    f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {url}"
+                )
+        if self._sink is None:
+            self._sink = topic_sink(url, replace(sink_opening(self._config, self._hooks, url), proceed=self._waited))
+        try:
+            yield self._sink
+        except SinkError:
+            self.close()
+            raise
+
+    def _waited(self) -> None:
+        self._proceed()
+        if time.monotonic() > self._until_s:
+            raise SinkError(f"{self._config.sink.url} did not accept an event within {BROKERS_S:g} s")
+
+
+class SinkReleases(ReleasePort):
+    """Releases in the store, and tells the readers of the configured sink. For one thread.
 
     ``proceed`` is called while brokers are waited for. ``has_times``: they find an offset by its time.
     """
@@ -53,15 +163,13 @@ class TopicReleases(ReleasePort):
         *,
         has_times: bool = True,
     ) -> None:
-        self._config = config
+        own = console_file(config)
         self._access = access
         self._clock = clock
-        self._hooks = hooks
         self._proceed = proceed
-        self._place = parse_prefix(config.sink.url)
-        self._topics = sink_topics(config)
-        self._sink: KafkaSink | None = None
-        self._until_s = 0.0
+        self._sink: EventSink = (
+            TopicEventSink(config, hooks, proceed) if own is None else ConsoleFile(own, config.files.bits)
+        )
         self._records = SourceRecords(config, proceed=proceed, has_times=has_times)
         self._coming: Sequence[tuple[str, str]] = ()
         self._known: Origins | None = None
@@ -76,15 +184,10 @@ class TopicReleases(ReleasePort):
         versions = releasable_versions(store, [(each.article_id, each.version) for each in wanted])
         if all(isinstance(version, ConfigError) for version in versions):
             return [version for version in versions if isinstance(version, ConfigError)]
-        sink = self._opened()
-        outcomes, plans = self._gathered(store, wanted, versions)
-        if not plans:
-            return outcomes
-        try:
-            Releasing(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
-        except SinkError:
-            self._close_sink()
-            raise
+        with self._sink.opened() as sink:
+            outcomes, plans = self._gathered(store, wanted, versions)
+            if plans:
+                Releasing(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         return outcomes
 
     def _gathered(
@@ -119,19 +222,13 @@ class TopicReleases(ReleasePort):
         return self._records.record_of(version, self._known)
 
     def announce(self, flood: FloodEvent) -> None:
-        """Send the event of a flood."""
-        sink = self._opened(self._topics.floods_topic)
-        try:
-            sink.announce(flood)
-            sink.flush()
-        except SinkError:
-            self._close_sink()
-            raise
+        """Write the event of a flood."""
+        self._sink.announce(flood)
 
     def close(self) -> None:
         """Close the clients."""
         self._records.close()
-        self._close_sink()
+        self._sink.close()
 
     def _look_for_coming(self, store: Store) -> None:
         """Find out where the records of coming versions without an origin are, for all at once."""
@@ -148,29 +245,3 @@ class TopicReleases(ReleasePort):
                 "The records of released articles could not be found all at once, so each is looked for alone: %s",
                 error,
             )
-
-    def _close_sink(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
-            self._sink = None
-
-    def _opened(self, *also: str) -> KafkaSink:
-        """Return the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
-        self._until_s = time.monotonic() + BROKERS_S
-        if self._sink is None or also:
-            options = components.kafka_options(self._config)
-            gone = missing(admin_settings(self._place.brokers, options), also or self._topics.written)
-            if gone:
-                raise SinkError(
-                    f"there is no topic {', '.join(gone)}: create it with dupwatch topics init "
-                    f"--sink {self._config.sink.url}"
-                )
-        if self._sink is None:
-            url = self._config.sink.url
-            self._sink = topic_sink(url, replace(sink_opening(self._config, self._hooks, url), proceed=self._waited))
-        return self._sink
-
-    def _waited(self) -> None:
-        self._proceed()
-        if time.monotonic() > self._until_s:
-            raise SinkError(f"{self._config.sink.url} did not accept an event within {BROKERS_S:g} s")

@@ -1,8 +1,10 @@
 """The store as the console uses it: opened when it is needed, and again after it could not be."""
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.console.context import Articles, ArticleView, article_view
@@ -13,13 +15,17 @@ from consumer.wiring.comparable_store import bound_to, queries
 from consumer.workers.engines import InTurns
 from storage.errors import StoreUnavailable
 from storage.interface import Store
+from storage.kinds import kind_of
 
 StoreAccess = Callable[[], Store]
 """Returns a store. Raises ``StoreError`` while it cannot be had."""
 
 
 class LazyStore:
-    """Opens the configured store when it is asked for first. Used by any thread."""
+    """Opens the configured store when it is asked for first. Used by any thread.
+
+    It is opened for reading where this process may not write it: ``unwritable`` is what it may not write.
+    """
 
     def __init__(self, config: Config, report: Callable[[object], None], answer_s: float | None) -> None:
         self._config = config
@@ -28,6 +34,11 @@ class LazyStore:
         self._lock = threading.Lock()
         self._opened = ExitStack()
         self._store: Store | None = None
+        self._unwritable: Path | None = None
+
+    def unwritable(self) -> Path | None:
+        """Return the file or folder of the store that this process may not write, None where it may write all."""
+        return self._unwritable
 
     def __call__(self) -> Store:
         """Return the store. Raises ``StoreError`` while it cannot be opened, or is not there yet."""
@@ -36,7 +47,14 @@ class LazyStore:
                 if stores.is_still_to_come(self._config):
                     # Consumers make it, with the settings that they judge by.
                     raise StoreUnavailable(f"{self._config.store.url} is not there yet")
-                opened = stores.opened_store(self._config, report=self._report, quiet=True, answer_s=self._answer_s)
+                self._unwritable = _unwritable_part(self._config)
+                opened = stores.opened_store(
+                    self._config,
+                    readonly=self._unwritable is not None,
+                    report=self._report,
+                    quiet=True,
+                    answer_s=self._answer_s,
+                )
                 self._store = self._opened.enter_context(opened)
             return self._store
 
@@ -45,6 +63,25 @@ class LazyStore:
         with self._lock:
             self._store = None
             self._opened.close()
+
+
+def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
+    """Return what keeps this process from releasing: a part of the store, or the file of the console's own events."""
+    return store_part() or (own if own is not None and not may_write(own) else None)
+
+
+def may_write(path: Path) -> bool:
+    """Return whether this process may write to a file, or make it where it is not there; to a folder, make files."""
+    if not path.exists():
+        return not path.parent.exists() or may_write(path.parent)
+    return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
+
+
+def _unwritable_part(config: Config) -> Path | None:
+    place = kind_of(config.store.url).on_disk(config.store.url)
+    if place is None:
+        return None
+    return next((path for path in (place.directory, *place.files) if not may_write(path)), None)
 
 
 class StoredArticles(Articles):

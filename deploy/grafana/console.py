@@ -61,7 +61,7 @@ _INTAKE: Final = Row(
     (
         Panel(
             title="Events taken in",
-            about="From the topics of flags and near misses, per second, by kind.",
+            about="From the sink, per second, by kind.",
             queries=(Query("sum by (kind) (rate(dupwatch_console_events_total{$of}[$__rate_interval]))", "{{kind}}"),),
             unit="suffix:/s",
             stacked=True,

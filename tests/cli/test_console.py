@@ -25,11 +25,21 @@ def database(tmp_path: Path) -> tuple[str, str]:
     return ("--set", f"console.database=sqlite:///{tmp_path / 'console.db'}")
 
 
-def test_a_sink_that_is_no_topic_is_refused(dupwatch: Command, database: tuple[str, str]) -> None:
-    """Flags come from topics alone."""
-    ended = dupwatch("console", "--store", "lmdb:none", "--sink", "verdicts.jsonl", *database)
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        ("-", "sink.url is -, standard output, which no other program can read. Let the run write to a file"),
+        ("nowhere:", "sink.url is nowhere:, where nothing is kept. Let the run write to a file"),
+        ("v.jsonl.GZ", "Let the run write to a file whose name does not end with .gz"),
+    ],
+)
+def test_a_sink_that_cannot_be_followed_is_refused(
+    dupwatch: Command, database: tuple[str, str], sink: str, said: str
+) -> None:
+    """It says what to do instead."""
+    ended = dupwatch("console", "--store", "lmdb:none", "--sink", sink, *database)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "kafka://HOST:PORT/PREFIX" in ended.err
+    assert said in ended.err
 
 
 def test_wrong_settings_of_the_client_are_refused(dupwatch: Command, database: tuple[str, str]) -> None:

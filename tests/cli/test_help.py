@@ -53,7 +53,7 @@ COMMANDS = {
     ("tokens", "add"): ("NAME", "--role", "--owner", "--expires", "--tokens", "reader", "90d", "--config", "--set"),
     ("tokens", "list"): ("--tokens", "--json", "--config", "--set"),
     ("tokens", "revoke"): ("NAME", "--tokens", "--config", "--set"),
-    ("console",): ("--store", "--sink", "--rebuild", "topic", "store", "--config", "--set"),
+    ("console",): ("--store", "--sink", "--rebuild", "sink", "topic", "store", "--config", "--set"),
     ("people",): ("add", "list", "role", "disable", "enable", "password"),
     ("people", "add"): ("NAME", "--role", "--password-stdin", "reviewer", "admin", "--config", "--set"),
     ("people", "list"): ("--json", "--config", "--set"),

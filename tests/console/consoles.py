@@ -3,8 +3,8 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,7 +93,6 @@ class Running(Browser):
             return False
 
 
-@contextmanager
 def consoling(
     topics: Topics,
     store: str,
@@ -102,18 +101,36 @@ def consoling(
     *more: str,
     cookies: dict[str, str] | None = None,
     **settings: Any,  # noqa: ANN401  # of the section
+) -> AbstractContextManager[Running]:
+    """Start a console over topics, which is killed at the end where it is still there.
+
+    ``cookies`` are those of an earlier one.
+    """
+    given = ("--set", f"source.url={topics.url()}", "--set", "kafka.unique=true", "--set", "sink.emit=all", *more)
+    settings = {"group": f"{topics.prefix}-console"} | settings
+    return console_over(topics.sink_url(), store, place, folder, *given, cookies=cookies, **settings)
+
+
+@contextmanager
+def console_over(
+    sink: Path | str,
+    store: str,
+    place: Place,
+    folder: Path,
+    *more: str,
+    cookies: dict[str, str] | None = None,
+    begin: Callable[..., "subprocess.Popen[bytes]"] = start,
+    **settings: Any,  # noqa: ANN401  # of the section
 ) -> Iterator[Running]:
-    """Start a console, which is killed at the end where it is still there. ``cookies`` are those of an earlier one."""
+    """Start a console over any sink; otherwise as ``consoling``. ``begin`` starts the process."""
     (port,) = free_ports(1)
     log = folder / "console.log"
-    own = {"undo_s": 0, "listen": f"127.0.0.1:{port}", "group": f"{topics.prefix}-console"} | settings
+    own = {"undo_s": 0, "listen": f"127.0.0.1:{port}"} | settings
     given = [word for name, value in own.items() for word in ("--set", f"console.{name}={value}")]
     with log.open("ab") as file:
-        process = start(
-            "console", "--sink", topics.sink_url(), "--store", store, "--set", f"source.url={topics.url()}",
-            "--set", "kafka.unique=true", "--set", "sink.emit=all", *FAST, *place.settings, *given, *more,
-            stdout=file, stderr=file,
-        )  # fmt: skip
+        process = begin(
+            "console", "--sink", sink, "--store", store, *FAST, *place.settings, *given, *more, stdout=file, stderr=file
+        )
         try:
             yield Running(process, log, f"http://127.0.0.1:{port}", {} if cookies is None else cookies)
         finally:

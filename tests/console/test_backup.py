@@ -19,7 +19,8 @@ from consumer.reviews.tables import AUDIT
 from deploy.local.packages import check
 from tests.cli.command import text, wait_for
 from tests.console.consoles import Place, Running, consoling
-from tests.console.test_kills import Kept, Reviewer, flags_of, kept
+from tests.console.judges import flags_of
+from tests.console.test_kills import Kept, Reviewer, kept
 from tests.console.test_whole_way import clean, judged, signed_in
 from tests.hbase_server import servers_or_skip
 from tests.kafka.test_run import article

@@ -1,6 +1,7 @@
-"""Console, database and consumer are killed at random moments, while articles come and people decide.
+"""Console, database and judge are killed at random moments, while articles come and people decide.
 
-What was acknowledged has to be there, once; and in the end the queue has every flag and near miss of the topics.
+What was acknowledged has to be there, once; and in the end the queue has every flag and near miss of the sink. The
+judge is a consumer that writes to topics, or run after run over a feed that grows, which write to a file.
 """
 
 import os
@@ -9,11 +10,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, closing
 from http.client import HTTPException
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, Generic, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Final, Literal, NamedTuple, Self, get_args
 
 import pytest
 from sqlalchemy import select
@@ -23,29 +23,20 @@ from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS
 from deploy.local.kafka import KafkaBroker
 from deploy.local.postgres import Postgres
 from tests.cli.command import text, wait_for
-from tests.console.consoles import Place, Running, add_person, consoling, postgres_place, sqlite_place
-from tests.kafka.running import Running as Consuming
-from tests.kafka.running import running
+from tests.console.consoles import Place, Running, add_person, postgres_place, sqlite_place
+from tests.console.judges import BROKER, SETTLE_S, FileJudge, Judge, Member, TopicJudge
 from tests.kafka.test_run import article
-from tests.kafka.topics import Topics, make_topics, read_all, send
+from tests.kafka.topics import Topics, make_topics
 
 pytestmark = pytest.mark.servers
 
 ROUNDS: Final = 5
+FILE_ROUNDS: Final = 6
 ROUNDS_LOAD: Final = 200
 ARTICLES: Final = 40
 """Of a round; most of them repeat one of few texts, so that stories are large and small."""
 ROUND_S: Final = 2.0
-SETTLE_S: Final = 180
-UNDO_S: Final = 0.5
-ASSIGNED_S: Final = 30
-SESSION: Final = ("--set", "kafka.group_protocol=consumer")
-BROKER: Final = MappingProxyType(
-    dict.fromkeys(("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"), "1500")
-)
-"""Who was killed is a member of its group until its session ends: longer ones would leave no time to read."""
 Decision = Literal["right", "wrong", "skip"]
-Process = TypeVar("Process")
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
 
 
@@ -149,45 +140,12 @@ def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
     ]
 
 
-def flags_of(topics: Topics) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
-    """The versions that the topic says are flagged, and how often it says that each was released."""
-    events = [message.content for message in read_all(topics, topics.sink("duplicates"))]
-    flags = {(event["id"], event["version"]) for event in events if event["outcome"] == "duplicate"}
-    releases = Counter((event["id"], event["version"]) for event in events if event["outcome"] == "unique")
-    return flags, releases
-
-
-def near_misses_of(topics: Topics) -> set[tuple[str, str]]:
-    """The versions of which the topic has a near miss, however often: a consumer that was killed may repeat itself."""
-    events = [message.content for message in read_all(topics, topics.sink("near-misses"))]
-    return {(event["id"], event["version"]) for event in events}
-
-
-class Member(Generic[Process]):
-    """A process that is killed, and started again."""
-
-    def __init__(self, begin: Callable[[], AbstractContextManager[Process]]) -> None:
-        self._begin = begin
-        self._held = ExitStack()
-        self.process = self._held.enter_context(begin())
-
-    def restart(self) -> None:
-        """Kill it, and start it again."""
-        self._held.close()
-        self.process = self._held.enter_context(self._begin())
-
-    def close(self) -> None:
-        """Kill it, where it is still there."""
-        self._held.close()
-
-
 class Killing:
     """Rounds of it over one database."""
 
-    def __init__(self, topics: Topics, place: Place, folder: Path, server: Postgres | None, seed: int) -> None:
+    def __init__(self, judge: Judge, place: Place, server: Postgres | None, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.topics, self.place, self.folder, self.server = topics, place, folder, server
-        self.store = f"lmdb:{folder / 'store'}"
+        self.judge, self.place, self.server = judge, place, server
         self.cookies: dict[str, str] = {}
         self.acknowledged: list[Acknowledged] = []
         self.killed: Counter[str] = Counter()
@@ -195,41 +153,37 @@ class Killing:
     def run(self, rounds: int) -> Kept:
         """Kill something in each round; return what is there when everything has come to rest."""
         password = add_person(self.place, "Ann")
-        with closing(Member(self._console)) as console, closing(Member(self._consumer)) as consumer:
+        with closing(Member(self._console)) as console, closing(self.judge):
             console.process.wait_ready()
             assert console.process.sign_in("Ann", password).status == 303
             for number in range(rounds):
-                self._round(number, console, consumer)
-            self._settle(console.process, consumer.process)
+                self._round(number, console)
+            self._settle(console.process)
         return self._read()
 
-    def _round(self, number: int, console: Member[Running], consumer: Member[Consuming]) -> None:
+    def _round(self, number: int, console: Member[Running]) -> None:
         console.process.wait_ready()
-        # Otherwise nothing would come in that a kill could lose.
-        wait_for(lambda: console.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
-        wait_for(lambda: consumer.process.metric("dupwatch_assigned_partitions") > 0, ASSIGNED_S)
-        kills = {"console": console.restart, "consumer": consumer.restart}
+        self.judge.wait_begun(console.process)
+        kills = {"console": console.restart, "judge": self.judge.restart}
         if self.server is not None:
             kills["database"] = self._restart
         target = self.chance.choice(["console", *kills])
         self.killed[target] += 1
         with Reviewer(console.process, self.chance) as reviewer:
-            send(self.topics, articles(self.chance, number))
+            self.judge.add(articles(self.chance, number))
             time.sleep(self.chance.uniform(0, ROUND_S))
             kills[target]()
         self.acknowledged += reviewer.acknowledged
 
-    def _settle(self, console: Running, consumer: Consuming) -> None:
-        """Wait until the queue has every flag of the topic, and nothing is due."""
+    def _settle(self, console: Running) -> None:
+        """Wait until the queue has every flag of the sink, and nothing is due."""
         console.wait_ready()
-        consumer.wait_ready()
-        wait_for(lambda: not self._unjudged(), SETTLE_S)
+        self.judge.settle()
         wait_for(lambda: not self._missing(), SETTLE_S)
         wait_for(lambda: self._read().unsent == 0, SETTLE_S)
         wait_for(lambda: console.readiness() == (200, []), SETTLE_S)
         wait_for(lambda: console.metric("dupwatch_console_releases_due") == 0, SETTLE_S)
         assert console.stop() == 0, console.log.read_text()
-        assert consumer.stop() == 0, consumer.log.read_text()
 
     def _restart(self) -> None:
         assert self.server is not None
@@ -237,19 +191,7 @@ class Killing:
         self.server.start()
 
     def _console(self) -> AbstractContextManager[Running]:
-        return consoling(
-            self.topics,
-            self.store,
-            self.place,
-            self.folder,
-            *SESSION,
-            cookies=self.cookies,
-            undo_s=UNDO_S,
-        )
-
-    def _consumer(self) -> AbstractContextManager[Consuming]:
-        sampling = ("--set", "kafka.near_miss_share=1")
-        return running(self.topics, self.store, self.folder, "--set", "kafka.unique=true", *sampling, *SESSION)
+        return self.judge.console(self.place, self.cookies)
 
     def _read(self) -> Kept:
         with closing(self.place.opened()) as database:
@@ -257,20 +199,16 @@ class Killing:
 
     def _missing(self) -> set[tuple[str, str]]:
         found = self._read()
-        return (flags_of(self.topics)[0] - found.flags.keys()) | (near_misses_of(self.topics) - {*found.near_misses})
-
-    def _unjudged(self) -> set[bytes | None]:
-        judged = {message.key for message in read_all(self.topics, self.topics.sink("verdicts"))}
-        return {message.key for message in read_all(self.topics, self.topics.source)} - judged
+        return (self.judge.said().flags - found.flags.keys()) | (self.judge.near_misses() - {*found.near_misses})
 
 
 def check(killing: Killing, rounds: int) -> None:
     """Kill, settle, and compare what was promised with what there is."""
     found = killing.run(rounds)
-    flags, releases = flags_of(killing.topics)
+    flags, releases = killing.judge.said()
     assert found.flags.keys() == flags
-    near_misses = near_misses_of(killing.topics)
-    assert near_misses, "no near miss was ever sent, so this shows nothing of them"
+    near_misses = killing.judge.near_misses()
+    assert near_misses or isinstance(killing.judge, FileJudge), "no near miss was ever sent: this shows nothing of them"
     assert sorted(found.near_misses) == sorted(near_misses)
     assert killing.acknowledged, "nothing was ever decided, so this shows nothing"
     for flag_id, decision in killing.acknowledged:
@@ -307,26 +245,33 @@ def topics(own_kafka: Callable[..., KafkaBroker]) -> Topics:
 
 def test_nothing_is_lost_with_sqlite(topics: Topics, tmp_path: Path) -> None:
     """Some rounds, in which the database is a file."""
-    check(Killing(topics, sqlite_place(tmp_path), tmp_path, None, seed()), ROUNDS)
+    check(Killing(TopicJudge(topics, tmp_path), sqlite_place(tmp_path), None, seed()), ROUNDS)
 
 
 def test_nothing_is_lost_with_postgresql(topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path) -> None:
     """Some rounds, in which the server of the database is killed too."""
     server = own_postgres()
     place = postgres_place(server.url("postgres"), server.password, tmp_path)
-    check(Killing(topics, place, tmp_path, server, seed()), ROUNDS)
+    check(Killing(TopicJudge(topics, tmp_path), place, server, seed()), ROUNDS)
+
+
+def test_nothing_is_lost_between_files(tmp_path: Path) -> None:
+    """Some rounds without any server."""
+    check(Killing(FileJudge(tmp_path), sqlite_place(tmp_path), None, seed()), FILE_ROUNDS)
 
 
 @pytest.mark.load
 @pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("sink", ["topics", "file"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_nothing_is_lost_in_two_hundred_rounds(
-    topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path, kind: str
+    request: pytest.FixtureRequest, own_postgres: Callable[..., Postgres], tmp_path: Path, kind: str, sink: str
 ) -> None:
     """As above, long enough to meet rare moments."""
+    judge = FileJudge(tmp_path) if sink == "file" else TopicJudge(request.getfixturevalue("topics"), tmp_path)
     if kind == "sqlite":
-        check(Killing(topics, sqlite_place(tmp_path), tmp_path, None, seed()), ROUNDS_LOAD)
+        check(Killing(judge, sqlite_place(tmp_path), None, seed()), ROUNDS_LOAD)
         return
     server = own_postgres()
     place = postgres_place(server.url("postgres"), server.password, tmp_path)
-    check(Killing(topics, place, tmp_path, server, seed()), ROUNDS_LOAD)
+    check(Killing(judge, place, server, seed()), ROUNDS_LOAD)

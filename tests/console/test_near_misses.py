@@ -108,12 +108,12 @@ def test_a_near_miss_of_a_consumer_is_judged_and_releases_nothing(
 
 
 def test_they_are_read_again_from_the_topic_and_not_from_the_store(kafka_address: str, tmp_path: Path) -> None:
-    """The console goes on where it was; a new database gets them by ``--rebuild topic`` alone, which the log says."""
+    """The console goes on where it was; a new database gets them by ``--rebuild sink`` alone, which the log says."""
     topics = make_topics(kafka_address, partitions=1)
     store = f"lmdb:{tmp_path / 'store'}"
     with sampling(topics, store, tmp_path, nearly(4, "a")):
         pass
-    for folder, more, taken in (("one", [], 1), ("one", [], 0), ("two", ["store"], 0), ("two", ["topic"], 1)):
+    for folder, more, taken in (("one", [], 1), ("one", [], 0), ("two", ["store"], 0), ("two", ["sink"], 1)):
         (tmp_path / folder).mkdir(exist_ok=True)
         place = sqlite_place(tmp_path / folder)
         given = [word for origin in more for word in ("--rebuild", origin)]
@@ -124,7 +124,7 @@ def test_they_are_read_again_from_the_topic_and_not_from_the_store(kafka_address
             assert console.metric(TAKEN) == taken
             assert console.stop() == 0, console.log.read_text()
         if more == ["store"]:
-            assert "It has no near misses: --rebuild topic reads them" in console.log.read_text()
+            assert "It has no near misses: --rebuild sink reads those of topics" in console.log.read_text()
 
 
 def test_a_topic_that_is_not_there_is_no_error_and_may_come_later(topics: Topics, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.command import text, wait_for
 from tests.console.consoles import add_person, consoling, postgres_place
-from tests.console.test_kills import flags_of
+from tests.console.judges import flags_of
 from tests.console.test_whole_way import judged
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics

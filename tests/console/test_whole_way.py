@@ -77,8 +77,8 @@ def check_lack_is_told(topics: Topics, store: str, folder: Path) -> None:
     new = sqlite_place(folder / "new")
     with consoling(topics, store, new, folder / "new") as console:
         signed_in(console, new)
-        wait_for(lambda: "start one once with --rebuild topic" in console.get("/").shown)
-        assert "start this one once with --rebuild topic" in console.log.read_text()
+        wait_for(lambda: "start one once with --rebuild sink" in console.get("/").shown)
+        assert "start this one once with --rebuild sink" in console.log.read_text()
         assert console.stop() == 0, console.log.read_text()
 
 

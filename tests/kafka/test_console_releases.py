@@ -15,7 +15,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.store_tools.releases import Attribution
 from consumer.wiring import console_releases
-from consumer.wiring.console_releases import TopicReleases
+from consumer.wiring.console_releases import SinkReleases
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.release_run import Releasing
 from consumer.wiring.source_records import SourceRecords
@@ -51,16 +51,16 @@ def config(topics: Topics, tmp_path: Path) -> Config:
 
 
 @pytest.fixture
-def releases(config: Config) -> Iterator[TopicReleases]:
+def releases(config: Config) -> Iterator[SinkReleases]:
     """Over the store of the run."""
     with_store = opened(config)
     yield with_store
     with_store.close()
 
 
-def opened(config: Config) -> TopicReleases:
+def opened(config: Config) -> SinkReleases:
     """Releases into the store of a configuration."""
-    return TopicReleases(config, LazyStore(config, lambda _: None, None), now_ms, Hooks(), lambda: None)
+    return SinkReleases(config, LazyStore(config, lambda _: None, None), now_ms, Hooks(), lambda: None)
 
 
 def pending(topics: Topics, *numbers: int, is_patient: bool = True) -> list[PendingRelease]:
@@ -86,7 +86,7 @@ def nothing_to_do(*_: object) -> None:
 
 
 def test_releases_are_carried_out_together(
-    releases: TopicReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    releases: SinkReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each version but those that cannot be released; one whose record was deleted stays out of the clean feed."""
     monkeypatch.setattr(SourceRecords, "_flags", no_search)
@@ -110,7 +110,7 @@ def test_what_cannot_be_released_needs_no_brokers(config: Config) -> None:
     releases.close()
 
 
-def test_a_version_that_is_wanted_twice_is_released_once_a_call(releases: TopicReleases, topics: Topics) -> None:
+def test_a_version_that_is_wanted_twice_is_released_once_a_call(releases: SinkReleases, topics: Topics) -> None:
     """The next call finds it released, and sends the same event."""
     wanted = pending(topics, 1, 1, 2)
     assert releases.release(wanted) == [None]
@@ -119,7 +119,7 @@ def test_a_version_that_is_wanted_twice_is_released_once_a_call(releases: TopicR
 
 
 def test_what_takes_long_is_left_to_the_next_call(
-    releases: TopicReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    releases: SinkReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At least one is released: a claim lasts only so long."""
     monkeypatch.setattr(console_releases, "GATHER_S", -1.0)
@@ -128,7 +128,7 @@ def test_what_takes_long_is_left_to_the_next_call(
 
 
 def test_a_record_that_cannot_be_read_now_is_waited_for(
-    releases: TopicReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    releases: SinkReleases, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found before is released, the next is not begun. Without patience all are, and the clean feed waits."""
     wanted = pending(topics, 1, 2, 3)

@@ -52,13 +52,17 @@ def console(
     store: StoreOption = None,
     sink: Annotated[
         str | None,
-        typer.Option(help="The topics that consumers write to: kafka://HOST:PORT/PREFIX.", metavar="SINK"),
+        typer.Option(
+            help="Where the run, the service or consumers write verdicts: FILE, or kafka://HOST:PORT/PREFIX.",
+            metavar="SINK",
+        ),
     ] = None,
     rebuild: Annotated[
-        Literal["topic", "store"] | None,
+        Literal["sink", "topic", "store"] | None,
         typer.Option(
-            help="Read all flags again: those in the topic, and near misses in theirs, while no other console of the "
-            "group runs; or those in the store, which has no near misses. What is known stays as it is.",
+            help="Read all flags again: those in the sink (of topics near misses too, and while no other console of "
+            "the group runs); topic is another name for that; or those in the store, which has no near misses. What "
+            "is known stays as it is.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -66,15 +70,16 @@ def console(
 ) -> None:
     """Show flags to people, and carry out what they decide, until SIGTERM or SIGINT.
 
-    Flags come from PREFIX.duplicates, near misses from PREFIX.near-misses, texts from the consumers' store. Where it
-    listens is console.listen, its database console.database. Add the first person with dupwatch people add NAME --role
-    admin; docs/console.md says more.
+    Flags come from the sink as it grows: a file, or PREFIX.duplicates, with near misses in PREFIX.near-misses. Texts
+    come from the store. Releases change the store, and go to FILE.console.jsonl, or to the topics. Where it listens is
+    console.listen, its database console.database. Add the first person with dupwatch people add NAME --role admin;
+    docs/console.md says more.
     """
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
-    stopping = Stopping(interrupts=False)
-    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild) as ready:
+    stopping, again = Stopping(interrupts=False), "sink" if rebuild == "topic" else rebuild
+    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=again) as ready:
         _run(ready, stopping, chosen.console.drain_s, "The console is at", "Console")
 
 

@@ -1,4 +1,4 @@
-"""Reads events from records of the topics of flags and near misses: nothing is left out uncounted and unlogged.
+"""Reads events from records of flags and near misses: nothing is left out uncounted and unlogged.
 
 A record that can never be read is skipped. One that a newer version of dupwatch could read is not: whoever skipped it
 would never see that flag.
@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from consumer.model.article import Reason
+from consumer.model.flood import FLOOD_SCHEMA
 from consumer.model.limits import DecodeLimits
 from consumer.model.near_miss import SCHEMA as NEAR_MISS_SCHEMA
 from consumer.model.near_miss import NearMiss, decode_near_miss
@@ -32,8 +33,12 @@ SAMPLED_IN_MAX: Final = 1e12
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
 
 
+PlaceOf = Callable[[RawRecord], str]
+"""Returns where a record is, for messages."""
+
+
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
-    """A record is an event of a later version. It is kept in the topic for a console of that version."""
+    """A record is an event of a later version. It is left for a console of that version."""
 
 
 class _Named(msgspec.Struct):
@@ -43,11 +48,15 @@ class _Named(msgspec.Struct):
 
 
 class _Form(NamedTuple, Generic[Event]):
-    """What a topic has: ``what`` it is in a message, its schema, and what decodes it, or raises ``ValueError``."""
+    """What is read: ``what`` it is in a message, its schema, and what decodes it, or raises ``ValueError``.
+
+    Events of the schemas ``beside`` it are for others, and are passed over.
+    """
 
     what: str
     schema: str
     decoded: Callable[[bytes], Event]
+    beside: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -55,17 +64,28 @@ class _Form(NamedTuple, Generic[Event]):
         return self.schema.rpartition("/")[0] + "/"
 
 
-def read_verdicts(records: Sequence[RawRecord], report: Callable[[object], None]) -> list[Verdict]:
+def place_in_topic(record: RawRecord) -> str:
+    """Return where a record is in its topic."""
+    return "{} [{}] offset {}".format(*record.known_partition(), record.start)
+
+
+def read_verdicts(
+    records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
+) -> list[Verdict]:
     """Return the verdicts of records in their order. Raises ``NewerEvent``; what is skipped is reported and logged."""
-    return list(_events(records, _FLAGS, report))
+    return list(_events(records, _FLAGS, report, place_of))
 
 
-def read_near_misses(records: Sequence[RawRecord], report: Callable[[object], None]) -> list[NearMiss]:
+def read_near_misses(
+    records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
+) -> list[NearMiss]:
     """Return the near misses of records in their order, otherwise as ``read_verdicts``."""
-    return list(_events(records, _NEAR_MISSES, report))
+    return list(_events(records, _NEAR_MISSES, report, place_of))
 
 
-def _events(records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None]) -> Iterator[Event]:
+def _events(
+    records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None], place_of: PlaceOf
+) -> Iterator[Event]:
     skipped: list[tuple[SkippedFor, str, RawRecord]] = []
     for record in records:
         reason = _why_not_whole(record)
@@ -75,8 +95,14 @@ def _events(records: Sequence[RawRecord], form: _Form[Event], report: Callable[[
         try:
             event = form.decoded(record.data)
         except (ValueError, RecursionError) as error:
-            _check_schema(record, form)
-            skipped.append(("not_an_event", f": {error}", record))
+            schema = _schema_of(record)
+            if schema.startswith(form.family) and schema != form.schema:
+                raise NewerEvent(
+                    f"{place_of(record)} is a {schema} event, which this version of dupwatch cannot read"
+                ) from error
+            if schema not in form.beside:
+                # What is around it speaks of a store.
+                skipped.append(("not_an_event", f": {error.__cause__ or error}", record))
         else:
             yield event
     # Only once all are read: a batch with a newer event is read again, and its records are not skipped twice.
@@ -85,11 +111,6 @@ def _events(records: Sequence[RawRecord], form: _Form[Event], report: Callable[[
         log.warning(
             "%s is skipped, since it can never be read as a %s: %s%s", place_of(record), form.what, reason, detail
         )
-
-
-def place_of(record: RawRecord) -> str:
-    """Return where a record is in its topic."""
-    return "a record" if record.partition is None else "{} [{}] offset {}".format(*record.partition, record.start)
 
 
 def _why_not_whole(record: RawRecord) -> SkippedFor | None:
@@ -126,7 +147,7 @@ def _near_miss(data: bytes) -> NearMiss:
     return near_miss
 
 
-_FLAGS: Final = _Form("flag", SCHEMA, _verdict)
+_FLAGS: Final = _Form("flag", SCHEMA, _verdict, (FLOOD_SCHEMA,))
 _NEAR_MISSES: Final = _Form("near miss", NEAR_MISS_SCHEMA, _near_miss)
 
 
@@ -149,11 +170,9 @@ def _check_sources(*sources: str | msgspec.UnsetType) -> None:
             raise ValueError(f"a source has more than {SOURCE_CHARS_MAX} characters")
 
 
-def _check_schema(record: RawRecord, form: _Form[Event]) -> None:
-    """Raise ``NewerEvent`` for an event of another version of the schema."""
+def _schema_of(record: RawRecord) -> str:
+    """Return the schema that a record names, "" where it names none."""
     try:
-        schema = msgspec.json.decode(record.data, type=_Named).schema
+        return msgspec.json.decode(record.data, type=_Named).schema
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return
-    if schema.startswith(form.family) and schema != form.schema:
-        raise NewerEvent(f"{place_of(record)} is a {schema} event, which this version of dupwatch cannot read")
+        return ""

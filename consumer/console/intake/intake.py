@@ -1,9 +1,9 @@
-"""Takes flags and releases from their topic into the database, and near misses from theirs, batch by batch.
+"""Takes flags and releases from the sink into the database, and near misses from their topic, batch by batch.
 
-A batch is one transaction, and its offsets are committed after it. So a kill loses nothing, and an event that is read
-again changes nothing.
+A batch is one transaction. How far a source was read is stored in it, or committed after it. So a kill loses nothing,
+and an event that is read again changes nothing.
 
-Brokers and the database are waited for. The store is not read: events name the sources of their articles. Where flags
+Source and database are waited for. The store is not read: events name the sources of their articles. Where flags
 of earlier versions do not, ``store_reading.fill_in`` adds them later.
 """
 
@@ -18,15 +18,13 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console.intake.event_reading import NewerEvent, read_near_misses, read_verdicts
-from consumer.kafka.message import Offsets
-from consumer.kafka.offset_metadata import Note
+from consumer.console.intake.event_reading import NewerEvent, PlaceOf, read_near_misses, read_verdicts
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import NearMiss
-from consumer.model.record import Partition, RawBatch, RawRecord
+from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
@@ -44,22 +42,33 @@ NEAR_MISSES: Final = "near misses"
 
 
 class EventSource(Protocol):
-    """A topic, as one member of a consumer group."""
+    """Where events come from. It knows how far they were taken in: a topic by its group, a file by the database."""
 
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver records until the source is closed or stopped. Raises ``SourceError``."""
+        """Deliver records until the source is stopped, or has no more for now. Raises ``SourceError``."""
         ...
 
-    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """Begin a batch. Raises ``Abandoned`` where its partitions were reassigned."""
+    def place_of(self, record: RawRecord) -> str:
+        """Return where a record is, for messages."""
+        ...
+
+    def begin(self, end: End) -> None:
+        """Begin a batch. Raises ``Abandoned`` where it no longer belongs to this process."""
         ...
 
     def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was given up."""
+        """Raise ``Abandoned`` where the begun batch was given up. Does not ask the database."""
         ...
 
-    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """Have the begun batch committed soon. Raises ``Abandoned``."""
+    def note(self, connection: Connection, end: End) -> None:
+        """Store that the begun batch is read, in the transaction of its events. Raises ``Abandoned``.
+
+        Called again where the transaction is repeated.
+        """
+        ...
+
+    def commit(self, end: End) -> None:
+        """End the begun batch: its events are stored. Raises ``Abandoned``."""
         ...
 
     def abandon(self) -> None:
@@ -69,6 +78,10 @@ class EventSource(Protocol):
 
 class Stopped(Exception):  # noqa: N818  # nothing failed
     """The console ends."""
+
+
+def _nothing(_: Connection) -> None:
+    """Store nothing."""
 
 
 class BatchIntake(ABC, Generic[Event]):
@@ -96,19 +109,20 @@ class BatchIntake(ABC, Generic[Event]):
             raise Stopped
 
     @abstractmethod
-    def read(self, records: Sequence[RawRecord]) -> list[Event]:
+    def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Event]:
         """Return the events of records; what can never be read is reported. Raises ``NewerEvent``."""
 
     @abstractmethod
-    def take_in(self, events: Sequence[Event], proceed: Callable[[], None]) -> None:
+    def take_in(
+        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
+    ) -> None:
         """Store events in one transaction once the database answers, and report them.
 
-        ``proceed`` is called meanwhile, and may raise.
+        ``proceed`` is called meanwhile, and may raise. ``note`` is called in the transaction, before anything else.
         """
 
     def _take(self, source: EventSource, batch: RawBatch) -> None:
         end = batch.end
-        assert isinstance(end, Offsets)  # noqa: S101  # a topic's
 
         def proceed() -> None:
             self.proceed()
@@ -117,13 +131,13 @@ class BatchIntake(ABC, Generic[Event]):
         try:
             source.begin(end)
             try:
-                events = self.read(batch.records)
+                events = self.read(batch.records, source.place_of)
             except NewerEvent as error:
                 self._wait_for_newer(error, proceed)
-            self.take_in(events, proceed)
-            source.commit(end, {})
+            self.take_in(events, proceed, lambda connection: source.note(connection, end))
+            source.commit(end)
         except Abandoned:
-            # Whoever owns its partitions now reads it again.
+            # Another console has it, or it is no longer there.
             source.abandon()
 
     def _wait_for_newer(self, error: NewerEvent, proceed: Callable[[], None]) -> NoReturn:
@@ -170,14 +184,17 @@ class Intake(BatchIntake[Verdict]):
         self._parts = parts
 
     @override
-    def read(self, records: Sequence[RawRecord]) -> list[Verdict]:
-        return read_verdicts(records, self._parts.hooks.report)
+    def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Verdict]:
+        return read_verdicts(records, self._parts.hooks.report, place_of)
 
     @override
-    def take_in(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
+    def take_in(
+        self, events: Sequence[Verdict], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
+    ) -> None:
         section, now_ms = self._parts.section, self._parts.now_ms()
 
         def stored(connection: Connection) -> tuple[Added, int]:
+            note(connection)
             added = add_events(connection, events)
             floods = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
             return added, len(floods)
@@ -197,14 +214,18 @@ class NearMissIntake(BatchIntake[NearMiss]):
         self._database = database
 
     @override
-    def read(self, records: Sequence[RawRecord]) -> list[NearMiss]:
-        return read_near_misses(records, self._hooks.report)
+    def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[NearMiss]:
+        return read_near_misses(records, self._hooks.report, place_of)
 
     @override
-    def take_in(self, events: Sequence[NearMiss], proceed: Callable[[], None]) -> None:
-        if not events:
-            return
-        new = self.patience(proceed).call(lambda: self._database.written(lambda c: add_near_misses(c, events)))
+    def take_in(
+        self, events: Sequence[NearMiss], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
+    ) -> None:
+        def stored(connection: Connection) -> int:
+            note(connection)
+            return add_near_misses(connection, events) if events else 0
+
+        new = self.patience(proceed).call(lambda: self._database.written(stored))
         self.report_taken({"near_miss": new, "known": len(events) - new})
 
 

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from consumer.lifecycle.turns import Turns
@@ -80,12 +81,13 @@ class ReleasePort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SenderParts:
-    """What a sender works with."""
+    """What a sender works with. Releases wait while ``unwritable`` returns what this process may not write."""
 
     database: Database
     releases: ReleasePort
     now_ms: Callable[[], int]
     hooks: Hooks
+    unwritable: Callable[[], Path | None] = lambda: None
 
 
 class Sender:
@@ -107,7 +109,8 @@ class Sender:
         """Send what is due now; return whether there may be more. Raises what ``ReleasePort`` and the database do."""
         with self._turns.at_work():
             self._announce_floods()
-            return self._send_releases()
+            # Another console that may write may carry them out, or this one once it may.
+            return self._parts.unwritable() is None and self._send_releases()
 
     def _send_releases(self) -> bool:
         if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.console.context import Articles, SetupWarnings
@@ -32,22 +33,26 @@ class FlagTopic(NamedTuple):
 class SetupChecks:
     """Work for two threads, and what they have found so far.
 
-    ``store_url`` is for the log. ``clock_s`` never goes back.
+    ``topic`` is None where flags come from a file, whose place the database itself has. ``store_url`` is for the log.
+    ``clock_s`` never goes back. ``unwritable`` returns what this process may not write, so that releases wait.
     """
 
     def __init__(
         self,
         database: Database,
         articles: Articles,
-        topic: FlagTopic,
+        topic: FlagTopic | None,
         store_url: str,
         clock_s: Callable[[], float] = time.monotonic,
+        *,
+        unwritable: Callable[[], Path | None] = lambda: None,
     ) -> None:
         self._database = database
         self._articles = articles
         self._topic = topic
         self._store_url = store_url
         self._clock_s = clock_s
+        self._unwritable = unwritable
         self._store_checked_s = -CHECK_S
         self._topic_is_checked = False
         self._was_read_before = False
@@ -55,14 +60,14 @@ class SetupChecks:
 
     def found(self) -> SetupWarnings:
         """Return what is probably set up wrong."""
-        return SetupWarnings(self._was_read_before, self._missing_articles_of)
+        return SetupWarnings(self._was_read_before, self._missing_articles_of, self._unwritable())
 
     def check_topic(self) -> bool:
         """Look, once, whether the group has read flags of which the database has none; return False.
 
         Raises ``DatabaseUnavailable`` and ``SourceError``; then it is not done yet.
         """
-        if self._topic_is_checked:
+        if self._topic is None or self._topic_is_checked:
             return False
         # The database last: what the group reads meanwhile is there before its offsets are committed.
         self._was_read_before = not self._has_flags() and self._topic.has_been_read() and not self._has_flags()
@@ -70,7 +75,7 @@ class SetupChecks:
         if self._was_read_before:
             log.warning(
                 "The group %s has read flags of %s before, and this database has none. To read them again, stop the "
-                "consoles of the group, and start this one once with --rebuild topic.",
+                "consoles of the group, and start this one once with --rebuild sink.",
                 self._topic.group,
                 self._topic.name,
             )

@@ -87,7 +87,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         reasons=reasons(desk, asked.language, flag, verdict),
         story=story,
         around=story_rows(around, named),
-        history=[_told(asked.language, flag.kind, said, now_ms) for said in history],
+        history=[_told(asked, flag.kind, said, now_ms) for said in history],
         advice=advice(flag.source, flag.original_source),
         others=others,
         wanted=wanted,
@@ -166,15 +166,17 @@ class Told(NamedTuple):
     is_undone: bool
 
 
-def _told(language: Language, kind: Kind, said: Said, now_ms: int) -> Told:
+def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
+    language = asked.language
     if said.decision is None:
         return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, said.text, is_undone=False)
     name = language.gettext(_DECISIONS[kind, said.decision])
-    after = _after(language, kind, said, now_ms)
+    after = _after(asked, kind, said, now_ms)
     return Told(name, after, said.person, said.at_ms, said.text, is_undone=said.undone_ms is not None)
 
 
-def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
+def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:
+    language = asked.language
     if said.undone_ms is not None:
         return _at(language, N_("undone %(time)s"), said.undone_ms)
     if said.decision != "wrong" or kind != "flag":
@@ -183,6 +185,14 @@ def _after(language: Language, kind: Kind, said: Said, now_ms: int) -> str:
         return _at(language, N_("released %(time)s"), said.sent_ms)
     if said.refused is not None:
         return language.gettext(N_("could not be released: %(why)s"), why=said.refused)
+    return _of_due(asked, said, now_ms)
+
+
+def _of_due(asked: Asked, said: Said, now_ms: int) -> str:
+    """Say when a release is sent, or why it waits."""
+    language, path = asked.language, asked.desk.warnings().unwritable
+    if path is not None:
+        return language.gettext(N_("the release waits, since this console may not write %(path)s"), path=path)
     if said.final_ms is not None and now_ms < said.final_ms:
         return _at(language, N_("is released %(time)s"), said.final_ms)
     return language.gettext(N_("final; the release is on its way"))

@@ -34,7 +34,7 @@ RELEASES_DUE: Final = Measure(
 EVENTS: Final = Measure(
     "dupwatch_console_events_total",
     "counter",
-    'Events that were taken from the topics: flags, releases, near misses, those that were "known" before, and "other" '
+    'Events that were taken from the sink: flags, releases, near misses, those that were "known" before, and "other" '
     "verdicts.",
     "events",
     (Label("kind", get_args(TakenKind)),),
@@ -42,7 +42,7 @@ EVENTS: Final = Measure(
 SKIPPED: Final = Measure(
     "dupwatch_console_events_skipped_total",
     "counter",
-    "Records of the topics of flags and near misses that can never be read, and were skipped, by reason.",
+    "Records of the sink that can never be read as flags or near misses, and were skipped, by reason.",
     "records",
     (Label("reason", get_args(SkippedFor)),),
 )
@@ -98,7 +98,7 @@ class EventsTaken(NamedTuple):
 
 
 class EventSkipped(NamedTuple):
-    """A record of the topic of flags, or of near misses, can never be read."""
+    """A record of the sink can never be read as a flag, or as a near miss."""
 
     reason: SkippedFor
 

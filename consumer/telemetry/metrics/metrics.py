@@ -161,18 +161,24 @@ class ServiceMetrics(MetricSet):
 
 
 class ConsoleMetrics(MetricSet):
-    """All metrics of the console, which judges nothing."""
+    """All metrics of the console, which judges nothing. One that reads no topics shows none of theirs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reads_topics: bool = True) -> None:
         super().__init__(
             lambda instruments: (
                 requests.RequestMetrics(instruments, requests.CONSOLE_REQUESTS),
-                topics.TopicMetrics(instruments),
+                *((topics.TopicMetrics(instruments),) if reads_topics else ()),
                 clocks.ClockMetrics(instruments),
                 store.StoreMetrics(instruments),
                 outages.OutageMetrics(instruments),
                 run.OwnMemory(instruments),
-                ReactingMetrics(instruments, *_OF_ALL, *console.REACTIONS, *requests.REACTIONS, *topics.REACTIONS),
+                ReactingMetrics(
+                    instruments,
+                    *_OF_ALL,
+                    *console.REACTIONS,
+                    *requests.REACTIONS,
+                    *(topics.REACTIONS if reads_topics else ()),
+                ),
             ),
             tallied={},
         )

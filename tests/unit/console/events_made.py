@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 
 from consumer.console.context import ArticleView
+from consumer.console.intake.event_reading import place_in_topic
 from consumer.judge.events import released_event
-from consumer.kafka.message import Offsets
-from consumer.kafka.offset_metadata import Note
+from consumer.kafka.message import Offsets, offsets_in
 from consumer.model.errors import Abandoned
 from consumer.model.near_miss import NearMiss
 from consumer.model.near_miss import encode as encode_near_miss
-from consumer.model.record import Partition, RawBatch, RawRecord
+from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict, encode
+from consumer.reviews.database import Connection
 from consumer.text.timestamps import rfc3339
 from tests.builders import raw_message
 
@@ -91,6 +92,7 @@ class ScriptedSource:
     def __init__(self, *batches: RawBatch, lost: int = 0) -> None:
         self._batches = batches
         self._lost = lost
+        self.noted: list[End] = []
         self.committed: list[int] = []
         self.abandoned = 0
 
@@ -98,9 +100,12 @@ class ScriptedSource:
         """Deliver them."""
         yield from self._batches
 
-    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+    def place_of(self, record: RawRecord) -> str:
+        """Say where a record is."""
+        return place_in_topic(record)
+
+    def begin(self, end: End) -> None:
         """Begin one."""
-        return {}
 
     def check(self) -> None:
         """Give a batch up."""
@@ -108,10 +113,14 @@ class ScriptedSource:
             self._lost -= 1
             raise Abandoned("another consumer has it")
 
-    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+    def note(self, _connection: Connection, end: End) -> None:
+        """Note that its events are being stored."""
+        self.noted.append(end)
+
+    def commit(self, end: End) -> None:
         """Note how far it came."""
         self.check()
-        self.committed += end.next.values()
+        self.committed += offsets_in(end).next.values()
 
     def abandon(self) -> None:
         """Note that it was given up."""

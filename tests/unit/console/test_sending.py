@@ -54,6 +54,7 @@ class Desk(ReleasePort):
         self.broken: set[str] = set()
         self.calls: list[int] = []
         self.begun_max = CLAIMED_MAX
+        self.unwritable: Path | None = None
         self.unprepared: list[Exception] = []
         self.reported: list[object] = []
         self.person = database.written(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
@@ -90,7 +91,7 @@ class Desk(ReleasePort):
         """One that is a process of its own, as far as the database knows."""
         hooks = Hooks()
         hooks.on(ReleaseEnded, self.reported.append)
-        return Sender(SenderParts(self.database, self, lambda: self.at_ms, hooks))
+        return Sender(SenderParts(self.database, self, lambda: self.at_ms, hooks, lambda: self.unwritable))
 
     def decided(self, count: int, note: str = "") -> list[int]:
         """Flags that are said to be wrong; their reviews."""
@@ -139,6 +140,20 @@ def test_a_release_is_sent_once_it_is_final(desk: Desk) -> None:
     assert not desk.sender().work()
     assert len(desk.released) == 1
     assert desk.due() == 0
+
+
+def test_releases_wait_for_a_process_that_may_write(desk: Desk) -> None:
+    """They are not tried, and none is refused; floods are announced all the same."""
+    flooded(desk, 5)
+    desk.decided(1)
+    desk.at_ms += UNDO_MS
+    desk.unwritable = Path("store")
+    sender = desk.sender()
+    assert not sender.work()
+    assert (desk.calls, desk.due(), len(desk.floods)) == ([], 1, 1)
+    desk.unwritable = None
+    assert not sender.work()
+    assert (desk.calls, desk.due()) == ([1], 0)
 
 
 def test_what_can_never_be_released_is_refused_with_the_reason(desk: Desk) -> None:

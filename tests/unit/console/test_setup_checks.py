@@ -9,7 +9,7 @@ from consumer.console.context import SetupWarnings
 from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks
 from consumer.model.errors import SourceError
 from storage.errors import StoreUnavailable
-from tests.unit.console.desks import CountedArticles, Office, office, page
+from tests.unit.console.desks import CountedArticles, Office, decide, office, page
 from tests.unit.console.newsroom import Newsroom, article
 from tests.unit.reviews.made import database_in
 
@@ -57,7 +57,7 @@ def test_a_new_database_of_an_old_group_lacks_flags(checked: Checked, caplog: py
         checked.checks.check_topic()
     assert checked.checks.found().was_read_before
     assert caplog.text.count("group dupwatch-console has read flags of dupwatch.duplicates before") == 1
-    assert "--rebuild topic" in caplog.text
+    assert "--rebuild sink" in caplog.text
 
 
 def test_a_new_group_and_a_known_database_lack_nothing(checked: Checked, caplog: pytest.LogCaptureFixture) -> None:
@@ -124,7 +124,7 @@ def warned(tmp_path: Path) -> Iterator[Office]:
 
 def test_pages_say_what_is_wrong(warned: Office) -> None:
     """The empty queue offers to read the topic again, until there are flags; no page says that articles left."""
-    offer, missing = "start one once with --rebuild topic", "The store has no article of the latest 2 flags."
+    offer, missing = "start one once with --rebuild sink", "The store has no article of the latest 2 flags."
     assert offer in warned.ann.get("/").shown
     flag = warned.room.flag(article("b"), article("a"), stored=False)
     for path in ("/", f"/flags/{flag.flag_id}", f"/stories/{flag.story_id}", "/stories"):
@@ -135,3 +135,25 @@ def test_pages_say_what_is_wrong(warned: Office) -> None:
     assert opened.count("no article of the latest") == 1
     assert missing not in warned.served.browser().get("/sign-in").shown
     assert missing not in warned.served.browser().get("/nowhere").shown
+
+
+def test_a_console_that_may_not_write_says_so(tmp_path: Path) -> None:
+    """On each page to those who are signed in, and beside a decision; it is kept, and can be undone."""
+    with office(tmp_path, warnings=lambda: SetupWarnings(unwritable=Path("/data/feed.store"))) as desk:
+        flag = desk.room.flag(article("b"), article("a"))
+        said = "This console is read-only: it may not write /data/feed.store."
+        assert decide(desk.ann, flag.flag_id, "wrong").status == 303
+        for path in ("/", f"/flags/{flag.flag_id}", "/me"):
+            assert said in desk.ann.get(path).shown, path
+        waits = "the release waits, since this console may not write /data/feed.store"
+        assert waits in desk.ann.get(f"/flags/{flag.flag_id}").shown
+        assert "is released" not in desk.ann.get(f"/flags/{flag.flag_id}").shown
+        assert said not in desk.served.browser().get("/sign-in").shown, "strangers learn where the store is"
+
+
+def test_checks_pass_on_what_may_not_be_written(checked: Checked) -> None:
+    """And ask no topic where there is none."""
+    path = Path("store")
+    checks = SetupChecks(checked.database, checked.articles, None, "lmdb:store", unwritable=lambda: path)
+    assert not checks.check_topic()
+    assert checks.found() == SetupWarnings(unwritable=path)

@@ -1,6 +1,7 @@
 """The store as the console sees it: what it holds, and what it does while it is not there."""
 
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,13 @@ from consumer.model.errors import StoreMismatch
 from consumer.model.verdict import Verdict, encode
 from consumer.wiring import stores
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.console_store import ComparableStores, LazyStore, StoredArticles
+from consumer.wiring.console_store import ComparableStores, LazyStore, StoredArticles, may_write, unwritable_path
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Release, Version
 from tests.builders import TIME_MS, make_version
+from tests.cli.test_looking_without_rights import obey_modes
 from tests.unit.banks.test_known_texts import edited, written
 
 
@@ -143,6 +145,57 @@ def test_a_store_that_cannot_be_is_refused(tmp_path: Path) -> None:
     config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'file' / 'store'}"}})
     with pytest.raises(StoreRefused):
         LazyStore(config, lambda _: None, None)()
+
+
+def written_parts(folder: Path) -> list[bool]:
+    """Say of each place in a folder whether it may be written, where modes apply to root."""
+    obey_modes()
+    places = [folder / name for name in ("file", "kept", "new", "folder", "folder/new", "missing/new")]
+    assert unwritable_path(lambda: None, folder / "kept") == folder / "kept"
+    assert unwritable_path(lambda: folder, folder / "kept") == folder
+    assert unwritable_path(lambda: None, folder / "file") is unwritable_path(lambda: None, None) is None
+    return [may_write(place) for place in places]
+
+
+def test_what_may_be_written_is_found_without_writing(tmp_path: Path) -> None:
+    """A file that is not there yet may be made where its folder may be written; nothing is said of no folder."""
+    for name, mode in (("file", 0o600), ("kept", 0o400)):
+        (tmp_path / name).touch(mode)
+    (tmp_path / "folder").mkdir(0o500)
+    before = sorted(tmp_path.iterdir())
+    with get_context("fork").Pool(1) as pool:
+        assert pool.apply(written_parts, (tmp_path,)) == [True, False, True, False, False, True]
+        tmp_path.chmod(0o500)
+        assert pool.apply(written_parts, (tmp_path,)) == [True, False, False, False, False, True]
+    tmp_path.chmod(0o700)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def read_without_rights(folder: Path) -> tuple[Path | None, int]:
+    """Open a store where modes apply to root; what may not be written of it, and how many articles were read."""
+    obey_modes()
+    lazy = LazyStore(load_config(None, {"store": {"url": f"lmdb:{folder}"}}), lambda _: None, None)
+    before = lazy.unwritable()
+    found = len(list(lazy().scan()))
+    with pytest.raises(StoreRefused, match="for reading only"):
+        lazy().create([make_version("b", b"2")])
+    lazy.close()
+    assert before is None
+    return lazy.unwritable(), found
+
+
+def test_a_store_that_may_not_be_written_is_opened_for_reading(tmp_path: Path) -> None:
+    """So pages have their texts; what is in the way is said."""
+    folder = tmp_path / "store"
+    with stores.opened_store(load_config(None, {"store": {"url": f"lmdb:{folder}"}})) as made:
+        made.create([make_version("a", b"1")])
+    folder.chmod(0o555)
+    with get_context("fork").Pool(1) as pool:
+        assert pool.apply(read_without_rights, (folder,)) == (folder, 1)
+    folder.chmod(0o755)
+    (folder / "data.mdb").chmod(0o400)
+    with get_context("fork").Pool(1) as pool:
+        assert pool.apply(read_without_rights, (folder,)) == (folder / "data.mdb", 1)
 
 
 def test_stored_articles_are_compared_as_the_store_was_made(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""Reads a file of events as it grows: the sink of a run or of the service, or the console's own.
+
+Only whole lines are read. How far is stored with the events, so that no event is lost or stored twice. A run that
+resumes cuts its sink back and writes other lines there; somebody may put another file in its place. So the last bytes
+before a place identify it, and reading goes on at the latest known place that the file still has.
+"""
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from consumer.console.intake.intake import EventSource
+from consumer.files.lines import LineSplitter, Position
+from consumer.model.errors import Abandoned, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import End, RawBatch, RawRecord
+from consumer.reviews.database import Connection, Database
+from consumer.reviews.read_files import Mark, Marks, forget_marks, marks_of, move_marks
+from storage.files import opened_regular
+
+log = logging.getLogger("dupwatch")
+
+CHUNK_BYTES: Final = 1 << 20
+"""Bytes that are read at once. The whole lines among them are a batch, unless there are too many."""
+TAIL_BYTES: Final = 4_096
+"""The bytes before a place that identify it: several events, which have ids, versions and times."""
+MARKS_MAX: Final = 4
+"""Places that are remembered of a file. Where it has none of them any more it is read from its beginning."""
+MARKS_APART_BYTES: Final = 1 << 20
+"""The least distance between two of them: more than a batch of verdicts, which a run may cut off when it resumes."""
+
+
+_NOTHING: Final = hashlib.sha256().hexdigest()
+_BEGINNING: Final = Mark(0, 0, _NOTHING)
+
+
+class EventFile(EventSource):
+    """The file at ``path``. ``stopped`` ends the reading between batches. Used by one thread."""
+
+    def __init__(self, path: Path, database: Database, limits: ReadLimits, stopped: Callable[[], bool]) -> None:
+        self.path = path
+        self._database = database
+        self._limits = limits
+        self._stopped = stopped
+        self._key = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+        self._marks: Marks = ()
+        self._inode: tuple[int, int] | None = None
+        self._read_to = 0
+        self._is_abandoned = False
+
+    @override
+    def batches(self) -> Iterator[RawBatch]:
+        """Yield what the file has beyond the place up to which it was read.
+
+        Raises ``FileNotFoundError`` where there is no file, ``SourceError`` where it cannot be read, and
+        ``DatabaseUnavailable``.
+        """
+        try:
+            with opened_regular(self.path) as (descriptor, status):
+                self._inode = (status.st_dev, status.st_ino)
+                self._is_abandoned = False
+                for batch in self._read(descriptor, *self._place(descriptor)):
+                    if self._stopped() or self._is_abandoned:
+                        return
+                    yield batch
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    @override
+    def place_of(self, record: RawRecord) -> str:
+        return f"{self.path} line {record.line}"
+
+    @override
+    def begin(self, end: End) -> None:
+        self._read_to = _mark(end).offset
+
+    @override
+    def check(self) -> None:
+        """Raise ``Abandoned`` where the begun batch was cut off, or another file has the name."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            status = None
+        if status is None or (status.st_dev, status.st_ino) != self._inode or status.st_size < self._read_to:
+            raise Abandoned(f"{self.path} no longer has what was read of it")
+
+    @override
+    def note(self, connection: Connection, end: End) -> None:
+        if not move_marks(connection, self._key, self._marks, remembered(self._marks, _mark(end))):
+            raise Abandoned(f"another console has read {self.path}, or was told to read it again")
+
+    @override
+    def commit(self, end: End) -> None:
+        self._marks = remembered(self._marks, _mark(end))
+
+    @override
+    def abandon(self) -> None:
+        self._is_abandoned = True
+
+    def begin_again(self) -> None:
+        """Have the file read from its beginning. Raises ``DatabaseUnavailable``."""
+        self._database.written(lambda connection: forget_marks(connection, [self._key]))
+
+    def _place(self, descriptor: int) -> tuple[Mark, bytes]:
+        """Return the latest known place that the file still has, and the bytes before it that show that.
+
+        Later places are forgotten. Raises ``DatabaseUnavailable``.
+        """
+        with self._database.reading() as connection:
+            self._marks = known = marks_of(connection, self._key)
+        for number, mark in enumerate(known):
+            start = max(0, mark.offset - TAIL_BYTES)
+            tail = os.pread(descriptor, mark.offset - start, start)
+            if _digest(tail) == mark.sha256:
+                self._forget(known[number:])
+                return mark, tail
+        self._forget(())
+        return _BEGINNING, b""
+
+    def _forget(self, left: Marks) -> None:
+        """Keep these marks alone. Where another console has moved them, that is found out with the next batch."""
+        before = self._marks
+        if left == before:
+            return
+        log.info(
+            "%s no longer has what was read of it: a run has resumed, or it is another file. It is read from line %d.",
+            self.path,
+            left[0].line + 1 if left else 1,
+        )
+        if self._database.written(lambda connection: move_marks(connection, self._key, before, left)):
+            self._marks = left
+
+    def _read(self, descriptor: int, place: Mark, tail: bytes) -> Iterator[RawBatch]:
+        splitter = LineSplitter(self._limits.record_bytes_max, Position(place.line, place.offset))
+        at = place.offset
+        while chunk := os.pread(descriptor, CHUNK_BYTES, at):
+            # What is read now identifies its place, and not what the file has once a batch is stored.
+            held, held_from = tail + chunk, at - len(tail)
+
+            def mark(end: Position, held: bytes = held, held_from: int = held_from) -> Mark:
+                upto = end.offset - held_from
+                return Mark(end.line, end.offset, _digest(held[max(0, upto - TAIL_BYTES) : upto]))
+
+            records: list[RawRecord] = []
+            for record in splitter.feed(chunk):
+                records.append(record)
+                if len(records) == self._limits.batch_records_max:
+                    yield RawBatch(tuple(records), mark(_position(record)))
+                    records = []
+            if records:
+                yield RawBatch(tuple(records), mark(splitter.position))
+            at += len(chunk)
+            tail = held[-TAIL_BYTES:]
+
+
+def remembered(marks: Marks, latest: Mark) -> Marks:
+    """Return the marks to keep once a file is read up to ``latest``: earlier ones lie apart from each other."""
+    earlier = marks[1:]
+    if marks and marks[0].offset - (earlier[0].offset if earlier else 0) >= MARKS_APART_BYTES:
+        earlier = (marks[0], *earlier)
+    return (latest, *earlier)[:MARKS_MAX]
+
+
+def _mark(end: End) -> Mark:
+    if not isinstance(end, Mark):
+        raise TypeError("a batch of a file ends at a mark")
+    return end
+
+
+def _position(record: RawRecord) -> Position:
+    if not isinstance(record.end, Position):
+        raise TypeError("a record of a file ends at a position")
+    return record.end
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,61 @@
+"""How far files of events were read: marks that are stored in the transaction of their events."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, delete, select, update
+
+from consumer.reviews.portable import insert_or
+from consumer.reviews.tables import READ_FILES
+
+
+class Mark(NamedTuple):
+    """A place in a file, behind a line: the lines and bytes before it, and the hex SHA-256 of the last of these bytes.
+
+    The digest tells whether a file still has what was read.
+    """
+
+    line: int
+    offset: int
+    sha256: str
+
+
+Marks = tuple[Mark, ...]
+"""The place up to which a file was read, and some earlier ones, the latest first; none for a file to read anew."""
+
+
+def marks_of(connection: Connection, path_sha256: str) -> Marks:
+    """Return the marks of a file."""
+    query = select(READ_FILES.c.marks).where(READ_FILES.c.path_sha256 == path_sha256)
+    found = connection.execute(query).scalar()
+    return () if found is None else msgspec.json.decode(found, type=Marks)
+
+
+def move_marks(connection: Connection, path_sha256: str, before: Marks, after: Marks) -> bool:
+    """Replace the marks of a file, and return True; return False, and change nothing, if they are not ``before``.
+
+    On PostgreSQL, wait for another transaction that does the same.
+    """
+    moved = (
+        update(READ_FILES)
+        .where(READ_FILES.c.path_sha256 == path_sha256, READ_FILES.c.marks == _encoded(before))
+        .values(marks=_encoded(after))
+        .returning(READ_FILES.c.path_sha256)
+    )
+    if connection.execute(moved).scalar() is not None:
+        return True
+    if before:
+        return False
+    made = insert_or(connection, READ_FILES).values(path_sha256=path_sha256, marks=_encoded(after))
+    inserted = made.on_conflict_do_nothing().returning(READ_FILES.c.path_sha256)
+    return connection.execute(inserted).scalar() is not None
+
+
+def forget_marks(connection: Connection, paths_sha256: Sequence[str]) -> None:
+    """Have files read from their beginning."""
+    connection.execute(delete(READ_FILES).where(READ_FILES.c.path_sha256.in_(paths_sha256)))
+
+
+def _encoded(marks: Marks) -> str:
+    return msgspec.json.encode(marks).decode()
