@@ -94,23 +94,27 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     return Decided(review_ids, refused)
 
 
-def undo(connection: Connection, review_id: int, person_id: int, now_ms: int) -> bool:
-    """Take one's own decision back, and tell whether that was still possible. Its flag is open again."""
+def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
+    """Take one's own decisions back where that is still possible, and return those. Their flags are open again."""
     one_at_a_time(connection, Lock.FLAGS)
-    query = select(REVIEWS.c.flag_id, REVIEWS.c.decision, REVIEWS.c.undone_ms).where(REVIEWS.c.review_id == review_id)
-    row = connection.execute(query).one_or_none()
-    if row is None or row.undone_ms is not None:
-        return False
-    flag = _flags(connection, [row.flag_id])[row.flag_id]
-    review = _last_reviews(connection, [row.flag_id]).get(row.flag_id)
-    if review is None or review.review_id != review_id or flag.state != _STATES[row.decision]:
-        return False
-    if _is_final(review, person_id, now_ms):
-        return False
-    _mark_undone(connection, [review_id], now_ms)
+    columns = select(REVIEWS.c.review_id, REVIEWS.c.flag_id, REVIEWS.c.decision)
+    wanted: dict[int, tuple[int, Decision]] = {}
+    for portion in portions(review_ids):
+        for review_id, flag_id, decision in connection.execute(columns.where(REVIEWS.c.review_id.in_(portion))):
+            wanted[review_id] = flag_id, decision
+    flag_ids = [flag_id for flag_id, _ in wanted.values()]
+    flags, last = _flags(connection, flag_ids), _last_reviews(connection, flag_ids)
+    undone: dict[int, _Flag] = {}
+    for review_id, (flag_id, decision) in wanted.items():
+        flag, review = flags[flag_id], last.get(flag_id)
+        if review is None or review.review_id != review_id or flag.state != _STATES[decision]:
+            continue
+        if not _is_final(review, person_id, now_ms):
+            undone[review_id] = flag
+    _mark_undone(connection, list(undone), now_ms)
     # It may have been released elsewhere in the meantime.
-    _change_states(connection, [(flag, "open" if flag.released_ms is None else "released")])
-    return True
+    _change_states(connection, [(flag, "open" if flag.released_ms is None else "released") for flag in undone.values()])
+    return list(undone)
 
 
 def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:

@@ -101,6 +101,8 @@ CONSOLE: Final = HttpInterface(
         "/",
         "/flags",
         "/queue/changes",
+        "/flags/decide",
+        "/flags/undo",
         "/flags/{flag_id:int}",
         "/flags/{flag_id:int}/text/{side}",
         "/flags/{flag_id:int}/decide",

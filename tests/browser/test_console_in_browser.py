@@ -213,6 +213,13 @@ def test_the_whole_way_without_scripts(browser: Chrome, desk: Office) -> None:
         browser.get(f"{desk.served.url}/")
         walk_by_click(browser, desk)
         assert browser.find_elements(By.CSS_SELECTOR, "kbd:not(#keys kbd)") == []
+        desk.served.clock.pass_s(1)
+        browser.get(f"{desk.served.url}/?source=post")
+        assert not button(browser, "decision", "right").is_displayed()
+        for pick in picks(browser)[:2]:
+            pick.click()
+        button(browser, "decision", "right").click()
+        wait_for(browser, lambda: "2 flags decided: right." in said(browser))
 
 
 def test_the_whole_way_on_a_phone(browser: Chrome, desk: Office) -> None:
@@ -325,6 +332,36 @@ def test_many_at_once(browser: Chrome, desk: Office) -> None:
     browser.find_element(By.CSS_SELECTOR, ".decided button").click()
     wait_for(browser, lambda: "Undone" in said(browser))
     assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["open"] * COPIES
+    select_and_decide(browser, desk)
+    assert complaints(browser) == []
+
+
+def select_and_decide(browser: Chrome, desk: Office) -> None:
+    """Select by key, by a range and all; nothing is decided while nothing is selected; one key takes all back."""
+    desk.served.clock.pass_s(1)
+    browser.get(f"{desk.served.url}/?source=post")
+    press(browser, "j", "w", "x", "j", "x", "x")
+    assert [pick.is_selected() for pick in picks(browser)] == [True, False, False, False]
+    last = picks(browser)[2]
+    ActionChains(browser).key_down(Keys.SHIFT).click(last).key_up(Keys.SHIFT).perform()
+    assert "Selected: 3." in browser.find_element(By.ID, "selected").text
+    press(browser, "w")
+    wait_for(browser, lambda: "3 flags decided: wrong." in said(browser))
+    assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["wrong"] * 3 + ["open"]
+    press(browser, "u")
+    wait_for(browser, lambda: "Undone" in said(browser))
+    desk.served.clock.pass_s(1)
+    browser.find_element(By.ID, "select-all").click()
+    press(browser, "s")
+    wait_for(browser, lambda: "4 flags skipped." in said(browser))
+    assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["skipped"] * COPIES
+
+
+def picks(browser: Chrome) -> list[WebElement]:
+    """The boxes that select flags of the queue, the first of them in the middle of the window."""
+    found = browser.find_elements(By.CSS_SELECTOR, ".pick")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
+    return found
 
 
 def test_an_open_queue_learns_what_changed_and_moves_nothing(

@@ -41,7 +41,7 @@ class ConsoleSection(Section):
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
     """Flags on a page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """Flags of a story that one decision may cover."""
+    """Flags of a story or of a page of the queue that one decision may cover."""
     flood_copies: Count = 100
     """Copies of one story within flood_s that make a flood."""
     flood_s: Seconds = 60.0

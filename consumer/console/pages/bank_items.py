@@ -19,6 +19,7 @@ from consumer.banks.bank import (
 from consumer.banks.changes import unless_same
 from consumer.banks.exchange import item_id
 from consumer.console.faults import N_, PageError
+from consumer.console.item_search import item_page
 from consumer.console.pages.bank_forms import (
     ITEM_FORM_BYTES_MAX,
     Record,
@@ -44,7 +45,6 @@ from consumer.console.pages.bank_forms import (
     until_in,
 )
 from consumer.console.pages.item_flags import flags_naming
-from consumer.console.pages.item_search import item_page
 from consumer.console.visit import Asked
 
 _PIECE_CHARS_MAX: Final = 200

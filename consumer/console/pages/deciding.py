@@ -1,5 +1,6 @@
-"""Deciding about one flag, or about all open flags of a story after a page that asks; undoing that; and notes."""
+"""Deciding about one flag, about flags selected in the queue, or about all open flags of a story; undoing; notes."""
 
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final, get_args
 
@@ -8,13 +9,14 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.flag_page import flag_answer, flag_href, the_flag
 from consumer.console.pages.queue_filters import Wanted, wanted_of
-from consumer.console.pages.said import MANY, ONE, REFUSED
+from consumer.console.pages.queue_pages import selected_max
+from consumer.console.pages.said import GONE, MANY, ONE, REFUSED
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
 from consumer.console.visit import Asked, Fields
 from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
-from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, own_review, own_reviews_at
+from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, OwnReview, own_review, own_reviews_at
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 from consumer.reviews.stories import root_versions
@@ -38,8 +40,7 @@ def decide(asked: Asked) -> Response:
     decision, note = _decision_in(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
     flag, wanted = the_flag(asked), wanted_of(asked.form)
     now_ms = asked.desk.now_ms()
-    decided = asked.desk.database.written(lambda c: _decide_and_note(c, asked, [flag], decision, note, now_ms))
-    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
+    decided = _decided(asked, [flag.flag_id], decision, note, now_ms)
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.CONFLICT)
@@ -83,21 +84,25 @@ def undo(asked: Asked) -> Response:
     if review is None:
         raise not_found()
 
-    def undone(connection: Connection) -> bool:
-        is_undone = decisions.undo(connection, review_id, asked.person.person_id, now_ms)
-        if is_undone:
-            asked.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
-        return is_undone
-
-    if not asked.desk.database.written(undone):
-        raise _too_late()
+    _undo(asked, lambda _: [review], now_ms)
     return asked.redirect(f"/flags/{review.flag_id}", **wanted.fields, **{ONE: review_id})
 
 
-def _too_late() -> PageError:
-    """Return the error for a decision that can no longer be taken back."""
-    message = N_("This can no longer be undone: the decision is final, or it was undone before. Nothing was changed.")
-    return PageError(HTTPStatus.CONFLICT, message)
+def _undo(asked: Asked, chosen: Callable[[Connection], Sequence[OwnReview]], now_ms: int) -> None:
+    """Take back decisions of one's own, all of them in one transaction. Raises ``PageError`` where none can be."""
+
+    def undone(connection: Connection) -> int:
+        reviews = {review.review_id: review for review in chosen(connection)}
+        taken_back = decisions.undo(connection, list(reviews), asked.person.person_id, now_ms)
+        for review in map(reviews.__getitem__, taken_back):
+            asked.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
+        return len(taken_back)
+
+    if not asked.desk.database.written(undone):
+        message = N_(
+            "This can no longer be undone: the decision is final, or it was undone before. Nothing was changed."
+        )
+        raise PageError(HTTPStatus.CONFLICT, message)
 
 
 def _decision_in(fields: Fields) -> Decision:
@@ -110,25 +115,46 @@ def _decision_in(fields: Fields) -> Decision:
     raise PageError(HTTPStatus.BAD_REQUEST, N_("A decision is right, wrong or skip."))
 
 
-def _decide_and_note(
-    connection: Connection, asked: Asked, flags: list[FlagRow], decision: Decision, note: str, now_ms: int
-) -> Decided:
+def _decided(asked: Asked, flag_ids: Sequence[int], decision: Decision, note: str, now_ms: int) -> Decided:
     """Decide about flags, with an entry in the audit log for each."""
     undo_ms = round(asked.desk.section.undo_s * MS_PER_S)
-    ids = [flag.flag_id for flag in flags]
-    decided = decisions.decide(connection, ids, asked.person.person_id, decision, note, now_ms, undo_ms)
-    refused = {flag_id for flag_id, _ in decided.refused}
-    for flag in flags:
-        if flag.flag_id not in refused:
-            asked.note(
-                connection,
-                f"flag.{decision}",
-                at_ms=now_ms,
-                subject=flag.article_id,
-                flag_id=flag.flag_id,
-                why=note,
-            )
+
+    def decide_and_note(connection: Connection) -> Decided:
+        decided = decisions.decide(connection, flag_ids, asked.person.person_id, decision, note, now_ms, undo_ms)
+        refused = {flag_id for flag_id, _ in decided.refused}
+        for flag in queue.flags(connection, [flag_id for flag_id in flag_ids if flag_id not in refused]):
+            action, subject = f"flag.{decision}", flag.article_id
+            asked.note(connection, action, at_ms=now_ms, subject=subject, flag_id=flag.flag_id, why=note)
+        return decided
+
+    decided = asked.desk.database.written(decide_and_note)
+    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
+
+
+def decide_selected(asked: Asked) -> Response:
+    """Decide about the flags that somebody has selected on a page of the queue, and show that page again."""
+    form = asked.form
+    decision, note, wanted = _decision_in(form), form.text("note", NOTE_CHARS_MAX), wanted_of(form)
+    flag_ids = form.integers("flag")
+    if not flag_ids:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("No flag is selected. Go back, select some, and decide again."))
+    check_number(flag_ids, selected_max(asked.desk.section))
+    fields = decide_together(asked, flag_ids, decision, note)
+    return asked.redirect("/", **wanted.fields, after=form.text("after") or None, **fields)
+
+
+def undo_selected(asked: Asked) -> Response:
+    """Take back what was decided about flags that were selected in the queue."""
+    wanted = wanted_of(asked.form)
+    return asked.redirect("/", **wanted.fields, **{MANY: undo_at(asked, None)})
+
+
+def check_number(flag_ids: Sequence[int], most: int) -> None:
+    """Raise ``PageError`` where a form names more flags than may be decided at once."""
+    if len(flag_ids) > most:
+        message = N_("At most %(most)s flags are decided at once, and nothing was decided. Select fewer.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message, most=most)
 
 
 def confirm(asked: Asked) -> Response:
@@ -157,20 +183,19 @@ def decide_all(asked: Asked) -> Response:
     with asked.desk.database.reading() as connection:
         story = the_story(asked, connection)
         flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
-    fields = decide_together(asked, flags, decision, note)
+    fields = decide_together(asked, [flag.flag_id for flag in flags], decision, note)
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 
 
-def decide_together(asked: Asked, flags: list[FlagRow], decision: Decision, note: str) -> dict[str, int | None]:
+def decide_together(asked: Asked, flag_ids: Sequence[int], decision: Decision, note: str) -> dict[str, int | None]:
     """Decide about several flags; return the query that makes a page say so. Raises ``PageError`` if none was."""
     now_ms = asked.desk.now_ms()
-    decided = asked.desk.database.written(lambda c: _decide_and_note(c, asked, flags, decision, note, now_ms))
-    asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
+    decided = _decided(asked, flag_ids, decision, note, now_ms)
     if not decided.review_ids:
-        raise PageError(
-            HTTPStatus.CONFLICT, N_("Nothing was decided: somebody else has decided about all of these flags.")
-        )
-    return {MANY: now_ms, REFUSED: len(decided.refused) or None}
+        message = N_("Nothing was decided: all of these flags were decided before, or are no longer there.")
+        raise PageError(HTTPStatus.CONFLICT, message)
+    gone = sum(why == "gone" for _, why in decided.refused)
+    return {MANY: now_ms, REFUSED: len(decided.refused) - gone or None, GONE: gone or None}
 
 
 def undo_all(asked: Asked) -> Response:
@@ -185,18 +210,8 @@ def undo_at(asked: Asked, story_id: int | None) -> int:
 
     Without a story it may be about flags of several.
     """
-    at_ms, now_ms, person_id = asked.form.integer("at_ms"), asked.desk.now_ms(), asked.person.person_id
-
-    def undone(connection: Connection) -> int:
-        count = 0
-        for review in own_reviews_at(connection, person_id, story_id, at_ms):
-            if decisions.undo(connection, review.review_id, person_id, now_ms):
-                asked.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
-                count += 1
-        return count
-
-    if not asked.desk.database.written(undone):
-        raise _too_late()
+    at_ms = asked.form.integer("at_ms")
+    _undo(asked, lambda c: own_reviews_at(c, asked.person.person_id, story_id, at_ms), asked.desk.now_ms())
     return at_ms
 
 

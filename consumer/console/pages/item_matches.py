@@ -10,7 +10,7 @@ from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable
 from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, the_bank, the_item
-from consumer.console.pages.deciding import decide_together, undo_at
+from consumer.console.pages.deciding import check_number, decide_together, undo_at
 from consumer.console.pages.said import MANY, said_of_many
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
@@ -105,12 +105,10 @@ def release(asked: Asked) -> Response:
     _check_allows(chosen.bank)
     check_seen(form, chosen.item)
     wanted = form.integers("flag")
-    if len(wanted) > _flags_max(asked):
-        message = N_("At most %(most)s flags are decided at once.")
-        raise PageError(HTTPStatus.BAD_REQUEST, message, most=_flags_max(asked))
+    check_number(wanted, _flags_max(asked))
     with asked.desk.database.reading() as connection:
-        flags = [flag for flag in queue.flags(connection, wanted) if flag.kind == "flag"]
-    fields = decide_together(asked, flags, "wrong", allowed_reason(*chosen.item.key))
+        flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if flag.kind == "flag"]
+    fields = decide_together(asked, flag_ids, "wrong", allowed_reason(*chosen.item.key))
     return asked.redirect(f"{_path(chosen)}/matches", **fields)
 
 

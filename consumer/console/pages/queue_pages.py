@@ -6,16 +6,17 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
+from consumer.config.sections.console import ConsoleSection
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.queue_filters import ANY, Wanted, wanted_in
-from consumer.console.pages.said import said_of_decision
+from consumer.console.pages.said import said_of_decision, said_of_many
 from consumer.console.pages.stored_articles import articles_of
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import deciders, open_elsewhere
-from consumer.reviews.flag_row import FlagRow, State
+from consumer.reviews.flag_row import UNDECIDED, FlagRow, State
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.queue import Filters
@@ -56,6 +57,11 @@ class Row(NamedTuple):
     article: ArticleView | None
     original: ArticleView | None
     others: tuple[str, ...]
+
+    @property
+    def can_be_decided(self) -> bool:
+        """Whether it can be selected, to be decided with others."""
+        return self.flag.state in UNDECIDED
 
 
 class Tab(NamedTuple):
@@ -106,7 +112,7 @@ def show_queue(asked: Asked) -> Response:
         guesses = [] if page.rows else _guesses(connection, wanted)
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
-        said = said_of_decision(asked, connection)
+        said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
     found = articles_of(desk, page.rows)
     return asked.page(
         "queue.html",
@@ -114,6 +120,8 @@ def show_queue(asked: Asked) -> Response:
         counts=counts,
         tabs=tabs,
         wanted=wanted,
+        page_at=place or "",
+        selectable=min(sum(flag.state in UNDECIDED for flag in page.rows), selected_max(desk.section)),
         before_href=None if page.before is None else f"/?{wanted.but(after=page.before)}",
         after_href=None if page.after is None else f"/?{wanted.but(after=page.after)}",
         changes_href=f"/queue/changes?{wanted.but(after_flag=str(latest_id))}",
@@ -140,6 +148,11 @@ def find_flag(asked: Asked) -> Response:
         message = N_("The console has no flag of this version. A new flag takes a few seconds to arrive.")
         raise PageError(HTTPStatus.NOT_FOUND, message)
     return asked.redirect(f"/flags/{flag_id}")
+
+
+def selected_max(section: ConsoleSection) -> int:
+    """Return how many flags can be selected: a page of them, unless fewer may be decided at once."""
+    return min(section.page_rows, section.reviewed_at_once_max)
 
 
 def show_changes(asked: Asked) -> Response:

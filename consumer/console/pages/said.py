@@ -14,7 +14,9 @@ ONE: Final = "decided"
 MANY: Final = "decided_at"
 """The field of a query that has the time of a decision about many flags."""
 REFUSED: Final = "refused"
-"""The field of a query that has how many of them others had decided already."""
+"""The field of a query that has how many of them had been decided before."""
+GONE: Final = "gone"
+"""The field of a query that has how many of them are no longer there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class SaidDecision:
     releases: bool
     is_undone: bool
     undo_path: str
-    refused_count: int = 0
+    refused_count: int
+    gone_count: int
 
     @property
     def can_be_undone(self) -> bool:
@@ -48,7 +51,7 @@ def said_of_decision(asked: Asked, connection: Connection) -> SaidDecision | Non
 def said_of_review(asked: Asked, connection: Connection, review_id: int) -> SaidDecision | None:
     """Return what was decided in a review of one's own; None where it is somebody else's."""
     review = own_review(connection, asked.person.person_id, review_id)
-    return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo", 0)
+    return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo")
 
 
 def said_of_many(asked: Asked, connection: Connection, story_id: int | None, undo_path: str) -> SaidDecision | None:
@@ -59,10 +62,10 @@ def said_of_many(asked: Asked, connection: Connection, story_id: int | None, und
     reviews = own_reviews_at(connection, asked.person.person_id, story_id, at_ms)
     if not reviews:
         return None
-    return _said(asked, reviews, undo_path, asked.query.integer(REFUSED, 0))
+    return _said(asked, reviews, undo_path)
 
 
-def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str, refused_count: int) -> SaidDecision:
+def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str) -> SaidDecision:
     first = reviews[0]
     is_undone = all(review.undone_ms is not None for review in reviews)
     is_sent = all(review.is_sent for review in reviews)
@@ -75,8 +78,9 @@ def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str, refused_co
         at_ms=first.at_ms,
         final_ms=first.final_ms,
         left_ms=0 if is_sent else max(first.final_ms - asked.desk.now_ms(), 0),
-        releases=first.decision == "wrong" and first.kind == "flag" and not is_undone,
+        releases=first.decision == "wrong" and any(review.kind == "flag" for review in reviews) and not is_undone,
         is_undone=is_undone,
         undo_path=undo_path,
-        refused_count=refused_count,
+        refused_count=asked.query.integer(REFUSED, 0),
+        gone_count=asked.query.integer(GONE, 0),
     )

@@ -30,10 +30,13 @@
     show();
   });
 
+  // The link of the row that has the focus, whatever in the row has it.
+  const itemHere = () => document.activeElement.closest("li")?.querySelector("[data-item]");
+
   const walk = (step) => {
     const items = [...document.querySelectorAll("[data-item]")];
     if (!items.length) return false;
-    const here = items.indexOf(document.activeElement);
+    const here = items.indexOf(itemHere());
     const next = here < 0 ? (step > 0 ? 0 : items.length - 1) : Math.min(Math.max(here + step, 0), items.length - 1);
     items[next].focus();
     return true;
@@ -50,14 +53,21 @@
     if (key === "?") return help();
     if (key === "j") return walk(1) || press("n");
     if (key === "k") return walk(-1) || press("p");
+    if (key === "x") {
+      const pick = document.activeElement.closest("li")?.querySelector(".pick");
+      pick?.click();
+      return Boolean(pick);
+    }
     const element = elementOf(key);
-    element?.click();
-    return Boolean(element);
+    // What is not shown does nothing: there is no decision about many while nothing is selected.
+    if (!element?.getClientRects().length) return false;
+    element.click();
+    return true;
   };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || isOff()) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
     if (event.key.length === 1 && press(event.key.toLowerCase())) event.preventDefault();
   });
 
@@ -82,4 +92,41 @@
     };
     tick();
   }
+}
+
+// Flags of the queue are selected one by one, as a range with shift, or all; the bar that decides says how many.
+{
+  const picks = () => [...document.querySelectorAll(".pick")];
+  const all = document.getElementById("select-all");
+  let last = null;
+
+  const show = () => {
+    const form = document.getElementById("selection");
+    if (!form) return;
+    const selected = document.querySelectorAll(".pick:checked").length;
+    const count = document.getElementById("selected");
+    count.textContent = count.dataset.said.replace("#", selected);
+    if (!all) return;
+    all.checked = selected > 0 && selected >= Number(form.dataset.most);
+    all.indeterminate = selected > 0 && !all.checked;
+  };
+
+  document.addEventListener("click", (event) => {
+    const pick = event.target.closest(".pick");
+    if (!pick) return;
+    const rows = picks();
+    const [from, to] = [rows.indexOf(last), rows.indexOf(pick)].sort((a, b) => a - b);
+    if (event.shiftKey && from >= 0) for (const each of rows.slice(from, to)) each.checked = pick.checked;
+    last = pick;
+    show();
+  });
+
+  all?.addEventListener("change", () => {
+    const most = Number(document.getElementById("selection").dataset.most);
+    picks().forEach((pick, place) => { pick.checked = all.checked && place < most; });
+    show();
+  });
+
+  addEventListener("pageshow", show);
+  if (all) all.closest("p").hidden = false;
 }

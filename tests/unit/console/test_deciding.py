@@ -229,3 +229,81 @@ def test_what_was_decided_is_said_although_the_next_flag_cannot_be_read(
         answer = desk.ann.post(action, {**form, "decision": "wrong"})
     assert desk.room.state("one") == "wrong"
     assert FEED in following(desk.ann, answer)
+
+
+SELECTED = "/flags/decide"
+
+
+def selected(desk: Office, browser: Browser, decision: str, *flag_ids: int, query: str = "") -> Answer:
+    """Select flags on a page of the queue, and decide."""
+    form = page(browser, f"/{query}").form(SELECTED)
+    flags = [("flag", str(flag_id)) for flag_id in flag_ids]
+    return browser.post(SELECTED, [*form.items(), *flags, ("decision", decision), ("note", "Together.")])
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [("right", "2 flags decided: right."), ("wrong", "2 flags decided: wrong."), ("skip", "2 flags skipped.")],
+)
+def test_flags_that_are_selected_are_decided_and_undone_together(desk: Office, decision: str, said: str) -> None:
+    """The queue says how many, and one click takes all of it back; each has its entry in the audit log."""
+    answer = selected(desk, desk.ann, decision, 1, 2, 1, query="?order=oldest")
+    assert answer.header("location").startswith("/?order=oldest&decided_at=")
+    shown = page(desk.ann, answer.header("location"))
+    assert said in shown.answer.shown
+    assert ("The articles that were flagged count as unique." in shown.answer.shown) == (decision == "wrong")
+    assert {desk.room.state("one"), desk.room.state("two")} == {{"skip": "skipped"}.get(decision, decision)}
+    assert "Together." in page(desk.ann, "/flags/2").texts(".history li")[0]
+    at_ms = shown.form("/flags/undo")["at_ms"]
+    assert desk.colleague().send("/flags/undo", at_ms=at_ms).status == 409
+    back = desk.ann.post("/flags/undo", shown.form("/flags/undo"))
+    assert "Undone: they are open again." in following(desk.ann, back)
+    assert desk.ann.post("/flags/undo", shown.form("/flags/undo")).status == 409
+    assert desk.audited() == [
+        ("Ann", action, name) for action in (f"flag.{decision}", "flag.undo") for name in ("one", "two")
+    ]
+
+
+def test_what_could_not_be_decided_is_counted(desk: Office) -> None:
+    """One sentence tells of flags that others have decided, and of numbers of none; near misses are decided as well."""
+    missed = desk.room.near_miss(article("near", "Near", "x"), article("original", "O", "y"), 0.74)
+    form = page(desk.ann, "/").form(SELECTED)
+    decide(desk.colleague(), 1, "right")
+    flags = [("flag", str(number)) for number in (1, 2, missed.flag_id, 4711, 4712)]
+    answer = desk.ann.post(SELECTED, [*form.items(), *flags, ("decision", "wrong")])
+    said = "2 flags decided: wrong; 1 had been decided before; 2 are no longer there."
+    assert said in following(desk.ann, answer)
+    assert [desk.room.state(name) for name in ("one", "two", "near")] == ["right", "wrong", "wrong"]
+    nothing = desk.ann.post(SELECTED, [*form.items(), ("flag", "1"), ("flag", "4711"), ("decision", "wrong")])
+    assert (nothing.status, "Nothing was decided" in nothing.shown) == (409, True)
+
+
+def test_no_more_than_a_page_is_selected(tmp_path: Path) -> None:
+    """What is decided already has no box; a form with more flags, with none or with nonsense has no effect."""
+    with office(tmp_path, page_rows=3, reviewed_at_once_max=2) as desk:
+        for name in "abcd":
+            desk.room.flag(article(name, name, "x"), article("o", "O", "x"), 0.8)
+        decide(desk.ann, 1, "right")
+        opened = page(desk.ann, "/?state=any&order=oldest")
+        assert [box.attributes["value"] for box in opened.all(".pick")] == ["2", "3"]
+        assert opened.all("#selection")[0].attributes["data-most"] == "2"
+        assert page(desk.ann, "/?state=right").all(".pick, .many, .select-all") == []
+        many = selected(desk, desk.ann, "wrong", 2, 3, 4)
+        assert (many.status, "At most 2 flags are decided at once" in many.shown) == (400, True)
+        none = selected(desk, desk.ann, "wrong")
+        assert (none.status, "No flag is selected." in none.shown) == (400, True)
+        assert desk.ann.send(SELECTED, decision="wrong", flag="one").status == 400
+        assert desk.ann.send(SELECTED, decision="all", flag="2").status == 400
+        assert [desk.room.state(name) for name in "bcd"] == ["open"] * 3
+
+
+def test_whoever_decides_on_a_later_page_stays_there(tmp_path: Path) -> None:
+    """With the same filter and order."""
+    with office(tmp_path, page_rows=2) as desk:
+        for name in "abcde":
+            desk.room.flag(article(name, name, "x"), article("o", "O", "x"), 0.8)
+        second = page(desk.ann, page(desk.ann, "/?order=oldest&source=wire").link("Next page"))
+        assert second.flags() == [3, 4]
+        fields = [*second.form(SELECTED).items(), ("flag", "3"), ("flag", "4"), ("decision", "skip")]
+        answer = desk.ann.post(SELECTED, fields)
+        assert page(desk.ann, answer.header("location")).flags() == [5]

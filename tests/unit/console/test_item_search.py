@@ -3,8 +3,8 @@
 import pytest
 
 from consumer.banks.bank import Banks
-from consumer.console.pages import item_search
-from consumer.console.pages.item_search import item_page
+from consumer.console import item_search
+from consumer.console.item_search import item_page
 from tests.unit.console.banks import bank, item
 
 BANKS = Banks.of([

@@ -167,7 +167,7 @@ def test_many_are_undone_together(desk: Office) -> None:
     bob = desk.colleague()
     assert bob.send(f"/stories/{story_id}/undo", at_ms=form["at_ms"]).status == 409
     answer = desk.ann.post(f"/stories/{story_id}/undo", form)
-    assert "Undone: it is open again." in page(desk.ann, answer.header("location")).answer.shown
+    assert "Undone: they are open again." in page(desk.ann, answer.header("location")).answer.shown
     assert [desk.room.state(f"story-{n}") for n in range(4)] == ["right", "open", "open", "open"]
     assert desk.ann.post(f"/stories/{story_id}/undo", form).status == 409
     desk.served.clock.pass_s(1)

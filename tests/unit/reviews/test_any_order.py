@@ -116,7 +116,7 @@ def test_counts_hold_while_people_decide(
         for number, choice, who in choices:
             if choice == "undo":
                 for review in reviews[number : number + 1]:
-                    written(database, undo, review, both[who], NOW_MS)
+                    written(database, undo, [review], both[who], NOW_MS)
             else:
                 wanted = [ids[number % len(ids)], ids[-1]]
                 decided = written(database, decide, wanted, both[who], choice, "", NOW_MS, 10)

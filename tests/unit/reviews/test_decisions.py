@@ -43,7 +43,7 @@ class Desk:
 
     def undo(self, review_id: int, person: int, at_ms: int = NOW_MS) -> bool:
         """Take a decision back."""
-        return written(self.database, undo, review_id, person, at_ms)
+        return written(self.database, undo, [review_id], person, at_ms) == [review_id]
 
     def state(self, name: str) -> str:
         """The state of a flag; everything that is counted is checked as well."""

@@ -31,7 +31,7 @@ def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: py
     decided("b", "wrong", bob)
     decided("c", "wrong", ann)
     decided("c", "right", ann, NOW_MS + 5)
-    written(database, undo, decided("d", "wrong", ann), ann, NOW_MS)
+    written(database, undo, [decided("d", "wrong", ann)], ann, NOW_MS)
     decided("e", "skip", ann)
     decided("f", "right", ann)
     decided("n", "wrong", bob)

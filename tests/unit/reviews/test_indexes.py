@@ -81,7 +81,7 @@ def everything(database: Database) -> None:
     written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
     ann = add_person(database, "Ann").person_id
     made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
-    written(database, undo, made[0], ann, NOW_MS)
+    written(database, undo, made[:1], ann, NOW_MS)
     written(database, sending.due, "w", NOW_MS + 9, 9, 9)
     written(database, sending.sent, made[0], NOW_MS)
     read(database, sending.backlog, NOW_MS)

@@ -34,7 +34,7 @@ def test_a_review_is_told_to_whoever_made_it(database: Database) -> None:
     assert found.undone_ms is None
     assert read(database, lambda c: own_review(c, bob.person_id, number)) is None
     assert read(database, lambda c: own_review(c, ann.person_id, number + 1)) is None
-    database.written(lambda c: decisions.undo(c, number, ann.person_id, NOW_MS + 5))
+    database.written(lambda c: decisions.undo(c, [number], ann.person_id, NOW_MS + 5))
     undone = read(database, lambda c: own_review(c, ann.person_id, number))
     assert undone is not None
     assert undone.undone_ms == NOW_MS + 5

@@ -50,7 +50,7 @@ def test_nothing_else_is_due(database: Database) -> None:
     decided(database, "skip", "b")
     (review_id,) = decided(database, "wrong", "c")
     person_id = 3
-    assert written(database, undo, review_id, person_id, NOW_MS)
+    assert written(database, undo, [review_id], person_id, NOW_MS)
     add_missed(database, near_miss("near", "original"))
     flag_id = rows_of(database)["near"].flag_id
     written(database, decide, [flag_id], person_id, "wrong", "", NOW_MS, 0)
