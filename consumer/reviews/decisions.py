@@ -56,6 +56,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     note: str,
     now_ms: int,
     undo_ms: int,
+    reason_id: int | None = None,
 ) -> Decided:
     """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
 
@@ -83,6 +84,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     values = {
         "person_id": person_id,
         "decision": decision,
+        "reason_id": reason_id,
         "note": storable(note, NOTE_CHARS_MAX),
         "at_ms": now_ms,
         "final_ms": now_ms + undo_ms,

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
 from consumer.reviews.portable import insert_or, portions, storable
-from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REVIEWS
+from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REASONS, REVIEWS
 
 LOOKING_MS: Final = 60_000
 """For how long somebody who opened a flag is said to look at it."""
@@ -26,6 +26,8 @@ class Said:
     person: str
     text: str
     decision: Decision | None = None
+    # Of the list, under its present name.
+    reason: str | None = None
     final_ms: int | None = None
     undone_ms: int | None = None
     sent_ms: int | None = None
@@ -37,8 +39,9 @@ class Said:
 def history(connection: Connection, flag_id: int) -> list[Said]:
     """Return what was decided and said, in order, with what was undone."""
     reviews = connection.execute(
-        select(REVIEWS, PEOPLE.c.name)
+        select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
         .where(REVIEWS.c.flag_id == flag_id)
     )
     notes = connection.execute(
@@ -55,6 +58,7 @@ def history(connection: Connection, flag_id: int) -> list[Said]:
             person=row.name,
             text=row.note,
             decision=row.decision,
+            reason=row.reason,
             final_ms=row.final_ms,
             undone_ms=row.undone_ms,
             sent_ms=row.sent_ms,

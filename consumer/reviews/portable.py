@@ -45,6 +45,8 @@ class Lock(IntEnum):
     """Adding people, and changing who is an admin."""
     ATTEMPTS = 3
     """Counting attempts to sign in."""
+    REASONS = 4
+    """Changing the list of reasons."""
 
 
 def one_at_a_time(connection: Connection, what: Lock) -> None:

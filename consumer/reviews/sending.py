@@ -6,19 +6,19 @@ from sqlalchemy import Connection, Select, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
 from consumer.reviews.portable import storable
-from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, UNSENT
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, UNSENT
 
 _WHY_CHARS_MAX: Final = 500
 _WORKER_CHARS_MAX: Final = 64
 
 
 class Due(NamedTuple):
-    """A decision that is final, and whose release is to be sent."""
+    """A decision that is final, and whose release is to be sent. ``why`` is its note, or else its reason."""
 
     review_id: int
     flag: FlagRow
     person: str
-    note: str
+    why: str
 
 
 class Backlog(NamedTuple):
@@ -86,11 +86,15 @@ def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[
 
 def _dues(connection: Connection, review_ids: list[int]) -> list[Due]:
     reviews = connection.execute(
-        select(REVIEWS.c.review_id, REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.note)
+        select(REVIEWS.c.review_id, REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.note, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
         .where(REVIEWS.c.review_id.in_(review_ids))
         .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
     ).all()
     rows = connection.execute(flag_rows().where(FLAGS.c.flag_id.in_([review.flag_id for review in reviews])))
     flags = {flag.flag_id: flag for flag in map(flag_row, rows)}
-    return [Due(review.review_id, flags[review.flag_id], review.name, review.note) for review in reviews]
+    return [
+        Due(review.review_id, flags[review.flag_id], review.name, review.note or review.reason or "")
+        for review in reviews
+    ]

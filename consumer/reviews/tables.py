@@ -178,6 +178,18 @@ SIGN_IN_FAILURES: Final = Table(
 UNSENT: Final = text("decision = 'wrong' AND undone_ms IS NULL AND sent_ms IS NULL AND refused IS NULL")
 """Reviews whose release is due, now or when they are final."""
 
+REASONS: Final = Table(
+    "reasons",
+    METADATA,
+    Column("reason_id", _ROW_ID, primary_key=True),
+    Column("name", String(80), nullable=False, unique=True),
+    # Reasons are offered in this order.
+    Column("place", Integer, nullable=False),
+    # Since when it can no longer be chosen.
+    Column("retired_ms", BigInteger),
+)
+"""Reasons for *wrong* to choose from. None is ever deleted, since decisions name them."""
+
 REVIEWS: Final = Table(
     "reviews",
     METADATA,
@@ -185,6 +197,7 @@ REVIEWS: Final = Table(
     Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
     Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("decision", String(5), nullable=False),
+    Column("reason_id", _ROW_ID, ForeignKey("reasons.reason_id")),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False, index=True),
     # Until then it can be undone; after that a release is sent if the decision is wrong.

@@ -142,6 +142,8 @@ CONSOLE: Final = HttpInterface(
         "/me",
         "/me/language",
         "/me/password",
+        "/reasons",
+        "/reasons/{reason_id:int}",
         "/people",
         "/people/add",
         "/people/{person_id:int}/disable",

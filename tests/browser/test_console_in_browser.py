@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from itertools import product
 from typing import Any, Final
@@ -19,6 +20,7 @@ from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
+from consumer.reviews.moderation.reasons import add_reason
 from tests.examples import drawn
 from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
@@ -71,6 +73,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     archive.made.judge({"missed": edited(NOTICE, 14), f"evil{HOSTILE}": f"{HOSTILE} {'w' * 900}"}, BEGAN_MS)
     with office(folder, judging=JUDGING, banks=banks, comparable=archive) as opened:
         opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
+        for reason in ("Timetable", "w" * 80, HOSTILE[:80]):
+            opened.served.database.written(partial(add_reason, name=reason))
         opened.ann.get("/banks")
         fill(opened)
         archive.flag(opened.room, NOTICE, *names)
@@ -121,8 +125,17 @@ def ordinary_pages(desk: Office) -> list[str]:
     story = f"/stories/{row.story_id}"
     names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
-    lists = ["/", "/?source=post&order=newest", "/?source=nobody", "/?state=wrong", "/stories", "/sources", "/me"]
-    lists += ["/thresholds", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
+    lists = [
+        "/",
+        "/?source=post&order=newest",
+        "/?source=nobody",
+        "/?state=wrong",
+        "/stories",
+        "/sources",
+        "/me",
+        "/reasons",
+    ]
+    lists += ["/thresholds", "/reasons", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
     known = ("nobody", f"copy{HOSTILE}", f"evil{HOSTILE}", "long" * 60)
@@ -258,12 +271,14 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     press(browser, "j", "j", "k", Keys.ENTER)
     wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
     browser.find_element(By.ID, "why").send_keys("wsr")
-    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).perform()
+    press(browser, "t", Keys.TAB)
+    ActionChains(browser).key_up(Keys.SHIFT).perform()
     press(browser, "w")
     wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
     press(browser, "u")
     wait_for(browser, lambda: desk.room.state("copy-0") == "open" and shown(browser) == "Ferry landing 0")
-    assert "wsr" in browser.find_element(By.CSS_SELECTOR, ".history").text
+    assert "Timetable\nwsr" in browser.find_element(By.CSS_SELECTOR, ".history").text
     press(browser, "w")
     wait_for(browser, lambda: desk.room.state("copy-0") == "wrong" and shown(browser) == "Ferry landing 1")
     press(browser, "s")

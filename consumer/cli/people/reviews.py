@@ -37,4 +37,5 @@ def _line(pair: Any) -> dict[str, object]:  # noqa: ANN401  # of an extra
         "arrived_at": rfc3339(pair.arrived_ms),
         "at": None if pair.at_ms is None else rfc3339(pair.at_ms),
         "person": pair.person,
+        "reason": pair.reason,
     }

@@ -151,7 +151,7 @@ class Sender:
 
     def _pending(self, due: Due) -> PendingRelease:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
-        return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.note or None), is_patient)
+        return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 
     def _prepare(self) -> None:
         """Prepare what is due, unless what will be claimed next was prepared lately."""
@@ -207,7 +207,7 @@ def _note_ended(connection: Connection, ended: Sequence[tuple[Due, ConfigError |
             action="release.sent" if refusal is None else "release.refused",
             subject=due.flag.article_id,
             flag_id=due.flag.flag_id,
-            why=due.note if refusal is None else str(refusal),
+            why=due.why if refusal is None else str(refusal),
         )
 
 

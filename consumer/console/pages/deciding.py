@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from starlette.responses import Response
 
@@ -10,6 +10,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.flag_page import flag_answer, flag_href, the_flag
 from consumer.console.pages.queue_filters import Wanted, wanted_of
 from consumer.console.pages.queue_pages import selected_max
+from consumer.console.pages.reasons_page import chosen_reason
 from consumer.console.pages.said import GONE, MANY, ONE, REFUSED
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
@@ -18,6 +19,7 @@ from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, OwnReview, own_review, own_reviews_at
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.moderation import reasons
 from consumer.reviews.queue import Filters
 from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
@@ -35,12 +37,18 @@ HEADINGS: Final[dict[Decision, str]] = {
 }
 
 
+class Opinion(NamedTuple):
+    """What somebody says of one or more flags. Only *wrong* has a reason."""
+
+    decision: Decision
+    note: str
+    reason_id: int | None = None
+
+
 def decide(asked: Asked) -> Response:
     """Decide, and go on with the next flag."""
-    decision, note = _decision_in(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
-    flag, wanted = the_flag(asked), wanted_of(asked.form)
-    now_ms = asked.desk.now_ms()
-    decided = _decided(asked, [flag.flag_id], decision, note, now_ms)
+    opinion, flag, wanted = _opinion_in(asked.form), the_flag(asked), wanted_of(asked.form)
+    decided = _decided(asked, [flag.flag_id], opinion, asked.desk.now_ms())
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.CONFLICT)
@@ -115,19 +123,35 @@ def _decision_in(fields: Fields) -> Decision:
     raise PageError(HTTPStatus.BAD_REQUEST, N_("A decision is right, wrong or skip."))
 
 
-def _decided(asked: Asked, flag_ids: Sequence[int], decision: Decision, note: str, now_ms: int) -> Decided:
-    """Decide about flags, with an entry in the audit log for each."""
+def _opinion_in(form: Fields) -> Opinion:
+    """Return what a form says of flags. Raises ``PageError``."""
+    decision = _decision_in(form)
+    # The field is there for whoever decides wrong; beside another button it says nothing.
+    reason_id = chosen_reason(form) if decision == "wrong" else None
+    return Opinion(decision, form.text("note", NOTE_CHARS_MAX), reason_id)
+
+
+def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: int) -> Decided:
+    """Decide about flags, with an entry in the audit log for each. Raises ``PageError`` for an unknown reason."""
     undo_ms = round(asked.desk.section.undo_s * MS_PER_S)
+    decision, note, reason_id = opinion
 
     def decide_and_note(connection: Connection) -> Decided:
-        decided = decisions.decide(connection, flag_ids, asked.person.person_id, decision, note, now_ms, undo_ms)
+        reason = None if reason_id is None else reasons.reason_numbered(connection, reason_id).name
+        decided = decisions.decide(
+            connection, flag_ids, asked.person.person_id, decision, note, now_ms, undo_ms, reason_id
+        )
         refused = {flag_id for flag_id, _ in decided.refused}
         for flag in queue.flags(connection, [flag_id for flag_id in flag_ids if flag_id not in refused]):
-            action, subject = f"flag.{decision}", flag.article_id
-            asked.note(connection, action, at_ms=now_ms, subject=subject, flag_id=flag.flag_id, why=note)
+            action, why = f"flag.{decision}", reasons.with_note(reason, note)
+            asked.note(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=why)
         return decided
 
-    decided = asked.desk.database.written(decide_and_note)
+    try:
+        decided = asked.desk.database.written(decide_and_note)
+    except reasons.ReasonMissing as error:
+        message = N_("There is no such reason, and nothing was decided. Reload the page, and choose one of its list.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message) from error
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
 
@@ -135,12 +159,12 @@ def _decided(asked: Asked, flag_ids: Sequence[int], decision: Decision, note: st
 def decide_selected(asked: Asked) -> Response:
     """Decide about the flags that somebody has selected on a page of the queue, and show that page again."""
     form = asked.form
-    decision, note, wanted = _decision_in(form), form.text("note", NOTE_CHARS_MAX), wanted_of(form)
+    opinion, wanted = _opinion_in(form), wanted_of(form)
     flag_ids = form.integers("flag")
     if not flag_ids:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("No flag is selected. Go back, select some, and decide again."))
     check_number(flag_ids, selected_max(asked.desk.section))
-    fields = decide_together(asked, flag_ids, decision, note)
+    fields = decide_together(asked, flag_ids, opinion)
     return asked.redirect("/", **wanted.fields, after=form.text("after") or None, **fields)
 
 
@@ -164,6 +188,7 @@ def confirm(asked: Asked) -> Response:
         story = the_story(asked, connection)
         flags = _open_flags(asked, connection, story.story_id)
         versions = root_versions(connection, [story.root_id])
+        choices = reasons.choices(connection)
     found = articles_named(asked.desk, versions.items())
     return asked.page(
         "story_decide.html",
@@ -172,25 +197,27 @@ def confirm(asked: Asked) -> Response:
         story=story,
         root=next(iter(found.articles.values()), None),
         count=len(flags),
+        choices=choices,
         up_to=max((flag.flag_id for flag in flags), default=0),
     )
 
 
 def decide_all(asked: Asked) -> Response:
     """Decide about the flags that the page before has named."""
-    decision, note = _decision_about_many(asked.form), asked.form.text("note", NOTE_CHARS_MAX)
+    _decision_about_many(asked.form)
+    opinion = _opinion_in(asked.form)
     up_to = asked.form.integer("up_to")
     with asked.desk.database.reading() as connection:
         story = the_story(asked, connection)
         flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
-    fields = decide_together(asked, [flag.flag_id for flag in flags], decision, note)
+    fields = decide_together(asked, [flag.flag_id for flag in flags], opinion)
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 
 
-def decide_together(asked: Asked, flag_ids: Sequence[int], decision: Decision, note: str) -> dict[str, int | None]:
+def decide_together(asked: Asked, flag_ids: Sequence[int], opinion: Opinion) -> dict[str, int | None]:
     """Decide about several flags; return the query that makes a page say so. Raises ``PageError`` if none was."""
     now_ms = asked.desk.now_ms()
-    decided = _decided(asked, flag_ids, decision, note, now_ms)
+    decided = _decided(asked, flag_ids, opinion, now_ms)
     if not decided.review_ids:
         message = N_("Nothing was decided: all of these flags were decided before, or are no longer there.")
         raise PageError(HTTPStatus.CONFLICT, message)

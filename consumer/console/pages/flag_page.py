@@ -27,6 +27,7 @@ from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
+from consumer.reviews.moderation import reasons as list_of_reasons
 from consumer.reviews.paging import Cursor, encoded
 from consumer.text.visible import paragraphs
 
@@ -59,6 +60,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         story = stories.story(connection, flag.story_id)
         around = _around(connection, flag)
         history = discussion.history(connection, flag.flag_id)
+        choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around)
@@ -85,6 +87,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         has_moved=texts.has_moved,
         keywords=pair_keywords(article, original),
         reasons=reasons(desk, asked.language, flag, verdict),
+        choices=choices,
         story=story,
         around=story_rows(around, named),
         history=[_told(asked, flag.kind, said, now_ms) for said in history],
@@ -162,6 +165,8 @@ class Told(NamedTuple):
     after: str
     person: str
     at_ms: int
+    # Of the list, None where none was chosen.
+    reason: str | None
     text: str
     is_undone: bool
 
@@ -169,10 +174,10 @@ class Told(NamedTuple):
 def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
     language = asked.language
     if said.decision is None:
-        return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, said.text, is_undone=False)
+        return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, None, said.text, is_undone=False)
     name = language.gettext(_DECISIONS[kind, said.decision])
     after = _after(asked, kind, said, now_ms)
-    return Told(name, after, said.person, said.at_ms, said.text, is_undone=said.undone_ms is not None)
+    return Told(name, after, said.person, said.at_ms, said.reason, said.text, is_undone=said.undone_ms is not None)
 
 
 def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:

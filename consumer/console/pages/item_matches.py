@@ -10,7 +10,7 @@ from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable
 from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, the_bank, the_item
-from consumer.console.pages.deciding import check_number, decide_together, undo_at
+from consumer.console.pages.deciding import Opinion, check_number, decide_together, undo_at
 from consumer.console.pages.said import MANY, said_of_many
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
@@ -108,7 +108,7 @@ def release(asked: Asked) -> Response:
     check_number(wanted, _flags_max(asked))
     with asked.desk.database.reading() as connection:
         flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if flag.kind == "flag"]
-    fields = decide_together(asked, flag_ids, "wrong", allowed_reason(*chosen.item.key))
+    fields = decide_together(asked, flag_ids, Opinion("wrong", allowed_reason(*chosen.item.key)))
     return asked.redirect(f"{_path(chosen)}/matches", **fields)
 
 

@@ -17,6 +17,7 @@ from consumer.reviews import queue
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import deciders, open_elsewhere
 from consumer.reviews.flag_row import UNDECIDED, FlagRow, State
+from consumer.reviews.moderation import reasons
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.queue import Filters
@@ -110,6 +111,7 @@ def show_queue(asked: Asked) -> Response:
         latest_id = queue.latest_flag_id(connection)
         sources = queue.source_names(connection, SOURCES_MAX + 1)
         guesses = [] if page.rows else _guesses(connection, wanted)
+        choices = reasons.choices(connection)
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
         said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
@@ -121,6 +123,7 @@ def show_queue(asked: Asked) -> Response:
         tabs=tabs,
         wanted=wanted,
         page_at=place or "",
+        choices=choices,
         selectable=min(sum(flag.state in UNDECIDED for flag in page.rows), selected_max(desk.section)),
         before_href=None if page.before is None else f"/?{wanted.but(after=page.before)}",
         after_href=None if page.after is None else f"/?{wanted.but(after=page.after)}",

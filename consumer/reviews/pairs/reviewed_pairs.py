@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Row, func, literal, select
 
 from consumer.reviews.flag_row import STATES, Kind
 from consumer.reviews.pairs.reports import reports_in_force
-from consumer.reviews.tables import FLAGS, PEOPLE, REVIEWS, SOURCES
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES
 
 _PORTION: Final = 1_000
 Decided = Literal["right", "wrong"]
@@ -38,6 +38,8 @@ class Pair:
     decision: Decided | None
     at_ms: int | None
     person: str | None
+    # For *wrong*, of the list.
+    reason: str | None
 
 
 def pairs(connection: Connection) -> Iterator[Pair]:
@@ -54,13 +56,16 @@ def pairs(connection: Connection) -> Iterator[Pair]:
             .subquery("last_reviews")
         )
         query = (
-            select(some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name)
+            select(
+                some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name, REASONS.c.name
+            )
             .select_from(some)
             .outerjoin(source, source.c.source_id == some.c.source_id)
             .outerjoin(original, original.c.source_id == some.c.original_source_id)
             .outerjoin(last, last.c.flag_id == some.c.flag_id)
             .outerjoin(REVIEWS, REVIEWS.c.review_id == last.c.review_id)
             .outerjoin(PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+            .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
             .order_by(some.c.flag_id)
         )
         rows = connection.execute(query).all()
@@ -81,11 +86,12 @@ def pairs(connection: Connection) -> Iterator[Pair]:
             decision="right",
             at_ms=report.at_ms,
             person=report.person,
+            reason=None,
         )
 
 
 def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
-    *_, source, original_source, decision, at_ms, person = row
+    *_, source, original_source, decision, at_ms, person, reason = row
     # A flag that was found right can be released elsewhere later.
     is_own, is_decided = row.state == decision, row.state in DECIDED
     return Pair(
@@ -99,6 +105,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
         decision=DECIDED.get(row.state),
         at_ms=at_ms if is_own else row.released_ms if is_decided else None,
         person=person if is_own else None,
+        reason=reason if is_own else None,
     )
 
 

@@ -88,7 +88,7 @@ def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     of_items = {route for route in of_items if "/items/" in route.path}
     of_banks = [route for route in OF_PEOPLE if route.path.startswith("/banks") and "/items" not in route.path]
     changing = {route for route in of_banks if route.method == "POST" or route.path.endswith("/remove")}
-    others = {route for route in OF_PEOPLE if route.path.startswith(("/people", "/audit"))}
+    others = {route for route in OF_PEOPLE if route.path.startswith(("/people", "/audit", "/reasons"))}
     assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing | of_items
 
 

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
@@ -18,11 +20,13 @@ from sqlalchemy.exc import IntegrityError
 from consumer.model.errors import ConfigError
 from consumer.reviews import database as database_module
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.discussion import history
+from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.portable import Lock, one_at_a_time
-from consumer.reviews.tables import METADATA, NOTES, SOURCES, TALLY
+from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from deploy.local.postgres import Postgres
 from storage.backoff import Backoff
-from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of
+from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of, written
 
 RACES = 12
 
@@ -53,6 +57,34 @@ def test_opening_again_changes_nothing(address: Address, database: Database) -> 
         connection.execute(insert(SOURCES).values(name="kept"))
     opened_database(*address).close()
     assert source_names(database) == ["kept"]
+
+
+def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what was decided then; what has come since can be used."""
+
+    def first_tables(connection: Connection, _: str) -> None:
+        settings = Config()
+        settings.set_main_option("script_location", str(database_module._MIGRATIONS))
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, "0002")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database_module, "migrate", first_tables)
+        earlier = opened_database(*address)
+    with earlier.begin() as connection:
+        for statement in EARLIER:
+            connection.execute(text(statement))
+    earlier.close()
+    database = opened_database(*address)
+    (said,) = read(database, history, 1)
+    assert (said.decision, said.text, said.reason) == ("wrong", "Why.", None)
+    reason = written(database, add_reason, "Timetable")
+    with database.begin() as connection:
+        connection.execute(update(REVIEWS).values(reason_id=reason.reason_id))
+    assert [each.reason for each in read(database, history, 1)] == ["Timetable"]
+    with pytest.raises(IntegrityError), database.begin() as connection:
+        connection.execute(update(REVIEWS).values(reason_id=4711))
+    database.close()
 
 
 def test_processes_that_open_a_new_database_at_once(address: Address) -> None:

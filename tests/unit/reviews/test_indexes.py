@@ -23,6 +23,7 @@ SMALL_TABLES = {
     "alembic_version",
     "tally",
     "people",
+    "reasons",
     "looking",
     "floods",
     "reports",

@@ -1,0 +1,139 @@
+"""Reasons for *wrong*, which people choose from a short list that admins keep.
+
+A new list is empty: reasons are plain text in one language, and each newsroom has its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from consumer.model.errors import DupwatchError
+from consumer.reviews.portable import Lock, is_storable, one_at_a_time
+from consumer.reviews.tables import REASONS
+
+REASONS_MAX: Final = 20
+"""Reasons to choose from; a longer list takes longer to read than a note takes to write."""
+RETIRED_MAX: Final = 200
+"""Retired reasons, which are kept since decisions name them."""
+REASON_CHARS_MAX: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason. A retired one can no longer be chosen, and stays with the decisions that name it."""
+
+    reason_id: int
+    name: str
+    is_retired: bool
+
+
+class ReasonError(DupwatchError):
+    """A reason cannot be added or changed as asked. The message says why."""
+
+
+class ReasonTaken(ReasonError):  # noqa: N818  # named for the reason
+    """There is a reason of this name already, perhaps a retired one."""
+
+
+class ReasonsFull(ReasonError):  # noqa: N818  # named for the list
+    """There are as many reasons as there may be."""
+
+
+class ReasonMissing(ReasonError):  # noqa: N818  # named for the reason
+    """There is no reason of this number."""
+
+
+def reasons(connection: Connection) -> list[Reason]:
+    """Return all reasons, in the order in which they are offered; retired ones come last."""
+    order = (REASONS.c.retired_ms.is_not(None), REASONS.c.place, REASONS.c.reason_id)
+    query = select(REASONS.c.reason_id, REASONS.c.name, REASONS.c.retired_ms.is_not(None)).order_by(*order)
+    return [Reason(reason_id, name, bool(is_retired)) for reason_id, name, is_retired in connection.execute(query)]
+
+
+def choices(connection: Connection) -> list[Reason]:
+    """Return the reasons that can be chosen, in order."""
+    return [reason for reason in reasons(connection) if not reason.is_retired]
+
+
+def reason_numbered(connection: Connection, reason_id: int) -> Reason:
+    """Return a reason, also a retired one. Raises ``ReasonMissing``."""
+    for reason in reasons(connection):
+        if reason.reason_id == reason_id:
+            return reason
+    raise ReasonMissing(f"there is no reason with the number {reason_id}")
+
+
+def with_note(reason: str | None, note: str) -> str:
+    """Return a reason and a note as one text; each may be missing."""
+    return ": ".join(text for text in (reason, note) if text)
+
+
+def add_reason(connection: Connection, name: str) -> Reason:
+    """Add a reason at the end of the list. Raises ``ReasonTaken`` and ``ReasonsFull``."""
+    one_at_a_time(connection, Lock.REASONS)
+    known = reasons(connection)
+    _check_name(known, name)
+    _check_room(known, is_retired=False)
+    values = {"name": name, "place": _last_place(connection) + 1}
+    reason_id = connection.execute(insert(REASONS).values(values).returning(REASONS.c.reason_id)).scalar_one()
+    return Reason(reason_id, name, is_retired=False)
+
+
+def rename_reason(connection: Connection, reason_id: int, name: str) -> None:
+    """Give a reason another name, which decisions that name it show too. Raises ``ReasonError``."""
+    one_at_a_time(connection, Lock.REASONS)
+    _check_name([reason for reason in reasons(connection) if reason.reason_id != reason_id], name)
+    _change(connection, reason_id, name=name)
+
+
+def retire_reason(connection: Connection, reason_id: int, now_ms: int) -> None:
+    """Take a reason from the list. Raises ``ReasonMissing``, and ``ReasonsFull`` for one retired reason too many."""
+    one_at_a_time(connection, Lock.REASONS)
+    if not reason_numbered(connection, reason_id).is_retired:
+        _check_room(reasons(connection), is_retired=True)
+        _change(connection, reason_id, retired_ms=now_ms)
+
+
+def restore_reason(connection: Connection, reason_id: int) -> None:
+    """Put a retired reason back at the end of the list. Raises ``ReasonMissing`` and ``ReasonsFull``."""
+    one_at_a_time(connection, Lock.REASONS)
+    if reason_numbered(connection, reason_id).is_retired:
+        _check_room(reasons(connection), is_retired=False)
+        _change(connection, reason_id, retired_ms=None, place=_last_place(connection) + 1)
+
+
+def move_reason(connection: Connection, reason_id: int, step: int) -> None:
+    """Move a reason by one place, up for -1 and down for 1, unless it is at the end. Raises ``ReasonMissing``."""
+    one_at_a_time(connection, Lock.REASONS)
+    reason_numbered(connection, reason_id)
+    order = [reason.reason_id for reason in choices(connection)]
+    if reason_id not in order:
+        return
+    place = order.index(reason_id)
+    order.insert(max(0, place + step), order.pop(place))
+    for number, each in enumerate(order):
+        _change(connection, each, place=number)
+
+
+def _check_name(others: Sequence[Reason], name: str) -> None:
+    if not name or len(name) > REASON_CHARS_MAX or not is_storable(name):
+        raise ReasonError(f"a reason has 1 to {REASON_CHARS_MAX} characters")
+    if any(reason.name == name for reason in others):
+        raise ReasonTaken(f"there is a reason named {name} already; choose another name")
+
+
+def _check_room(known: Sequence[Reason], *, is_retired: bool) -> None:
+    if sum(reason.is_retired == is_retired for reason in known) >= (RETIRED_MAX if is_retired else REASONS_MAX):
+        raise ReasonsFull("there are as many reasons as there may be")
+
+
+def _last_place(connection: Connection) -> int:
+    return connection.execute(select(func.max(REASONS.c.place))).scalar() or 0
+
+
+def _change(connection: Connection, reason_id: int, **values: object) -> None:
+    changed = connection.execute(update(REASONS).where(REASONS.c.reason_id == reason_id).values(**values))
+    if not changed.rowcount:
+        raise ReasonMissing(f"there is no reason with the number {reason_id}")
