@@ -62,6 +62,8 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/queue/changes", "reviewer", queue_pages.show_changes, is_use=False),
     Route("GET", "/flags/{flag_id:int}", "reviewer", flag_page.show_flag),
     Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", flag_page.show_text),
+    Route("GET", "/flags/{flag_id:int}/next", "reviewer", deciding.go_on),
+    Route("GET", "/flags/{flag_id:int}/leave", "reviewer", deciding.leave),
     Route("POST", "/flags/decide", "reviewer", deciding.decide_selected),
     Route("POST", "/flags/undo", "reviewer", deciding.undo_selected),
     Route("POST", "/flags/{flag_id:int}/decide", "reviewer", deciding.decide),

@@ -1,17 +1,14 @@
-"""What people decided and said of a flag, and who has it open at this moment."""
+"""What people decided and said of a flag."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select
 
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
-from consumer.reviews.portable import insert_or, portions, storable
-from consumer.reviews.tables import LOOKING, NOTES, PEOPLE, REASONS, REVIEWS
-
-LOOKING_MS: Final = 60_000
-"""For how long somebody who opened a flag is said to look at it."""
+from consumer.reviews.portable import portions, storable
+from consumer.reviews.tables import NOTES, PEOPLE, REASONS, REVIEWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,38 +75,6 @@ def add_note(connection: Connection, flag_id: int, person_id: int, text: str, no
     """Store a note, and return its number. What is too long is cut; pages refuse it before."""
     values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable(text, NOTE_CHARS_MAX)}
     return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
-
-
-def looking(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> list[str]:
-    """Note that somebody has opened a flag, and return the names of others who have it open."""
-    connection.execute(delete(LOOKING).where(LOOKING.c.at_ms <= now_ms - LOOKING_MS))
-    # The same person may open it in two windows at the same moment.
-    opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
-    keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
-    connection.execute(opened.on_conflict_do_update(index_elements=keys, set_={"at_ms": now_ms}))
-    others = (
-        select(PEOPLE.c.name)
-        .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
-        .where(LOOKING.c.flag_id == flag_id, LOOKING.c.person_id != person_id)
-        .order_by(PEOPLE.c.name)
-    )
-    return list(connection.execute(others).scalars())
-
-
-def open_elsewhere(
-    connection: Connection, flag_ids: Sequence[int], person_id: int, now_ms: int
-) -> dict[int, tuple[str, ...]]:
-    """Return the names of others for each flag that they have open; flags that nobody has open are left out."""
-    query = (
-        select(LOOKING.c.flag_id, PEOPLE.c.name)
-        .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
-        .where(LOOKING.c.flag_id.in_(flag_ids), LOOKING.c.person_id != person_id, LOOKING.c.at_ms > now_ms - LOOKING_MS)
-        .order_by(LOOKING.c.flag_id, PEOPLE.c.name)
-    )
-    found: dict[int, tuple[str, ...]] = {}
-    for flag_id, name in connection.execute(query):
-        found[flag_id] = (*found.get(flag_id, ()), name)
-    return found
 
 
 def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, str]:

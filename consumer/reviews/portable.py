@@ -47,6 +47,8 @@ class Lock(IntEnum):
     """Counting attempts to sign in."""
     REASONS = 4
     """Changing the list of reasons."""
+    LOOKING = 5
+    """Giving people the next flag."""
 
 
 def one_at_a_time(connection: Connection, what: Lock) -> None:

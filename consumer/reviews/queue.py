@@ -5,7 +5,7 @@ same time whether it is the first or the last. What no index has is looked at ro
 page: such a page may have fewer rows than were asked for, and still be followed by others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -105,24 +105,32 @@ def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, c
     return Page(tuple(rows), None if more is None else encoded(more), before, is_partial)
 
 
-def next_open(connection: Connection, filters: Filters, order: Order, after_flag: FlagRow) -> int | None:
-    """Return the open flag that follows one, or the first one where none follows; None where no other is open."""
+def open_after(  # a part of the queue, and a place in it
+    connection: Connection,
+    filters: Filters,
+    order: Order,
+    flag: FlagRow,
+    rows_max: int,
+    without: Collection[int] = (),
+) -> list[int]:
+    """Return open flags: those that follow one, then the first ones; never the flag itself, nor ``without``."""
     scope = _scope(connection, replace(filters, state="open"))
     if scope is None:
-        return None
+        return []
     way = ORDERS[order]
-    for start in (Cursor("after", *way.key(after_flag)), None):
+    others: dict[int, None] = {}
+    for start in (Cursor("after", *way.key(flag)), None):
         cursor: Cursor | None = start
         for _ in range(_PAGES_WITHOUT_ROWS_MAX):
-            # The flag itself may be open still, and the first.
-            rows, more, _ = found(connection, scope, way, 2, cursor)
-            others = [row.flag_id for row in rows if row.flag_id != after_flag.flag_id]
-            if others:
-                return others[0]
+            # The flag itself may be open still.
+            rows, more, _ = found(connection, scope, way, rows_max + len(without) + 1, cursor)
+            others |= {row.flag_id: None for row in rows if row.flag_id != flag.flag_id and row.flag_id not in without}
+            if len(others) >= rows_max:
+                return list(others)[:rows_max]
             if more is None:
                 break
             cursor = more
-    return None
+    return list(others)
 
 
 def counts(connection: Connection) -> Counts:

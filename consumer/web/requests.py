@@ -105,6 +105,8 @@ CONSOLE: Final = HttpInterface(
         "/flags/undo",
         "/flags/{flag_id:int}",
         "/flags/{flag_id:int}/text/{side}",
+        "/flags/{flag_id:int}/next",
+        "/flags/{flag_id:int}/leave",
         "/flags/{flag_id:int}/decide",
         "/flags/{flag_id:int}/note",
         "/flags/{flag_id:int}/bank",

@@ -1,14 +1,14 @@
 """Deciding about one flag, about flags selected in the queue, or about all open flags of a story; undoing; notes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple, get_args
 
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.pages.flag_page import flag_answer, flag_href, the_flag
-from consumer.console.pages.queue_filters import Wanted, wanted_of
+from consumer.console.pages.flag_page import WITH_OTHERS, flag_answer, flag_href, the_flag
+from consumer.console.pages.queue_filters import Wanted, wanted_in, wanted_of
 from consumer.console.pages.queue_pages import selected_max
 from consumer.console.pages.reasons_page import chosen_reason
 from consumer.console.pages.said import GONE, MANY, ONE, REFUSED
@@ -19,7 +19,7 @@ from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, OwnReview, own_review, own_reviews_at
 from consumer.reviews.flag_row import FlagRow
-from consumer.reviews.moderation import reasons
+from consumer.reviews.moderation import claims, reasons
 from consumer.reviews.queue import Filters
 from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
@@ -52,18 +52,34 @@ def decide(asked: Asked) -> Response:
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.CONFLICT)
-    return asked.redirect(_next_path(asked, wanted, flag), **wanted.fields, **{ONE: decided.review_ids[0]})
-
-
-def _next_path(asked: Asked, wanted: Wanted, flag: FlagRow) -> str:
-    """Return where to go on after a decision: the next flag, or the queue where there is none."""
+    said = {ONE: decided.review_ids[0]}
     try:
-        with asked.desk.database.reading() as connection:
-            following = queue.next_open(connection, wanted.filters, wanted.order, flag)
+        return _go_on(asked, wanted, flag, said)
     except DatabaseUnavailable:
         # What was decided is stored, and must not look as if it were not.
-        following = None
-    return "/" if following is None else f"/flags/{following}"
+        return asked.redirect("/", **wanted.fields, **said)
+
+
+def go_on(asked: Asked) -> Response:
+    """Leave a flag, and go on with the next one."""
+    return _go_on(asked, wanted_in(asked.query), the_flag(asked), {})
+
+
+def leave(asked: Asked) -> Response:
+    """Leave a flag, and go back to the queue."""
+    flag_id, person_id = asked.places["flag_id"], asked.person.person_id
+    asked.desk.database.written(lambda c: claims.leave(c, [flag_id], person_id))
+    return asked.redirect("/", **wanted_in(asked.query).fields)
+
+
+def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int]) -> Response:
+    """Show the next flag, which nobody else gets at the same time, or the queue where there is none."""
+    desk, person_id = asked.desk, asked.person.person_id
+    following = claims.next_flag(desk.database, wanted.filters, wanted.order, flag, person_id, desk.now_ms())
+    if following is None:
+        return asked.redirect("/", **wanted.fields, **said)
+    with_others = {} if following.is_free else {WITH_OTHERS: 1}
+    return asked.redirect(f"/flags/{following.flag_id}", **wanted.fields, **said, **with_others)
 
 
 def add_note(asked: Asked) -> Response:

@@ -27,12 +27,15 @@ from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
+from consumer.reviews.moderation import claims
 from consumer.reviews.moderation import reasons as list_of_reasons
 from consumer.reviews.paging import Cursor, encoded
 from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
 """Copies of the story before a flag, and after it, that its page names."""
+WITH_OTHERS: Final = "with_others"
+"""The field of a query that is there where others have all flags open that could come next."""
 SIDES: Final = ("article", "original")
 _SIDES_IN_TIME: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
 _DECISIONS: Final = {
@@ -54,9 +57,9 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     """Answer with the page of the flag that the path names; ``conflict`` says why something was not done to it."""
     desk, now_ms = asked.desk, asked.desk.now_ms()
     flag = the_flag(asked)
-    others = desk.database.written(lambda c: discussion.looking(c, flag.flag_id, asked.person.person_id, now_ms))
+    others = claims.look(desk.database, flag.flag_id, asked.person.person_id, now_ms)
     with desk.database.reading() as connection:
-        before, after = _neighbours(connection, wanted, flag)
+        before, has_next = _neighbours(connection, wanted, flag)
         story = stories.story(connection, flag.story_id)
         around = _around(connection, flag)
         history = discussion.history(connection, flag.flag_id)
@@ -95,7 +98,9 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         others=others,
         wanted=wanted,
         before_href=None if before is None else flag_href(before, wanted),
-        after_href=None if after is None else flag_href(after, wanted),
+        leave_href=flag_href(flag.flag_id, wanted, "/leave"),
+        after_href=flag_href(flag.flag_id, wanted, "/next") if has_next else None,
+        all_with_others=bool(others) and WITH_OTHERS in asked.query,
         store_is_away=found.is_away,
         decision=said,
         banks=bank_choice(asked),
@@ -117,9 +122,10 @@ def show_text(asked: Asked) -> Response:
     return PlainTextResponse(paragraphs(view.body, len(view.body)))
 
 
-def flag_href(flag_id: int, wanted: Wanted) -> str:
-    """Return the path of a flag within a part of the queue."""
-    return f"/flags/{flag_id}?{wanted.query}" if wanted.query else f"/flags/{flag_id}"
+def flag_href(flag_id: int, wanted: Wanted, more: str = "") -> str:
+    """Return the path of a flag within a part of the queue, or of ``more`` behind it."""
+    path = f"/flags/{flag_id}{more}"
+    return f"{path}?{wanted.query}" if wanted.query else path
 
 
 def the_flag(asked: Asked) -> FlagRow:
@@ -138,15 +144,15 @@ def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -
     return said if said is not None and said.can_be_undone else None
 
 
-def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, int | None]:
-    """Return the open flags before and after one, in the part of the queue that somebody looks at; None for none."""
-    after = queue.next_open(connection, wanted.filters, wanted.order, flag)
+def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, bool]:
+    """Return the open flag before one, None for none, and whether another one is open, in this part of the queue."""
+    after = queue.open_after(connection, wanted.filters, wanted.order, flag, 1)
     way = queue.ORDERS[wanted.order]
     here = encoded(Cursor("before", *way.key(flag)))
     page = queue.page(connection, replace(wanted.filters, state="open"), wanted.order, 1, here)
     # At the beginning the page is filled up with what follows.
     before = [row.flag_id for row in page.rows if way.passes(way.key(flag), way.key(row))]
-    return before[0] if before else None, after
+    return before[0] if before else None, bool(after)
 
 
 def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:

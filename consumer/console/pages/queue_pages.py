@@ -15,9 +15,10 @@ from consumer.console.pages.stored_articles import articles_of
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
-from consumer.reviews.discussion import deciders, open_elsewhere
+from consumer.reviews.discussion import deciders
 from consumer.reviews.flag_row import UNDECIDED, FlagRow, State
 from consumer.reviews.moderation import reasons
+from consumer.reviews.moderation.claims import open_elsewhere
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.queue import Filters

@@ -321,7 +321,7 @@ def test_the_text_of_a_flag_is_added_by_one_click(desk: Office, path: Path) -> N
     shown = page(desk.ann, answer.header("location"))
     assert "The text is added to the bank spam." in shown.answer.shown
     assert shown.link("Look at the item") == f"/banks/spam/items/{name}"
-    assert shown.hrefs(".crumbs a")[0] == "/?source=post"
+    assert shown.hrefs(".crumbs a")[0] == "/flags/1/leave?source=post"
     again = desk.ann.post("/flags/1/bank", {**sent, "side": "article"})
     assert "The bank spam has this text already" in desk.ann.get(again.header("location")).shown
     assert desk.ann.post("/flags/1/bank", {**sent, "side": "original"}).status == 303

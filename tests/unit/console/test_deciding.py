@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from consumer.reviews import decisions, queue, sending
+from consumer.reviews import decisions, sending
 from consumer.reviews.database import DatabaseUnavailable
+from consumer.reviews.moderation import claims
+from consumer.reviews.moderation.claims import LOOKING_MS
 from tests.unit.console.desks import Office, decide, office, page
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer, Browser
@@ -225,7 +227,7 @@ def test_what_was_decided_is_said_although_the_next_flag_cannot_be_read(
     action = f"/flags/{desk.room.row('one').flag_id}/decide"
     form = page(desk.ann, action.removesuffix("/decide")).form(action)
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "next_open", away)
+        patch.setattr(claims, "next_flag", away)
         answer = desk.ann.post(action, {**form, "decision": "wrong"})
     assert desk.room.state("one") == "wrong"
     assert FEED in following(desk.ann, answer)
@@ -307,3 +309,26 @@ def test_whoever_decides_on_a_later_page_stays_there(tmp_path: Path) -> None:
         fields = [*second.form(SELECTED).items(), ("flag", "3"), ("flag", "4"), ("decision", "skip")]
         answer = desk.ann.post(SELECTED, fields)
         assert page(desk.ann, answer.header("location")).flags() == [5]
+
+
+def test_next_is_a_flag_that_nobody_else_has(desk: Office) -> None:
+    """By the link and after a decision; leaving it lets it go. Where others have all of them, the page says so."""
+    desk.room.flag(article("three", "Three", "Text."), article("original", "First report", "Text."), 0.95)
+    bob, cy = desk.colleague(), desk.colleague("Cy")
+    page(bob, "/flags/2")
+    opened = page(desk.ann, "/flags/1?order=certainty")
+    assert opened.link("Next flag") == "/flags/1/next"
+    assert desk.ann.get(opened.link("Next flag")).header("location") == "/flags/3"
+    assert cy.get("/flags/2/next?source=wire").header("location") == "/flags/1?source=wire"
+    alone = decide(bob, 2, "right")
+    assert alone.header("location") == "/flags/3?decided=1&with_others=1"
+    assert page(desk.ann, "/flags/2").texts(".open-by") == []
+    said = "Others have all open flags of this list open at the moment. This is the first of them."
+    assert said in following(bob, alone)
+    assert desk.ann.get(page(desk.ann, "/flags/3").hrefs(".crumbs a")[0]).header("location") == "/"
+    assert page(cy, "/flags/3?with_others=1").texts(".open-by") == ["Bob has it open"]
+    assert page(cy, "/flags/1?with_others=1").answer.shown.count(said) == 0
+    desk.served.clock.pass_s(LOOKING_MS / 1_000)
+    assert desk.ann.get("/flags/1/next").header("location") == "/flags/3"
+    assert desk.ann.get("/flags/3/next?source=nobody").header("location") == "/?source=nobody"
+    assert desk.ann.get("/flags/4711/next").status == 404

@@ -6,7 +6,7 @@ import pytest
 
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decided, Decision, decide, undo
-from consumer.reviews.discussion import add_note, history, looking
+from consumer.reviews.discussion import add_note, history
 from consumer.reviews.sending import due
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -197,17 +197,3 @@ def test_history_has_decisions_and_notes_in_order(desk: Desk) -> None:
     assert (first.decision, first.final_ms, first.undone_ms) == ("wrong", NOW_MS + UNDO_MS, NOW_MS + 2)
     assert (note.kind, note.said_id, note.person, note.text) == ("note", note_id, "Bob", "no, look again\ufffd")
     assert note.decision is None
-
-
-def test_who_else_has_a_flag_open(desk: Desk) -> None:
-    """Within the last minute, and not oneself."""
-    flag_id, now_ms = desk.id_of["a"], NOW_MS
-
-    def look(person: int, at_ms: int) -> list[str]:
-        return written(desk.database, looking, flag_id, person, at_ms)
-
-    assert look(desk.ann, now_ms) == []
-    assert look(desk.ann, now_ms + 1) == []
-    assert look(desk.bob, now_ms + 59_999) == ["Ann"]
-    assert look(desk.ann, now_ms + 60_001) == ["Bob"]
-    assert look(desk.bob, now_ms + 300_000) == []

@@ -10,9 +10,10 @@ from sqlalchemy import event
 from consumer.reviews import attempts, audit, queue, sending, sessions, stories
 from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.discussion import add_note, history, looking
+from consumer.reviews.discussion import add_note, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.floods import floods, note_floods, unannounced
+from consumer.reviews.moderation import claims
 from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
@@ -87,7 +88,10 @@ def everything(database: Database) -> None:
     written(database, sending.sent, made[0], NOW_MS)
     read(database, sending.backlog, NOW_MS)
     written(database, add_note, 2, ann, "note", NOW_MS)
-    written(database, looking, 2, ann, NOW_MS)
+    claims.look(database, 2, ann, NOW_MS)
+    left = read(database, queue.flags, [2])[0]
+    bob = add_person(database, "Bob").person_id
+    claims.next_flag(database, Filters(), "certainty", left, bob, NOW_MS)
     secret = written(database, sessions.begin_session, ann, NOW_MS, 9)
     sessions.person_of(database, secret, NOW_MS, 9)
     written(database, sessions.sweep, NOW_MS)

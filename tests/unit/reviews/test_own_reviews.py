@@ -1,16 +1,10 @@
-"""What somebody has just decided, who has flags of a list open, and which version a story goes back to."""
+"""What somebody has just decided, and which version a story goes back to."""
 
-import threading
-
-import pytest
-
-from consumer.reviews import decisions, discussion
+from consumer.reviews import decisions
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import own_review, own_reviews_at
-from consumer.reviews.discussion import open_elsewhere
 from consumer.reviews.stories import root_versions
-from consumer.reviews.tables import LOOKING
-from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, number_of, read, rows_of
+from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of
 
 
 def test_a_review_is_told_to_whoever_made_it(database: Database) -> None:
@@ -60,41 +54,6 @@ def test_reviews_of_one_moment_are_found_by_story(database: Database) -> None:
     assert found(ann.person_id, NOW_MS) == [first]
     assert found(ann.person_id, NOW_MS + 1) == [later]
     assert found(bob.person_id, NOW_MS) == []
-
-
-def test_others_who_have_flags_open_are_named(database: Database) -> None:
-    """By flag, without oneself, and for a minute."""
-    add(database, flagged("a", "o"), flagged("b", "o"))
-    people = [add_person(database, name) for name in ("Wei", "Ann", "Me")]
-    first, second = rows_of(database)["a"].flag_id, rows_of(database)["b"].flag_id
-
-    def look(person_id: int) -> None:
-        database.written(lambda c: discussion.looking(c, first, person_id, NOW_MS))
-
-    for person in people:
-        look(person.person_id)
-    me = people[2].person_id
-    assert read(database, lambda c: open_elsewhere(c, [first, second], me, NOW_MS + 1)) == {first: ("Ann", "Wei")}
-    assert read(database, lambda c: open_elsewhere(c, [first], me, NOW_MS + discussion.LOOKING_MS)) == {}
-    assert read(database, lambda c: open_elsewhere(c, [], me, NOW_MS)) == {}
-
-
-def test_a_flag_may_be_opened_in_two_windows_at_once(database: Database, second: Database) -> None:
-    """The same person is there once, and neither window gets an error."""
-    add(database, flagged("a", "o"))
-    ann, flag_id = add_person(database, "Ann").person_id, rows_of(database)["a"].flag_id
-    opening = threading.Thread(target=second.written, args=[lambda c: discussion.looking(c, flag_id, ann, NOW_MS + 1)])
-    with pytest.MonkeyPatch.context() as patch:
-        raised: list[object] = []
-        patch.setattr(threading, "excepthook", raised.append)
-        with database.begin() as connection:
-            discussion.looking(connection, flag_id, ann, NOW_MS)
-            opening.start()
-            # By then it waits for this one.
-            opening.join(0.3)
-        opening.join(60)
-    assert raised == []
-    assert number_of(database, LOOKING) == 1
 
 
 def test_a_version_of_each_original_is_known(database: Database) -> None:

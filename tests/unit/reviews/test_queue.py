@@ -181,25 +181,32 @@ def test_a_place_of_another_order_does_no_harm(filled: Database) -> None:
         read(filled, queue.page, Filters(state=None), order, 5, place)
 
 
-def test_the_next_open_flag(filled: Database) -> None:
-    """It follows in the same order and filter; after the last one comes the first; none where no other is open."""
+def test_open_flags_after_one(filled: Database) -> None:
+    """They follow in the same order and filter; after the last one comes the first; some may be left out."""
     filters = Filters(kind="flag", source="source-1")
     rows = rows_of(filled)
     order = expected(list(rows.values()), filters, "certainty")
     for this, following in zip(order, [*order[1:], order[0]], strict=True):
-        found = read(filled, queue.next_open, filters, "certainty", rows[this])
-        assert found == rows[following].flag_id
+        found = read(filled, queue.open_after, filters, "certainty", rows[this], 1)
+        assert found == [rows[following].flag_id]
+    others = [rows[name].flag_id for name in (*order[3:], *order[:2])]
+    assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 1_000) == others
+    assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, set(others[1:4])) == [
+        others[0],
+        others[4],
+    ]
+    assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, set(others)) == []
     only = replace(filters, arrived_from_ms=rows[order[0]].arrived_ms, similarity_min=0.0)
     single = [name for name in order if _matches(rows[name], replace(only, source="nobody's"))]
     assert single == []
-    assert read(filled, queue.next_open, replace(only, source="nobody's"), "newest", rows[order[0]]) is None
+    assert read(filled, queue.open_after, replace(only, source="nobody's"), "newest", rows[order[0]], 1) == []
 
 
 def test_a_flag_that_alone_is_open_has_no_next_one(database: Database) -> None:
     """Also not itself."""
     add(database, flagged("b", "a"))
     (row,) = rows_of(database).values()
-    assert read(database, queue.next_open, Filters(), "certainty", row) is None
+    assert read(database, queue.open_after, Filters(), "certainty", row, 1) == []
 
 
 def test_counts_are_as_long_as_the_lists(filled: Database) -> None:

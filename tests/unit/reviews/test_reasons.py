@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from consumer.reviews.reviewed_pairs import pairs
 
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
@@ -23,6 +22,7 @@ from consumer.reviews.moderation.reasons import (
     retire_reason,
     with_note,
 )
+from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.sending import due
 from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of, written
 

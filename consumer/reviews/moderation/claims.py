@@ -1,0 +1,120 @@
+"""Who has which flag open, and the next flag for somebody: one that nobody else has open."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, select
+
+from consumer.reviews import queue
+from consumer.reviews.database import Database
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions
+from consumer.reviews.queue import Filters, Order
+from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
+
+LOOKING_MS: Final = 300_000
+"""How long somebody who opened a flag, and did not leave it, keeps it: long enough to read two long articles."""
+CANDIDATES_MAX: Final = 20
+"""Flags of which the first that is still free is claimed: as many people may ask at the same moment."""
+ATTEMPTS_MAX: Final = 5
+"""How often others may be faster before somebody gets a flag that another person has open, too."""
+_SEEN_AGAIN_MS: Final = 10_000
+"""Opening a flag again is stored after this time; the page that follows a claim writes nothing."""
+
+
+class NextFlag(NamedTuple):
+    """The next flag for somebody. ``is_free``: nobody else has it open, and nobody else gets it as their next one."""
+
+    flag_id: int
+    is_free: bool
+
+
+def next_flag(
+    database: Database, filters: Filters, order: Order, left: FlagRow, person_id: int, now_ms: int
+) -> NextFlag | None:
+    """Give somebody the open flag that follows the one that they leave, or the first one; None where none is open.
+
+    Flags that others have open are passed over. Where others have all of them open, it is the first that follows.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        with database.reading() as connection:
+            held = _held(connection, person_id, now_ms)
+            candidates = queue.open_after(connection, filters, order, left, CANDIDATES_MAX, held)
+        if not candidates:
+            break
+        claim = partial(_claim, candidates=candidates, left_id=left.flag_id, person_id=person_id, now_ms=now_ms)
+        claimed = database.written(claim)
+        if claimed is not None:
+            return NextFlag(claimed, is_free=True)
+    database.written(lambda c: leave(c, [left.flag_id], person_id))
+    with database.reading() as connection:
+        first = queue.open_after(connection, filters, order, left, 1)
+    return NextFlag(first[0], is_free=False) if first else None
+
+
+def leave(connection: Connection, flag_ids: Sequence[int], person_id: int) -> None:
+    """Note that somebody no longer has flags open."""
+    for portion in portions(flag_ids):
+        own = (LOOKING.c.flag_id.in_(portion), LOOKING.c.person_id == person_id)
+        connection.execute(delete(LOOKING).where(*own))
+
+
+def look(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
+    """Note that somebody has opened a flag, and return the names of others who have it open."""
+    own = select(LOOKING.c.at_ms).where(LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id)
+    with database.reading() as connection:
+        opened_ms = connection.execute(own).scalar()
+        others = open_elsewhere(connection, [flag_id], person_id, now_ms)
+    if opened_ms is None or opened_ms <= now_ms - _SEEN_AGAIN_MS:
+        database.written(lambda c: open_flag(c, flag_id, person_id, now_ms))
+    return others.get(flag_id, ())
+
+
+def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
+    """Note that somebody has opened a flag."""
+    connection.execute(delete(LOOKING).where(LOOKING.c.at_ms <= now_ms - LOOKING_MS))
+    # The same person may open it in two windows at the same moment.
+    opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
+    keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
+    connection.execute(opened.on_conflict_do_update(index_elements=keys, set_={"at_ms": now_ms}))
+
+
+def open_elsewhere(
+    connection: Connection, flag_ids: Sequence[int], person_id: int, now_ms: int
+) -> dict[int, tuple[str, ...]]:
+    """Return the names of others for each flag that they have open; flags that nobody has open are left out."""
+    query = (
+        select(LOOKING.c.flag_id, PEOPLE.c.name)
+        .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
+        .where(LOOKING.c.flag_id.in_(flag_ids), *_of_others(person_id, now_ms))
+        .order_by(LOOKING.c.flag_id, PEOPLE.c.name)
+    )
+    found: dict[int, tuple[str, ...]] = {}
+    for flag_id, name in connection.execute(query):
+        found[flag_id] = (*found.get(flag_id, ()), name)
+    return found
+
+
+def _of_others(person_id: int, now_ms: int) -> tuple[ColumnElement[bool], ...]:
+    return LOOKING.c.person_id != person_id, LOOKING.c.at_ms > now_ms - LOOKING_MS
+
+
+def _held(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:
+    """Return the flags that others have open."""
+    query = select(LOOKING.c.flag_id).where(*_of_others(person_id, now_ms))
+    return frozenset(connection.execute(query).scalars())
+
+
+def _claim(connection: Connection, candidates: Sequence[int], left_id: int, person_id: int, now_ms: int) -> int | None:
+    """Open the first candidate that is open and free, in place of the flag that somebody leaves; None without any."""
+    one_at_a_time(connection, Lock.LOOKING)
+    # In one statement: in between somebody could decide about a flag and leave it, which would then seem open and free.
+    is_held = exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *_of_others(person_id, now_ms))
+    query = select(FLAGS.c.flag_id).where(FLAGS.c.flag_id.in_(candidates), FLAGS.c.state == "open", ~is_held)
+    free: Collection[int] = set(connection.execute(query).scalars())
+    claimed = next((flag_id for flag_id in candidates if flag_id in free), None)
+    if claimed is not None:
+        leave(connection, [left_id], person_id)
+        open_flag(connection, claimed, person_id, now_ms)
+    return claimed
