@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
@@ -58,8 +59,9 @@ class FlagRow(Figures):
     copies: int
 
 
+@cache
 def flag_rows() -> Select[Any]:
-    """Return the query for flags with the columns that ``flag_row`` needs."""
+    """Return the query for flags with the columns that ``flag_row`` needs. It is built once, which takes its time."""
     return (
         select(
             FLAGS.c.flag_id,

@@ -117,20 +117,29 @@ def open_after(  # a part of the queue, and a place in it
     scope = _scope(connection, replace(filters, state="open"))
     if scope is None:
         return []
-    way = ORDERS[order]
+    # The flag itself may be open still.
+    scope, way = replace(scope, without=frozenset((*without, flag.flag_id))), ORDERS[order]
     others: dict[int, None] = {}
     for start in (Cursor("after", *way.key(flag)), None):
         cursor: Cursor | None = start
         for _ in range(_PAGES_WITHOUT_ROWS_MAX):
-            # The flag itself may be open still.
-            rows, more, _ = found(connection, scope, way, rows_max + len(without) + 1, cursor)
-            others |= {row.flag_id: None for row in rows if row.flag_id != flag.flag_id and row.flag_id not in without}
+            rows, more, _ = found(connection, scope, way, rows_max, cursor)
+            others |= {row.flag_id: None for row in rows}
             if len(others) >= rows_max:
                 return list(others)[:rows_max]
             if more is None:
                 break
             cursor = more
     return list(others)
+
+
+def open_before(connection: Connection, filters: Filters, order: Order, flag: FlagRow) -> int | None:
+    """Return the open flag that precedes one, None where it is the first."""
+    scope, way = _scope(connection, replace(filters, state="open")), ORDERS[order]
+    if scope is None:
+        return None
+    rows, *_ = found(connection, scope, way.reversed(), 1, Cursor("before", *way.key(flag)))
+    return rows[0].flag_id if rows else None
 
 
 def counts(connection: Connection) -> Counts:

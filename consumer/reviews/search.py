@@ -78,6 +78,8 @@ class Scope:
     original_source_id: int | None = None
     story_id: int | None = None
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    # Flags that are left out.
+    without: frozenset[int] = frozenset()
 
     def equal(self) -> list[ColumnElement[bool]]:
         """Return the conditions that an index begins with, besides kind and state."""
@@ -215,8 +217,9 @@ def branches(scope: Scope, way: Way, conditions: Sequence[ColumnElement[bool]], 
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
         columns += [FLAGS.c.source_id, FLAGS.c.original_source_id]
+    left_out = [FLAGS.c.flag_id.not_in(scope.without)] if scope.without else []
     return [
-        select(*columns).where(*scope.equal(), *pair, *conditions).order_by(*way.ordered()).limit(limit)
+        select(*columns).where(*scope.equal(), *pair, *conditions, *left_out).order_by(*way.ordered()).limit(limit)
         for pair in scope.kinds_and_states()
     ]
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, func, select, union_all
 from sqlalchemy.sql.selectable import Subquery
 
+from consumer.reviews import search
 from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
-from consumer.reviews.paging import decoded
+from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queue import Page, scoped_page
 from consumer.reviews.search import Scope, Way
@@ -78,6 +79,13 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
     """
     scope = Scope(kinds=("flag",), story_id=story_id)
     return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decoded(after))
+
+
+def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
+    """Return a flag among the flags of its story that arrived just before and after it, up to so many on each side."""
+    scope, here = Scope(kinds=("flag",), story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
+    before = search.found(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
+    return [*reversed(before), flag, *search.found(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
 
 
 def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucket]:

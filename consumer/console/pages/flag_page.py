@@ -4,9 +4,8 @@ Why a pair was flagged, or was not: the figures of its verdict beside what they 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from http import HTTPStatus
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -29,7 +28,6 @@ from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow, Kind
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation import reasons as list_of_reasons
-from consumer.reviews.paging import Cursor, encoded
 from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
@@ -37,7 +35,6 @@ AROUND_MAX: Final = 3
 WITH_OTHERS: Final = "with_others"
 """The field of a query that is there where others have all flags open that could come next."""
 SIDES: Final = ("article", "original")
-_SIDES_IN_TIME: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
 _DECISIONS: Final = {
     ("flag", "right"): N_("Right"),
     ("flag", "wrong"): N_("Wrong"),
@@ -61,7 +58,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     with desk.database.reading() as connection:
         before, has_next = _neighbours(connection, wanted, flag)
         story = stories.story(connection, flag.story_id)
-        around = _around(connection, flag)
+        around = stories.around(connection, flag, AROUND_MAX)
         history = discussion.history(connection, flag.flag_id)
         choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
@@ -146,22 +143,8 @@ def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -
 
 def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, bool]:
     """Return the open flag before one, None for none, and whether another one is open, in this part of the queue."""
-    after = queue.open_after(connection, wanted.filters, wanted.order, flag, 1)
-    way = queue.ORDERS[wanted.order]
-    here = encoded(Cursor("before", *way.key(flag)))
-    page = queue.page(connection, replace(wanted.filters, state="open"), wanted.order, 1, here)
-    # At the beginning the page is filled up with what follows.
-    before = [row.flag_id for row in page.rows if way.passes(way.key(flag), way.key(row))]
-    return before[0] if before else None, bool(after)
-
-
-def _around(connection: Connection, flag: FlagRow) -> list[FlagRow]:
-    """Return the copies of the story that arrived just before and after a flag, with the flag itself."""
-    found = {flag.flag_id: flag}
-    for side in _SIDES_IN_TIME:
-        cursor = encoded(Cursor(side, flag.arrived_ms, flag.flag_id))
-        found |= {row.flag_id: row for row in stories.copies(connection, flag.story_id, cursor, AROUND_MAX).rows}
-    return sorted(found.values(), key=lambda row: (row.arrived_ms, row.flag_id))
+    before = queue.open_before(connection, wanted.filters, wanted.order, flag)
+    return before, before is not None or bool(queue.open_after(connection, wanted.filters, wanted.order, flag, 1))
 
 
 class Told(NamedTuple):

@@ -15,8 +15,10 @@ from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 
 LOOKING_MS: Final = 300_000
 """How long somebody who opened a flag, and did not leave it, keeps it: long enough to read two long articles."""
-CANDIDATES_MAX: Final = 20
+CANDIDATES_MAX: Final = 10
 """Flags of which the first that is still free is claimed: as many people may ask at the same moment."""
+HELD_MAX: Final = 1_000
+"""Flags of others that are passed over when candidates are looked for; no other one is ever claimed either."""
 ATTEMPTS_MAX: Final = 5
 """How often others may be faster before somebody gets a flag that another person has open, too."""
 _SEEN_AGAIN_MS: Final = 10_000
@@ -101,8 +103,9 @@ def _of_others(person_id: int, now_ms: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def _held(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:
-    """Return the flags that others have open."""
-    query = select(LOOKING.c.flag_id).where(*_of_others(person_id, now_ms))
+    """Return the flags that others have opened last."""
+    opened = select(LOOKING.c.flag_id).where(*_of_others(person_id, now_ms))
+    query = opened.order_by(LOOKING.c.at_ms.desc()).limit(HELD_MAX)
     return frozenset(connection.execute(query).scalars())
 
 

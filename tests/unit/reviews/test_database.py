@@ -59,6 +59,19 @@ def test_opening_again_changes_nothing(address: Address, database: Database) -> 
     assert source_names(database) == ["kept"]
 
 
+EARLIER = (
+    "INSERT INTO people (person_id, name, role, created_ms) VALUES (1, 'Ann', 'reviewer', 1)",
+    "INSERT INTO stories (story_id, root_id, copies, open_copies, first_ms, last_ms) VALUES (1, 'o', 0, 0, 1, 1)",
+    (
+        "INSERT INTO flags (flag_id, kind, article_id, version, original_id, original_version, story_id, certainty, "
+        "truncated, arrived_ms, decided_ms, state) "
+        "VALUES (1, 'flag', 'a', 'aa', 'o', 'aa', 1, 0.9, false, 1, 1, 'wrong')"
+    ),
+    "INSERT INTO reviews (flag_id, person_id, decision, note, at_ms, final_ms) VALUES (1, 1, 'wrong', 'Why.', 1, 1)",
+)
+"""What a database with the first tables may hold."""
+
+
 def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what was decided then; what has come since can be used."""
 

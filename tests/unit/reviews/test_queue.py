@@ -181,7 +181,7 @@ def test_a_place_of_another_order_does_no_harm(filled: Database) -> None:
         read(filled, queue.page, Filters(state=None), order, 5, place)
 
 
-def test_open_flags_after_one(filled: Database) -> None:
+def test_open_flags_before_and_after_one(filled: Database) -> None:
     """They follow in the same order and filter; after the last one comes the first; some may be left out."""
     filters = Filters(kind="flag", source="source-1")
     rows = rows_of(filled)
@@ -189,6 +189,8 @@ def test_open_flags_after_one(filled: Database) -> None:
     for this, following in zip(order, [*order[1:], order[0]], strict=True):
         found = read(filled, queue.open_after, filters, "certainty", rows[this], 1)
         assert found == [rows[following].flag_id]
+        before = read(filled, queue.open_before, filters, "certainty", rows[following])
+        assert before == (None if following == order[0] else rows[this].flag_id)
     others = [rows[name].flag_id for name in (*order[3:], *order[:2])]
     assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 1_000) == others
     assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, set(others[1:4])) == [

@@ -137,3 +137,15 @@ def test_open_flags_of_some_roots(database: Database) -> None:
     assert [row.article_id for row in read(database, stories.open_flags, ids, 2)] == ["a-1", "b-0"]
     assert read(database, stories.open_flags, [], 9) == []
     assert read(database, queue.flags, [rows["b-0"].flag_id, rows["a-0"].flag_id, 999]) == [rows["a-0"], rows["b-0"]]
+
+
+def test_what_came_before_and_after_a_flag(database: Database) -> None:
+    """In order of arrival, of the same story; fewer at its ends."""
+    add(database, *(flagged(f"copy-{n}", "o", at_ms=NOW_MS + n) for n in range(5)), flagged("other", "p"))
+    rows = rows_of(database)
+
+    def names(name: str) -> str:
+        return "".join(row.article_id[-1] for row in read(database, stories.around, rows[name], 2))
+
+    assert [names(f"copy-{n}") for n in (0, 1, 2, 4)] == ["012", "0123", "01234", "234"]
+    assert names("other") == "r"
