@@ -16,8 +16,8 @@ FIELD: Final = "reason"
 """The field of a form that has the number of a reason; "" for none."""
 _SAID: Final = {
     "add": N_("The reason is added."),
-    "rename": N_("The reason has another name."),
-    "retire": N_("The reason can no longer be chosen. Decisions that name it keep it."),
+    "rename": N_("The reason is renamed."),
+    "retire": N_("The reason can no longer be chosen. Decisions keep it."),
     "restore": N_("The reason can be chosen again."),
 }
 _STEPS: Final = {"up": -1, "down": 1}

@@ -323,7 +323,7 @@ def test_next_is_a_flag_that_nobody_else_has(desk: Office) -> None:
     alone = decide(bob, 2, "right")
     assert alone.header("location") == "/flags/3?decided=1&with_others=1"
     assert page(desk.ann, "/flags/2").texts(".open-by") == []
-    said = "Others have all open flags of this list open at the moment. This is the first of them."
+    said = "Other people already have all remaining flags open. This is the first of them."
     assert said in following(bob, alone)
     assert desk.ann.get(page(desk.ann, "/flags/3").hrefs(".crumbs a")[0]).header("location") == "/"
     assert page(cy, "/flags/3?with_others=1").texts(".open-by") == ["Bob has it open"]
