@@ -39,8 +39,9 @@ class Filled(NamedTuple):
     silent: str
 
 
-def fill(database: Database, flags: int, seed: int) -> Filled:
-    """Insert so many flags into an empty database."""
+def fill(database: Database, flags: int, seed: int, open_share: float = _SHARES[0]) -> Filled:
+    """Insert so many flags into an empty database, of which this share is open."""
+    others = [share * (1 - open_share) / (1 - _SHARES[0]) for share in _SHARES[1:]]
     indexes = [index for table in METADATA.sorted_tables for index in table.indexes if table in {FLAGS, STORIES}]
     with database.begin() as connection:
         if connection.dialect.name == "postgresql":
@@ -49,7 +50,7 @@ def fill(database: Database, flags: int, seed: int) -> Filled:
             index.drop(connection)
         _insert(connection, SOURCES, ({"source_id": n + 1, "name": f"source-{n}"} for n in range(SOURCES_MADE)))
         _insert(connection, STORIES, _stories(flags))
-        _insert(connection, FLAGS, _flags(flags, seed))
+        _insert(connection, FLAGS, _flags(flags, seed, [open_share, *others]))
         tell("indexes …")
         for index in indexes:
             index.create(connection)
@@ -70,7 +71,7 @@ def _stories(flags: int) -> Iterator[dict[str, Any]]:
         yield {"story_id": number + 1, "root_id": f"root-{number}", "copies": 0, "open_copies": 0, **times}
 
 
-def _flags(flags: int, seed: int) -> Iterator[dict[str, Any]]:
+def _flags(flags: int, seed: int, shares: Sequence[float]) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(seed)
     weights = 1 / np.arange(1, SOURCES_MADE + 1)
     weights /= weights.sum()
@@ -82,7 +83,7 @@ def _flags(flags: int, seed: int) -> Iterator[dict[str, Any]]:
         arrived_ms = NOW_MS - ((1 - np.clip(share, 0, 1)) * DAYS * DAY_MS).astype(np.int64)
         is_silent = share > 0.2  # of the time
         sources[is_silent & (sources == _SILENT)] = 0
-        states = random.choice(len(_STATES), count, p=_SHARES)
+        states = random.choice(len(_STATES), count, p=shares)
         similarity = np.round(np.clip(1 - random.exponential(0.08, count), 0.7, 1), 4)
         is_near_miss, is_unverified = random.random(count) < _NEAR_MISSES, random.random(count) < _UNVERIFIED
         stories = np.where(

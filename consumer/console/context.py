@@ -16,6 +16,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.reviews.database import Database
+from consumer.reviews.word_index.words import WordCutter
 from storage.interface import Store
 from storage.records import Stored
 
@@ -103,3 +104,5 @@ class Desk:
     # None where the configuration names no banks.
     banks: BankAccess | None = None
     warnings: Callable[[], SetupWarnings] = SetupWarnings
+    # Cuts what people search for into words; None where texts are not indexed.
+    cutter: WordCutter | None = None

@@ -12,6 +12,7 @@ from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State, add_to_t
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
+from consumer.reviews.word_index.waiting import wait
 
 Decision = Literal["right", "wrong", "skip"]
 Why = Literal["gone", "decided", "final", "released"]
@@ -184,6 +185,8 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
             stories[flag.story_id] = stories.get(flag.story_id, Change()) + _difference(flag.state, state)
     add_to_tally(connection, states)
     change_stories(connection, stories)
+    reopened = [flag for flag, state in changes if state in UNDECIDED and flag.state not in UNDECIDED]
+    wait(connection, [flag.flag_id for flag in reopened])
 
 
 def _difference(before: State, after: State) -> Change:

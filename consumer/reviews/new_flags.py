@@ -13,6 +13,7 @@ from consumer.reviews.portable import portions
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES
+from consumer.reviews.word_index.waiting import wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     )
     _complete(connection, late, known, stories)
     inserted = _inserted(connection, new, stories, sources)
+    wait(connection, list(inserted.values()))
     add_to_tally(connection, Counter({(kind, "open"): len(new)}))
     _count(connection, new, stories)
     name_roots(

@@ -15,9 +15,10 @@ from consumer.reviews import search
 from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows, tally
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
-from consumer.reviews.search import Count, Range, Scope, Way, found
+from consumer.reviews.search import Count, Found, Hits, Range, Scope, Way, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
+from consumer.reviews.word_index.results import Search, found_by_search, hit_counts, search_hits
 
 Order = Literal["certainty", "newest", "oldest", "similarity"]
 
@@ -49,19 +50,22 @@ class Filters:
     # The end is not included.
     arrived_from_ms: int | None = None
     arrived_to_ms: int | None = None
+    search: Search | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some rows, and where the pages after and before them begin; None where there is none.
 
-    ``is_partial``: so many rows were looked at that others have to wait for the next page.
+    ``is_partial``: so many rows were looked at that others have to wait for the next page. ``hits`` is what a search
+    found, None where nothing is searched for.
     """
 
     rows: tuple[FlagRow, ...]
     after: str | None
     before: str | None = None
     is_partial: bool = False
+    hits: Hits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +89,21 @@ def page(connection: Connection, filters: Filters, order: Order, rows_max: int, 
     scope = _scope(connection, filters)
     if scope is None:
         return Page((), None)
-    return scoped_page(connection, scope, ORDERS[order], rows_max, None if after is None else decoded(after))
+    shown = scoped_page(connection, scope, ORDERS[order], rows_max, None if after is None else decoded(after))
+    return replace(shown, hits=scope.hits)
 
 
 def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Page:
     """Return a page of what is in a scope."""
     if cursor is not None and cursor.side == "before":
-        rows, more, is_partial = found(connection, scope, way.reversed(), rows_max, cursor)
+        rows, more, is_partial = _found(connection, scope, way.reversed(), rows_max, cursor)
         if more is None:
             # The beginning, filled up to a whole page.
             return scoped_page(connection, scope, way, rows_max, None)
         rows.reverse()
         follows = Cursor("after", *way.key(rows[-1])) if rows else cursor._replace(side="after")
         return Page(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
-    rows, more, is_partial = found(connection, scope, way, rows_max, cursor)
+    rows, more, is_partial = _found(connection, scope, way, rows_max, cursor)
     before = None
     if cursor is not None:
         before = encoded(Cursor("before", *way.key(rows[0])) if rows else cursor._replace(side="before"))
@@ -123,7 +128,7 @@ def open_after(  # a part of the queue, and a place in it
     for start in (Cursor("after", *way.key(flag)), None):
         cursor: Cursor | None = start
         for _ in range(_PAGES_WITHOUT_ROWS_MAX):
-            rows, more, _ = found(connection, scope, way, rows_max, cursor)
+            rows, more, _ = _found(connection, scope, way, rows_max, cursor)
             others |= {row.flag_id: None for row in rows}
             if len(others) >= rows_max:
                 return list(others)[:rows_max]
@@ -138,7 +143,7 @@ def open_before(connection: Connection, filters: Filters, order: Order, flag: Fl
     scope, way = _scope(connection, replace(filters, state="open")), ORDERS[order]
     if scope is None:
         return None
-    rows, *_ = found(connection, scope, way.reversed(), 1, Cursor("before", *way.key(flag)))
+    rows, *_ = _found(connection, scope, way.reversed(), 1, Cursor("before", *way.key(flag)))
     return rows[0].flag_id if rows else None
 
 
@@ -169,7 +174,7 @@ def state_counts(connection: Connection, filters: Filters) -> dict[State, Count]
         kinds = KINDS if filters.kind is None else (filters.kind,)
         return {state: Count(sum(known[kind, state] for kind in kinds)) for state in STATES}
     scope = _scope(connection, replace(filters, state=None))
-    return dict.fromkeys(STATES, Count(0)) if scope is None else search.counts(connection, scope)
+    return dict.fromkeys(STATES, Count(0)) if scope is None else _counts(connection, scope)
 
 
 def is_counted_whole(filters: Filters) -> bool:
@@ -184,7 +189,8 @@ def latest_flag_id(connection: Connection) -> int:
 
 def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
     """Return how many rows that filters choose were stored after another."""
-    scope = _scope(connection, filters)
+    # A search finds new flags once they are indexed.
+    scope = None if filters.search is not None else _scope(connection, filters)
     return Count(0) if scope is None else search.count_new(connection, scope, after_id)
 
 
@@ -222,6 +228,14 @@ def similar_sources(connection: Connection, part: str, limit: int) -> list[str]:
     return [name for name in source_names(connection, SOURCES_EXAMINED_MAX) if folded in name.casefold()][:limit]
 
 
+def _counts(connection: Connection, scope: Scope) -> dict[State, Count]:
+    return (search.counts if scope.hits is None else hit_counts)(connection, scope)
+
+
+def _found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Found:
+    return (found if scope.hits is None else found_by_search)(connection, scope, way, rows_max, cursor)
+
+
 def _scope(connection: Connection, filters: Filters) -> Scope | None:
     """Return what filters choose; None where they name a source that no flag has."""
     numbers: list[int | None] = []
@@ -245,4 +259,5 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
         original_source_id=original_source,
         story_id=filters.story_id,
         ranges=ranges,
+        hits=None if filters.search is None else search_hits(connection, filters.search),
     )

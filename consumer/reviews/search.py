@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, literal, select, tuple_, union_all
 from sqlalchemy.sql.selectable import FromClause, Subquery
 
@@ -31,6 +33,10 @@ class Range(NamedTuple):
 
     low: float | None
     high: float | None
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is in it."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,22 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search finds, in any state: flags whose texts match, flags whose ids do, and all flags of a source.
+
+    Texts are searched of undecided flags only. ``by_characters``: no text has the words, and these have all of their
+    characters. ``words_cut`` and ``ids_cut``: there were more words than are looked up, or ids that begin like this.
+    """
+
+    by_text: npt.NDArray[np.int64]
+    by_id: npt.NDArray[np.int64]
+    source_id: int | None
+    by_characters: bool
+    words_cut: bool
+    ids_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Which rows are looked for. None stands for any. ``ranges`` are by column."""
 
@@ -80,6 +102,8 @@ class Scope:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     # Flags that are left out.
     without: frozenset[int] = frozenset()
+    # None where nothing is searched for.
+    hits: Hits | None = None
 
     def equal(self) -> list[ColumnElement[bool]]:
         """Return the conditions that an index begins with, besides kind and state."""
@@ -139,24 +163,24 @@ def found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor:
     other: Key = "arrived_ms" if way.by == "certainty" else "certainty"
     across = scope.within(other)
     if across:
-        few = _together(branches(scope, Way(other, is_descending=False), across, SORTED_MAX + 1))
+        few = united(branches(scope, Way(other, is_descending=False), across, SORTED_MAX + 1))
         if connection.execute(select(func.count()).select_from(few)).scalar_one() <= SORTED_MAX:
             conditions = [*scope.within(way.by, few), *_of_story(scope, few), *way.beyond(cursor, few)]
-            return _cut(_rows(connection, few, conditions, way, rows_max + 1), rows_max, way)
+            return cut(_rows(connection, few, conditions, way, rows_max + 1), rows_max, way)
     conditions = [*scope.within(way.by), *way.beyond(cursor)]
     if not across and not _of_story(scope, FLAGS):
-        all_of_them = _together(branches(scope, way, conditions, rows_max + 1))
-        return _cut(_rows(connection, all_of_them, [], way, rows_max + 1), rows_max, way)
+        all_of_them = united(branches(scope, way, conditions, rows_max + 1))
+        return cut(_rows(connection, all_of_them, [], way, rows_max + 1), rows_max, way)
     each_max = EXAMINED_MAX // len(list(scope.kinds_and_states()))
     examined = branches(scope, way, conditions, each_max)
-    candidates = _together(examined)
+    candidates = united(examined)
     chosen = [*scope.within(other, candidates), *_of_story(scope, candidates)]
     rows = _rows(connection, candidates, chosen, way, rows_max + 1)
     end = _end(connection, examined, each_max, way)
     if end is None:
-        return _cut(rows, rows_max, way)
+        return cut(rows, rows_max, way)
     rows = [row for row in rows if not way.passes(way.key(row), end)]
-    return _cut(rows, rows_max, way) if len(rows) > rows_max else Found(rows, Cursor("after", *end), is_partial=True)
+    return cut(rows, rows_max, way) if len(rows) > rows_max else Found(rows, Cursor("after", *end), is_partial=True)
 
 
 def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
@@ -229,7 +253,8 @@ def _of_story(scope: Scope, of: FromClause) -> list[ColumnElement[bool]]:
     return scope.of_sources(of) if scope.story_id is not None else []
 
 
-def _together(parts: Sequence[Branch]) -> Subquery:
+def united(parts: Sequence[Branch]) -> Subquery:
+    """Return the rows of several queries as one."""
     if len(parts) == 1:
         return parts[0].subquery("candidates")
     # SQLite takes no order within a union, but within a query of its own.
@@ -246,14 +271,15 @@ def _rows(
 
 def _end(connection: Connection, parts: Sequence[Branch], each_max: int, way: Way) -> tuple[float, int] | None:
     """Return the first place at which a branch had to stop; None where all rows were looked at."""
-    lasts = _together([part.limit(1).offset(each_max - 1) for part in parts])
+    lasts = united([part.limit(1).offset(each_max - 1) for part in parts])
     ends = [(row[0], row[1]) for row in connection.execute(select(lasts.c[way.by], lasts.c.flag_id))]
     if not ends:
         return None
     return max(ends) if way.is_descending else min(ends)
 
 
-def _cut(rows: list[FlagRow], rows_max: int, way: Way) -> Found:
+def cut(rows: list[FlagRow], rows_max: int, way: Way) -> Found:
+    """Return the first of these rows, and where others follow."""
     if len(rows) <= rows_max:
         return Found(rows, None, is_partial=False)
     rows = rows[:rows_max]

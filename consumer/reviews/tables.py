@@ -15,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -287,15 +288,11 @@ REPORTS: Final = Table(
     Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    # Until then it can be undone.
     Column("final_ms", BigInteger, nullable=False),
     Column("undone_ms", BigInteger),
     Index(
         "uq_reports_pair",
-        "article_id",
-        "version",
-        "original_id",
-        "original_version",
+        *("article_id", "version", "original_id", "original_version"),
         unique=True,
         sqlite_where=REPORT_IN_FORCE,
         postgresql_where=REPORT_IN_FORCE,
@@ -308,7 +305,46 @@ READ_FILES: Final = Table(
     METADATA,
     # SHA-256 of the resolved path, in hex: a path may be longer than a key, and need not be text.
     Column("path_sha256", String(64), primary_key=True),
-    # As JSON, like those of ``read_files.Marks``.
     Column("marks", Text, nullable=False),
 )
-"""How far files of events were read. The positions in topics are with their brokers."""
+"""How far files of events were read, as JSON of ``read_files.Marks``. Positions in topics are with their brokers."""
+
+SEARCH_WAITING: Final = Table(
+    "search_waiting",
+    METADATA,
+    Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), primary_key=True),
+    Column("due_ms", BigInteger, nullable=False),
+    Column("tries", Integer, nullable=False),
+)
+"""Flags whose words are still to be indexed.
+
+``due_ms`` is 0 for at once, and in the future while a console indexes it, or where the store did not have its text.
+``tries`` counts how often the store did not have it.
+"""
+
+SEARCH_PARTS: Final = Table(
+    "search_parts",
+    METADATA,
+    Column("part_id", _ROW_ID, primary_key=True),
+    # Flags that can be found by it, and those that it was made of.
+    Column("flags", Integer, nullable=False),
+    Column("places", Integer, nullable=False),
+    # Their numbers, packed, 0 for a flag that can no longer be found.
+    Column("flag_ids", LargeBinary, nullable=False),
+    # Until then a console works on it; 0 for none.
+    Column("claimed_ms", BigInteger, nullable=False),
+    # When it was last compared with flags and store.
+    Column("checked_ms", BigInteger, nullable=False),
+    # When another part took its place; searches that had begun read it a little longer.
+    Column("replaced_ms", BigInteger),
+)
+"""Parts of the index of words: ``word_index/pages.py`` says how they are packed."""
+
+SEARCH_PAGES: Final = Table(
+    "search_pages",
+    METADATA,
+    Column("part_id", _ROW_ID, ForeignKey("search_parts.part_id"), primary_key=True, autoincrement=False),
+    Column("first_word", BigInteger, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""The words of a part, and which of its flags have them. Rows are added and deleted with their part."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
@@ -16,7 +17,7 @@ from consumer.decode.published_at import TimeForm
 from consumer.decode.schemas.registry import Briefly, RegistryOptions
 from consumer.decode.schemas.schema_value import schema_parser
 from consumer.feeds.kinds import source_of
-from consumer.fingerprint import Engine, Lexicon, Scheme
+from consumer.fingerprint import Engine, Lexicon, Scheme, default_tokenizer
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.settings import JudgeSettings
@@ -29,6 +30,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
+from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import parse_zone
 from consumer.workers.engines import COMPILED, ChosenEngine, KnowingEngine, built_engine, chosen_engine
 from consumer.workers.pool import Fingerprinting, InProcess, OnThreads, OnWorkers
@@ -59,6 +61,24 @@ def lexicon_of(config: Config) -> Lexicon:
         raise ConfigError(f"fingerprint: {error}") from error
     except OSError as error:
         raise ConfigError(f"fingerprint: {error.filename} cannot be read: {error.strerror}") from error
+
+
+def word_cutter(lexicon: Lexicon) -> WordCutter:
+    """Build what cuts texts into the words that flags are found by.
+
+    It does not know the user's own words: consoles that share a database have to cut alike.
+    """
+    tokenizer, alone = default_tokenizer(), Lock()
+
+    def cut(text: str) -> list[str]:
+        with alone:
+            return tokenizer.cut(text)
+
+    simplified: dict[int, str] = {}
+    for step in lexicon.chinese().steps:
+        one_by_one = {ord(char): form for char, form in step.characters.items() if len(form) == 1}
+        simplified = {**one_by_one, **{code: form.translate(one_by_one) for code, form in simplified.items()}}
+    return WordCutter(cut, simplified)
 
 
 def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:

@@ -15,6 +15,7 @@ from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
 from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
+from consumer.console.intake.indexing import IndexParts, index_background
 from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
@@ -34,6 +35,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
+from consumer.reviews.word_index.words import WordCutter
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.web.access import is_loopback, parse_address
@@ -71,8 +73,8 @@ class Opened(NamedTuple):
     """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
 
     ``unwritable`` returns what this process may not write although releases need it, None where it may write all.
-    ``banks`` is None where the configuration names none. ``is_demo``: the brokers are the mock cluster, which finds no
-    offset by its time.
+    ``banks`` is None where the configuration names none, ``cutter`` where words are not indexed. ``is_demo``: the
+    brokers are the mock cluster, which finds no offset by its time.
     """
 
     config: Config
@@ -83,6 +85,7 @@ class Opened(NamedTuple):
     unwritable: Callable[[], Path | None]
     hooks: Hooks
     banks: BankLog | None
+    cutter: WordCutter | None
     is_demo: bool = False
 
 
@@ -128,6 +131,7 @@ class ConsoleServer(ListeningServer):
             self._evaluation,
             self._banks,
             self._checks.found,
+            opened.cutter,
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
@@ -192,6 +196,9 @@ class ConsoleServer(ListeningServer):
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
             *self._following_banks(turns, stopping),
             *self._checking_topic(stopping),
+            index_background(
+                IndexParts(database, self._articles, self._opened.cutter, now_ms, proceed), turns, hooks, stopping
+            ),
         ]
 
     def _taking_near_misses(self, stopping: threading.Event) -> Iterator[Background]:
@@ -252,13 +259,17 @@ def prepared_console(
         resources.enter_context(trimming())
         if store is None:
             config = _completed(config)
-        judging = components.judge_settings(config, components.lexicon_of(config))
+        lexicon = components.lexicon_of(config)
+        judging = components.judge_settings(config, lexicon)
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
         reads, writes, store_part = _stores(config, hooks, store, resources)
         unwritable = partial(unwritable_path, store_part, console_file(config))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
-        opened = Opened(config, judging, database, reads, writes, unwritable, hooks, banks, is_demo=demo is not None)
+        cutter = components.word_cutter(lexicon) if config.console.search else None
+        opened = Opened(
+            config, judging, database, reads, writes, unwritable, hooks, banks, cutter, is_demo=demo is not None
+        )
         server = ConsoleServer(opened, fixed_person, rebuild)
         resources.callback(server.close)
         if fixed_person is None:

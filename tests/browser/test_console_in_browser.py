@@ -125,17 +125,9 @@ def ordinary_pages(desk: Office) -> list[str]:
     story = f"/stories/{row.story_id}"
     names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
-    lists = [
-        "/",
-        "/?source=post&order=newest",
-        "/?source=nobody",
-        "/?state=wrong",
-        "/stories",
-        "/sources",
-        "/me",
-        "/reasons",
-    ]
-    lists += ["/thresholds", "/reasons", "/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
+    lists = ["/", "/?source=post&order=newest", "/?source=nobody", f"/?q={'w' * 200}", "/?state=wrong", "/stories"]
+    lists += ["/sources", "/me", "/thresholds", "/reasons"]
+    lists += ["/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
     known = ("nobody", f"copy{HOSTILE}", f"evil{HOSTILE}", "long" * 60)
@@ -266,7 +258,7 @@ def check_times(browser: Chrome) -> None:
 
 
 def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
-    """J chooses from the list, Enter opens, W, U and S decide, N goes on, ? tells of them; typing a note does not."""
+    """J chooses, Enter opens, W, U and S decide, N goes on, / searches, ? tells of all; a note does not."""
     enter(browser, desk)
     press(browser, "j", "j", "k", Keys.ENTER)
     wait_for(browser, lambda: shown(browser) == "Ferry landing 0")
@@ -289,6 +281,10 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     assert browser.find_element(By.CSS_SELECTOR, "#keys dl").is_displayed()
     press(browser, "q")
     wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, "ol.queue"))
+    press(browser, "/", "copy-3", Keys.ENTER)
+    wait_for(
+        browser, lambda: [a.text for a in browser.find_elements(By.CSS_SELECTOR, "ol.queue h2")] == ["Ferry landing 3"]
+    )
 
 
 def test_single_keys_can_be_turned_off(browser: Chrome, desk: Office) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -98,7 +99,10 @@ def test_wrong_is_released_everywhere(topics: Topics, place: Place, tmp_path: Pa
         (flag_id,) = console.open_flags()
         shown = console.get(f"/flags/{flag_id}").shown
         assert text(1)[:60] in shown
+        by_words = f"/?{urlencode({'q': ' '.join(text(1).split()[:6])})}"
+        wait_for(lambda: f'href="/flags/{flag_id}?' in console.get(by_words).text)
         assert console.decide(flag_id, "wrong", "another story") == 303
+        assert f'href="/flags/{flag_id}?' not in console.get(by_words).text
         wait_for(lambda: console.metric('dupwatch_console_releases_total{outcome="sent"}') == 1)
         assert console.open_flags() == []
         (release,) = [

@@ -38,6 +38,8 @@ class ConsoleSection(Section):
     """How long a session lasts at most."""
     failures_max: Count = 10
     """Failed attempts to sign in from one address, or ten times as many with one name, before each next one waits."""
+    search: bool = True
+    """Whether words of open flags are indexed in the database; without it, flags are found by id and source."""
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
     """Flags on a page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000

@@ -30,6 +30,7 @@ from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_events import Added, add_events, add_near_misses
 from consumer.reviews.floods import note_floods
+from consumer.reviews.word_index.waiting import waiting_count
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
 
@@ -233,6 +234,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
     """Report how many flags are in each state, and what is due. Raises ``DatabaseUnavailable``; returns False."""
     with database.reading() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
+        search_waiting = waiting_count(connection)
     oldest_ms = now_ms if counts.oldest_open_ms is None else counts.oldest_open_ms
     report(
         QueueCounted(
@@ -246,6 +248,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
             near_misses_open=counts.near_misses_open,
             oldest_open_s=max(0, now_ms - oldest_ms) / MS_PER_S,
             releases_due=backlog.due,
+            search_waiting=search_waiting,
         )
     )
     return False

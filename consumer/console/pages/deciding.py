@@ -47,7 +47,7 @@ class Opinion(NamedTuple):
 
 def decide(asked: Asked) -> Response:
     """Decide, and go on with the next flag."""
-    opinion, flag, wanted = _opinion_in(asked.form), the_flag(asked), wanted_of(asked.form)
+    opinion, flag, wanted = _opinion_in(asked.form), the_flag(asked), wanted_of(asked.form, asked.desk.cutter)
     decided = _decided(asked, [flag.flag_id], opinion, asked.desk.now_ms())
     if decided.refused:
         why = asked.language.gettext(WHY_NOT[decided.refused[0][1]])
@@ -62,14 +62,14 @@ def decide(asked: Asked) -> Response:
 
 def go_on(asked: Asked) -> Response:
     """Leave a flag, and go on with the next one."""
-    return _go_on(asked, wanted_in(asked.query), the_flag(asked), {})
+    return _go_on(asked, wanted_in(asked.query, asked.desk.cutter), the_flag(asked), {})
 
 
 def leave(asked: Asked) -> Response:
     """Leave a flag, and go back to the queue."""
     flag_id, person_id = asked.places["flag_id"], asked.person.person_id
     asked.desk.database.written(lambda c: claims.leave(c, [flag_id], person_id))
-    return asked.redirect("/", **wanted_in(asked.query).fields)
+    return asked.redirect("/", **wanted_in(asked.query, asked.desk.cutter).fields)
 
 
 def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int]) -> Response:
@@ -85,7 +85,7 @@ def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int])
 def add_note(asked: Asked) -> Response:
     """Store a note."""
     text = asked.form.text("text", NOTE_CHARS_MAX)
-    flag, wanted = the_flag(asked), wanted_of(asked.form)
+    flag, wanted = the_flag(asked), wanted_of(asked.form, asked.desk.cutter)
     if not text:
         why = asked.language.gettext(N_("The note is empty, and was not stored."))
         return flag_answer(asked, wanted, conflict=why, status=HTTPStatus.BAD_REQUEST)
@@ -102,7 +102,7 @@ def add_note(asked: Asked) -> Response:
 def undo(asked: Asked) -> Response:
     """Take a decision of one's own back, and show its flag again."""
     review_id, now_ms = asked.places["review_id"], asked.desk.now_ms()
-    wanted = wanted_of(asked.form)
+    wanted = wanted_of(asked.form, asked.desk.cutter)
     with asked.desk.database.reading() as connection:
         review = own_review(connection, asked.person.person_id, review_id)
     if review is None:
@@ -175,7 +175,7 @@ def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: in
 def decide_selected(asked: Asked) -> Response:
     """Decide about the flags that somebody has selected on a page of the queue, and show that page again."""
     form = asked.form
-    opinion, wanted = _opinion_in(form), wanted_of(form)
+    opinion, wanted = _opinion_in(form), wanted_of(form, asked.desk.cutter)
     flag_ids = form.integers("flag")
     if not flag_ids:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("No flag is selected. Go back, select some, and decide again."))
@@ -186,7 +186,7 @@ def decide_selected(asked: Asked) -> Response:
 
 def undo_selected(asked: Asked) -> Response:
     """Take back what was decided about flags that were selected in the queue."""
-    wanted = wanted_of(asked.form)
+    wanted = wanted_of(asked.form, asked.desk.cutter)
     return asked.redirect("/", **wanted.fields, **{MANY: undo_at(asked, None)})
 
 

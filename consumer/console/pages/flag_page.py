@@ -47,7 +47,7 @@ _DECISIONS: Final = {
 
 def show_flag(asked: Asked) -> Response:
     """Show a flag."""
-    return flag_answer(asked, wanted_in(asked.query))
+    return flag_answer(asked, wanted_in(asked.query, asked.desk.cutter))
 
 
 def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -18,7 +18,7 @@ from consumer.console.visit import Asked
 
 def add_flagged(asked: Asked) -> Response:
     """Add the text of one of the two articles of a flag to a bank, and show the flag again."""
-    side, wanted, flag = _side(asked), wanted_of(asked.form), the_flag(asked)
+    side, wanted, flag = _side(asked), wanted_of(asked.form, asked.desk.cutter), the_flag(asked)
     found = articles_of(asked.desk, [flag], bodies=True)
     fields = _added(asked, found, found.article(flag) if side == "article" else found.original(flag), flag.flag_id)
     return asked.redirect(f"/flags/{flag.flag_id}", **wanted.fields, **fields)

@@ -14,12 +14,16 @@ from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields, fields_of
 from consumer.reviews.flag_row import KINDS, STATES
 from consumer.reviews.queue import Filters, Order
+from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.words import WordCutter
 
 FIELD: Final = "queue"
 """The field of forms that carries the query."""
 ANY: Final = "any"
 SOURCE_CHARS_MAX: Final = 300
-_QUERY_CHARS_MAX: Final = 2_000
+SEARCH_CHARS_MAX: Final = 200
+"""Characters that somebody may search for."""
+_QUERY_CHARS_MAX: Final = 20_000
 _MS: Final = 1_000
 
 
@@ -45,6 +49,11 @@ class Wanted:
         """Whether anything but the state is asked for."""
         return bool(self.fields.keys() - _DEFAULTS.keys())
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a field of the filters is set."""
+        return bool(self.fields.keys() - _DEFAULTS.keys() - {"q"})
+
     def field(self, name: str) -> str:
         """Return one of the fields, as a form shows it."""
         return self.fields.get(name, _DEFAULTS.get(name, ""))
@@ -54,8 +63,9 @@ class Wanted:
         return urlencode(_said({**self.fields, **changed}))
 
 
-def wanted_in(query: Fields) -> Wanted:
+def wanted_in(query: Fields, cutter: WordCutter | None) -> Wanted:
     """Return the part of the queue that a query asks for. Raises ``PageError`` where it makes no sense."""
+    searched = query.text("q", SEARCH_CHARS_MAX)
     values: dict[str, Any] = {
         "state": one_of(query, "state", (*STATES, ANY)) or "open",
         "kind": one_of(query, "kind", KINDS),
@@ -66,17 +76,18 @@ def wanted_in(query: Fields) -> Wanted:
         "similarity_max": _share(query, "similarity_max"),
         "arrived_from_ms": _day_ms(query, "from", days=0),
         "arrived_to_ms": _day_ms(query, "to", days=1),
+        "search": Search(searched, None if cutter is None else cutter.terms_of(searched)) if searched else None,
     }
     if values["state"] == ANY:
         values["state"] = None
     order: Any = one_of(query, "order", _ORDERS) or "certainty"
-    names = {*values, "from", "to", "order"}
+    names = {*values, "q", "from", "to", "order"} - {"search"}
     return Wanted(Filters(**values), order, _said({name: query.text(name) for name in names}))
 
 
-def wanted_of(form: Fields) -> Wanted:
+def wanted_of(form: Fields, cutter: WordCutter | None) -> Wanted:
     """Return the part of the queue that a form carries. Raises ``PageError``."""
-    return wanted_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()))
+    return wanted_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()), cutter)
 
 
 def _said(fields: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from consumer.console.faults import N_, PageError
 from consumer.console.pages.queue_filters import ANY, Wanted, wanted_in
 from consumer.console.pages.said import said_of_decision, said_of_many
 from consumer.console.pages.stored_articles import articles_of
+from consumer.console.search_report import search_report
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
@@ -103,7 +104,7 @@ class Change(NamedTuple):
 def show_queue(asked: Asked) -> Response:
     """Show a page of the queue."""
     desk = asked.desk
-    wanted = wanted_in(asked.query)
+    wanted = wanted_in(asked.query, asked.desk.cutter)
     place = asked.query.text("after") or None
     with desk.database.reading() as connection:
         page = _page(asked, connection, wanted, place)
@@ -116,6 +117,7 @@ def show_queue(asked: Asked) -> Response:
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
         said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
+        report = search_report(desk, connection, wanted.filters, page)
     found = articles_of(desk, page.rows)
     return asked.page(
         "queue.html",
@@ -138,6 +140,7 @@ def show_queue(asked: Asked) -> Response:
         guesses=guesses,
         store_is_away=found.is_away,
         decision=said,
+        report=report,
         orders=_named(asked, ORDER_NAMES),
         kinds=_named(asked, KIND_NAMES),
     )
@@ -162,7 +165,7 @@ def selected_max(section: ConsoleSection) -> int:
 def show_changes(asked: Asked) -> Response:
     """Return what an open page of the queue shows in place: counts, what is new, and who decided or opened its rows."""
     desk, query = asked.desk, asked.query
-    wanted = wanted_in(query)
+    wanted = wanted_in(query, asked.desk.cutter)
     ids = query.integers("flag")
     if len(ids) > desk.section.page_rows:
         message = N_("A page of the queue has at most %(most)s flags.")

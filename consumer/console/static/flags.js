@@ -61,7 +61,8 @@
     const element = elementOf(key);
     // What is not shown does nothing: there is no decision about many while nothing is selected.
     if (!element?.getClientRects().length) return false;
-    element.click();
+    if (element.matches("input")) element.focus();
+    else element.click();
     return true;
   };
 

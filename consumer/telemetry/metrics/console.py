@@ -31,6 +31,12 @@ OLDEST_OPEN: Final = Measure(
 RELEASES_DUE: Final = Measure(
     "dupwatch_console_releases_due", "gauge", "Releases that are final and not sent yet.", "releases"
 )
+SEARCH_WAITING: Final = Measure(
+    "dupwatch_console_search_waiting_flags",
+    "gauge",
+    "Flags whose words are not indexed yet: they are found by id and source only.",
+    "flags",
+)
 EVENTS: Final = Measure(
     "dupwatch_console_events_total",
     "counter",
@@ -71,6 +77,7 @@ GROUP: Final = Group(
         NEAR_MISSES_OPEN,
         OLDEST_OPEN,
         RELEASES_DUE,
+        SEARCH_WAITING,
         EVENTS,
         SKIPPED,
         DECISIONS,
@@ -88,6 +95,7 @@ class QueueCounted(NamedTuple):
     near_misses_open: int
     oldest_open_s: float
     releases_due: int
+    search_waiting: int
 
 
 class EventsTaken(NamedTuple):
@@ -135,6 +143,7 @@ REACTIONS: Final = (
     reaction(NEAR_MISSES_OPEN, QueueCounted, lambda counted: counted.near_misses_open),
     reaction(OLDEST_OPEN, QueueCounted, lambda counted: counted.oldest_open_s),
     reaction(RELEASES_DUE, QueueCounted, lambda counted: counted.releases_due),
+    reaction(SEARCH_WAITING, QueueCounted, lambda counted: counted.search_waiting),
     reaction(EVENTS, EventsTaken, lambda taken: taken.events, lambda taken: (taken.kind,)),
     reaction(SKIPPED, EventSkipped, labels=lambda skipped: (skipped.reason,)),
     reaction(DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision,)),

@@ -29,6 +29,7 @@ from consumer.model.hooks import Hooks
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection, Database, identity
 from consumer.reviews.people import Person
+from consumer.reviews.word_index.words import WordCutter
 from consumer.store_tools.text_query import QueriedStore
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, RequestMetrics
@@ -245,6 +246,7 @@ def served(
     banks: BankLog | None = None,
     comparable: Callable[[], QueriedStore] | None = None,
     warnings: Callable[[], SetupWarnings] = SetupWarnings,
+    cutter: WordCutter | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
     """Serve it until the context is left."""
@@ -270,6 +272,7 @@ def served(
         evaluation,
         access,
         warnings,
+        cutter,
     )
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)

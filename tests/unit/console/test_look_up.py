@@ -148,9 +148,8 @@ def test_what_else_a_verdict_says(desk: Desk) -> None:
     assert quote.startswith(TEXT[:200].strip()[:100])
     washing = desk.look_up("washing")
     assert "It repeats the text of washed" in washing.answer.shown
-    assert (
-        "retracted or replaced 24 Nov 2025, 11:00:01 UTC; about 100 % of the text is in both." in washing.answer.shown
-    )
+    assert "retracted or replaced 24 Nov 2025, 11:00:01 UTC" in washing.answer.shown
+    assert "about 100 % of the text is in both." in washing.answer.shown
     freed = desk.look_up("freed")
     assert freed.texts("#verdict") == ["Unique: somebody has released it."]
     assert "It was flagged as a copy of first before. Released by Bob. another\ufffd fare" in freed.answer.shown

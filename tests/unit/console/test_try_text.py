@@ -82,7 +82,7 @@ def test_a_text_that_would_be_flagged(desk: Desk) -> None:
     assert href.startswith("/look-up?id=first&version=")
     assert page(desk.office.ann, href).texts("#text") == [TEXT]
     assert "similarity 0.9" in opened.texts("ol.queue .figures")[0]
-    assert "distance" in opened.texts("ol.queue .figures")[0]
+    assert "fingerprint bits differ" in opened.texts("ol.queue .figures")[0]
     assert opened.texts("ol.queue mark")
     assert opened.texts("#banks") == ["It repeats no text of the banks."]
     assert opened.texts("textarea") == [edited(TEXT, 2)]

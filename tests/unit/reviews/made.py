@@ -17,7 +17,10 @@ from consumer.reviews.database import Database, opened_database
 from consumer.reviews.flag_events import Added, add_events, add_near_misses
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
+from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import rfc3339
+from consumer.wiring import components
+from consumer.workers.word_files import load_lexicon
 
 NOW_MS = 1_790_000_000_000
 Result = TypeVar("Result")
@@ -97,6 +100,12 @@ def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_
         similarity=similarity, threshold=0.8, distance=9, sampled_in=sampled_in, truncated=False,
         arrived_at=rfc3339(NOW_MS), decided_at=rfc3339(NOW_MS + 5),
     )  # fmt: skip
+
+
+@cache
+def word_cutter() -> WordCutter:
+    """What cuts texts and searches into words, with its tables: loading them takes longer than most tests."""
+    return components.word_cutter(load_lexicon())
 
 
 def add(database: Database, *events: Verdict) -> Added:

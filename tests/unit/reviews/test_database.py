@@ -22,7 +22,9 @@ from consumer.reviews import database as database_module
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
 from consumer.reviews.discussion import history
 from consumer.reviews.moderation.reasons import add_reason
+from consumer.reviews.pairs import reports
 from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.read_files import Mark, marks_of, move_marks
 from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from deploy.local.postgres import Postgres
 from storage.backoff import Backoff
@@ -97,6 +99,10 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
     assert [each.reason for each in read(database, history, 1)] == ["Timetable"]
     with pytest.raises(IntegrityError), database.begin() as connection:
         connection.execute(update(REVIEWS).values(reason_id=4711))
+    marks = (Mark(1, 7, "ab"),)
+    assert written(database, move_marks, "file", (), marks)
+    assert read(database, marks_of, "file") == marks
+    assert read(database, reports.latest, 1) == []
     database.close()
 
 

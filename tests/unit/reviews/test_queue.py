@@ -14,6 +14,9 @@ from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order, Page
 from consumer.reviews.search import Count
+from consumer.reviews.word_index import parts, results
+from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.words import Terms
 from tests.examples import drawn
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -137,6 +140,47 @@ def test_pages_have_each_row_that_matches_once_and_in_order(filled: Database, or
         pages = walked(filled, filters, order, 17)
         assert articles(pages) == expected(rows, filters, order), filters
         assert all(len(page.rows) == 17 or page.is_partial for page in pages[:-1]), filters
+
+
+MANY, SOME, NOWHERE = 1, 2, 3
+"""Words by their numbers."""
+
+
+@pytest.mark.parametrize("sorted_max", [0, 2_000])
+def test_a_search_is_a_filter_like_others(filled: Database, sorted_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags are found by words while they are undecided, by the beginning of an id, and by their source, in any order.
+
+    A page that stops in between says so.
+    """
+    if not sorted_max:
+        monkeypatch.setattr(search, "SORTED_MAX", sorted_max)
+        monkeypatch.setattr(search, "EXAMINED_MAX", 150)
+        monkeypatch.setattr(results, "_WALKED_FIRST", 7)
+    rows = list(rows_of(filled).values())
+    words = {row.flag_id: {MANY} | ({SOME} if row.flag_id % 5 == 0 else set()) for row in rows if row.flag_id % 7}
+    for some in (words.keys(), [0]):
+        written(filled, parts.add_part, {flag_id: words.get(flag_id, {SOME}) for flag_id in some}, NOW_MS)
+    searches = [
+        Search(text, Terms(terms, terms, is_cut=False))
+        for text in ("nothing", "copy-1", "original-2", "source-1")
+        for terms in ((), (MANY,), (SOME, MANY), (NOWHERE,))
+    ]
+    for filters, search_, order in drawn(list(product(some_filters(rows[0].story_id), searches, ALL_ORDERS)), 100):
+        chosen = [
+            row
+            for row in rows
+            if (search_.terms and search_.terms.words and row.state in {"open", "skipped"} and row.flag_id in words
+                and words[row.flag_id].issuperset(search_.terms.words))
+            or row.article_id.startswith(search_.text)
+            or row.original_id.startswith(search_.text)
+            or row.source == search_.text
+        ]  # fmt: skip
+        pages = walked(filled, replace(filters, search=search_), order, 17)
+        assert articles(pages) == expected(chosen, filters, order), (filters, search_, order)
+        assert all(len(page.rows) == 17 or page.is_partial for page in pages[:-1]), filters
+        for state, count in read(filled, queue.state_counts, replace(filters, search=search_)).items():
+            wanted = expected(chosen, replace(filters, state=state), order)
+            assert count.rows == len(wanted) or not count.is_exact, (filters, search_, state)
 
 
 @pytest.mark.parametrize("order", ALL_ORDERS)

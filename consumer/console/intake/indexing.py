@@ -1,0 +1,186 @@
+"""Keeps the index of words: reads the texts of flags from the store after they came in, and tidies up the index.
+
+Several consoles may share a database. Each claims what it works on, and what one of them leaves undone another one does
+after a while.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from consumer.console.context import Articles
+from consumer.console.intake.background import Background, Repeating
+from consumer.lifecycle.turns import Turns
+from consumer.model.hooks import Hooks
+from consumer.reviews import queue
+from consumer.reviews.database import Connection, Database
+from consumer.reviews.portable import portions
+from consumer.reviews.word_index import parts, waiting
+from consumer.reviews.word_index.pages import Numbers
+from consumer.reviews.word_index.parts import Part
+from consumer.reviews.word_index.waiting import Claim
+from consumer.reviews.word_index.words import WordCutter
+
+log = logging.getLogger("dupwatch")
+
+_INDEX_S: Final = 2.0
+_CLEAR_S: Final = 60.0
+TEXTS_MAX: Final = 50
+"""Texts that are in memory together."""
+CHECKED_MAX: Final = 500
+"""Articles that the store is asked for together, without their texts."""
+
+
+class IndexParts(NamedTuple):
+    """What the index is kept with. ``cutter`` is None where there is to be none.
+
+    ``proceed`` is called between steps, and may raise.
+    """
+
+    database: Database
+    articles: Articles
+    cutter: WordCutter | None
+    now_ms: Callable[[], int]
+    proceed: Callable[[], None]
+
+
+class Indexer:
+    """Indexes the words of flags that wait. Used by one thread."""
+
+    def __init__(self, index_parts: IndexParts) -> None:
+        self._parts = index_parts
+        # Of other versions, or of a backup, there may be flags that neither wait nor are indexed.
+        self._are_all_known = False
+
+    def work(self) -> bool:
+        """Index some flags, or tidy up; return whether there may be more to do.
+
+        Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
+        """
+        if not self._are_all_known:
+            self._find_missing()
+            self._are_all_known = True
+        has_more = self._index()
+        # Also between: a search reads every part.
+        return self._merge() or has_more or self._check()
+
+    def _find_missing(self) -> None:
+        with self._parts.database.reading() as connection:
+            known = waiting.indexed_ids(connection)
+        after_id: int | None = 0
+        while after_id is not None:
+            self._parts.proceed()
+            after_id = self._parts.database.written(partial(waiting.wait_where_missing, after_id=after_id, known=known))
+
+    def _index(self) -> bool:
+        now_ms = self._parts.now_ms()
+        claimed = self._parts.database.written(lambda connection: waiting.claim(connection, now_ms))
+        if not claimed.flag_ids:
+            return False
+        try:
+            texts, missing = self._words_of(claimed)
+        except BaseException:
+            self._parts.database.written(lambda connection: waiting.give_back(connection, claimed))
+            raise
+
+        def store(connection: Connection) -> int:
+            parts.add_part(connection, texts, now_ms)
+            return waiting.end(connection, claimed, missing, now_ms)
+
+        given_up = self._parts.database.written(store)
+        if given_up:
+            log.info("%d flags are found by id and source only: the store does not have their texts", given_up)
+        return len(claimed.flag_ids) == waiting.CLAIMED_MAX
+
+    def _words_of(self, claimed: Claim) -> tuple[dict[int, set[int]], list[int]]:
+        """Return the words of flags, and the flags whose texts the store does not have."""
+        cutter = self._parts.cutter
+        assert cutter is not None  # noqa: S101  # or nothing is indexed
+        texts: dict[int, set[int]] = {}
+        missing: list[int] = []
+        for flags in portions(claimed.flags, TEXTS_MAX):
+            self._parts.proceed()
+            views = self._parts.articles.read([(flag.article_id, flag.version) for flag in flags])
+            for flag, view in zip(flags, views, strict=True):
+                if view is None or view.body is None:
+                    missing.append(flag.flag_id)
+                else:
+                    texts[flag.flag_id] = cutter.words_of(view.title, view.body)
+        return texts, missing
+
+    def _merge(self) -> bool:
+        """Merge some parts, and return whether there were any."""
+        database, now_ms = self._parts.database, self._parts.now_ms()
+        self._parts.database.written(lambda connection: parts.delete_replaced(connection, now_ms))
+        with database.reading() as connection:
+            part_ids = parts.to_merge(parts.parts(connection), now_ms)
+        if not part_ids:
+            return False
+        until_ms = self._parts.database.written(lambda connection: parts.claim_parts(connection, part_ids, now_ms))
+        if until_ms is None:
+            return False
+        with database.reading() as connection:
+            merge = parts.begin_merge(connection, part_ids)
+
+        def read(part_id: int, low: int, high: int) -> list[bytes]:
+            self._parts.proceed()
+            with database.reading() as connection:
+                return list(parts.pages_between(connection, part_id, low, high))
+
+        pages = list(parts.merged_pages(merge, read))
+        return self._parts.database.written(
+            lambda connection: parts.replace_parts(connection, merge, pages, until_ms, now_ms)
+        )
+
+    def _check(self) -> bool:
+        """Let flags leave the part that was checked longest ago; return whether one was due."""
+        now_ms = self._parts.now_ms()
+        with self._parts.database.reading() as connection:
+            found = parts.parts(connection)
+        due = [part for part in found if part.checked_ms <= now_ms - parts.CHECK_MS and part.claimed_ms <= now_ms]
+        if not due:
+            return False
+        part = min(due, key=lambda each: each.checked_ms)
+        until_ms = self._parts.database.written(
+            lambda connection: parts.claim_parts(connection, [part.part_id], now_ms)
+        )
+        if until_ms is None:
+            return False
+        gone = self._gone(part)
+        self._parts.database.written(lambda connection: parts.leave(connection, part.part_id, gone, until_ms, now_ms))
+        return True
+
+    def _gone(self, part: Part) -> Numbers:
+        """Return the flags of a part whose articles the store no longer has."""
+        with self._parts.database.reading() as connection:
+            flag_ids = parts.ids_of(connection, part.part_id)
+        gone: list[int] = []
+        for portion in portions(flag_ids[flag_ids > 0].tolist(), CHECKED_MAX):
+            self._parts.proceed()
+            with self._parts.database.reading() as connection:
+                flags = queue.flags(connection, portion)
+            views = self._parts.articles.read([(flag.article_id, flag.version) for flag in flags], bodies=False)
+            gone += [flag.flag_id for flag, view in zip(flags, views, strict=True) if view is None]
+        return np.array(gone, np.int64)
+
+
+def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> Background:
+    """Return what keeps the index of words, or what deletes it where there is no cutter."""
+    indexer = Indexer(index_parts)
+
+    def keep() -> bool:
+        with turns.at_work():
+            return clear_index(index_parts.database) if index_parts.cutter is None else indexer.work()
+
+    repeating = Repeating(_CLEAR_S, "database") if index_parts.cutter is None else Repeating(_INDEX_S, "store")
+    return Background("search", keep, repeating, hooks, stopping)
+
+
+def clear_index(database: Database) -> bool:
+    """Delete the index of words; returns False. Raises ``DatabaseUnavailable``."""
+    database.written(waiting.clear)
+    return False

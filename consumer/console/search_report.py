@@ -1,0 +1,42 @@
+"""What the queue says of a search: what was searched, and how it was found."""
+
+from dataclasses import dataclass
+
+from consumer.console.context import Desk
+from consumer.reviews.database import Connection
+from consumer.reviews.flag_row import KINDS, UNDECIDED, tally
+from consumer.reviews.queue import Filters, Page
+from consumer.reviews.search import Hits
+from consumer.reviews.word_index.parts import indexed_count
+from consumer.reviews.word_index.results import IDS_MAX
+from consumer.reviews.word_index.waiting import waiting_count
+from consumer.reviews.word_index.words import TERMS_MAX, TEXT_CHARS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReport:
+    """A search as its page tells it. ``indexed`` and ``waiting`` are None where no texts were searched."""
+
+    text: str
+    hits: Hits
+    has_index: bool
+    indexed: int | None
+    waiting: int | None
+    ids_max: int = IDS_MAX
+    words_max: int = TERMS_MAX
+    chars_max: int = TEXT_CHARS_MAX
+
+
+def search_report(desk: Desk, connection: Connection, filters: Filters, page: Page) -> SearchReport | None:
+    """Return what to say of the search of a page, None where nothing is searched for."""
+    if filters.search is None or page.hits is None:
+        return None
+    has_index = desk.cutter is not None
+    if not has_index or filters.state not in {*UNDECIDED, None}:
+        return SearchReport(filters.search.text, page.hits, has_index, None, None)
+    counts = tally(connection)
+    undecided = sum(counts[kind, state] for kind in KINDS for state in UNDECIDED)
+    indexed = min(indexed_count(connection), undecided)
+    # Some that wait were decided since.
+    waiting = min(waiting_count(connection), undecided)
+    return SearchReport(filters.search.text, page.hits, has_index, indexed, waiting)

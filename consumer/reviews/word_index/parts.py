@@ -1,0 +1,225 @@
+"""The parts of the index in the database: adding, checking and merging them.
+
+A part never changes but for the flags that leave it. Small parts are merged into larger ones, and parts that many flags
+have left are written again. A search sees the old parts or the new one, and never waits.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from consumer.reviews.flag_row import UNDECIDED
+from consumer.reviews.portable import portions
+from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS
+from consumer.reviews.word_index.pages import (
+    NO_ENTRIES,
+    PART_FLAGS_MAX,
+    Numbers,
+    Page,
+    entries_of,
+    packed,
+    packed_ids,
+    renumbered,
+    split,
+    together,
+    unpacked,
+    unpacked_ids,
+)
+
+MERGED_MIN: Final = 8
+"""Parts of about the same size that are merged into one."""
+GONE_SHARE_MAX: Final = 1 / 8
+"""The share of a part's flags that may have left before it is written again."""
+LEASE_MS: Final = 600_000
+"""How long a console may take to check or to merge parts; after that another one may."""
+CHECK_MS: Final = 3_600_000
+"""How often parts are compared with the flags and the store."""
+REPLACED_MS: Final = 15_000
+"""How long the pages of a replaced part remain, for searches that have begun."""
+PAGES_AT_ONCE: Final = 64
+"""Pages that are merged together."""
+_PAGES_INSERTED: Final = 100
+
+
+class Part(NamedTuple):
+    """A part: ``flags`` of its ``places`` can be found, until ``claimed_ms`` a console works on it."""
+
+    part_id: int
+    flags: int
+    places: int
+    claimed_ms: int
+    checked_ms: int
+
+    @property
+    def is_mostly_gone(self) -> bool:
+        """Whether so many of its flags have left that it is to be written again."""
+        return self.flags < self.places * (1 - GONE_SHARE_MAX)
+
+
+def parts(connection: Connection) -> list[Part]:
+    """Return the parts that searches read, the smallest first."""
+    columns = [SEARCH_PARTS.c[name] for name in Part._fields]
+    query = select(*columns).where(SEARCH_PARTS.c.replaced_ms.is_(None))
+    rows = connection.execute(query.order_by(SEARCH_PARTS.c.flags, SEARCH_PARTS.c.part_id))
+    return [Part(*row) for row in rows]
+
+
+def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_ms: int) -> int:
+    """Add a part with the words of those of these flags that are still undecided; return how many these are."""
+    flag_ids = np.array(sorted(texts), np.int64)
+    flag_ids = flag_ids[_undecided(connection, flag_ids)]
+    if len(flag_ids):
+        _insert(connection, flag_ids, packed(entries_of([texts[number] for number in flag_ids.tolist()])), now_ms)
+    return len(flag_ids)
+
+
+def to_merge(found: Sequence[Part], now_ms: int) -> list[int]:
+    """Return the parts to be merged next, none where there is nothing to merge; one is written again by itself."""
+    free = [part for part in found if part.claimed_ms <= now_ms]
+    for part in free:
+        if part.is_mostly_gone:
+            return [part.part_id]
+    for smallest, largest in pairwise((0, *(MERGED_MIN**power for power in range(1, 6)))):
+        chosen: list[Part] = []
+        for part in free:
+            if smallest < part.flags <= min(largest, PART_FLAGS_MAX // 2):
+                if sum(each.flags for each in chosen) + part.flags > PART_FLAGS_MAX:
+                    return [each.part_id for each in chosen]
+                chosen.append(part)
+        if len(chosen) >= MERGED_MIN:
+            return [part.part_id for part in chosen]
+    return []
+
+
+def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) -> int | None:
+    """Claim parts for this console; return until when, None where another one works on some of them."""
+    free = (SEARCH_PARTS.c.part_id.in_(part_ids), SEARCH_PARTS.c.claimed_ms <= now_ms)
+    query = select(SEARCH_PARTS.c.part_id).where(*free, SEARCH_PARTS.c.replaced_ms.is_(None))
+    found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+    if len(found) < len(part_ids):
+        return None
+    until_ms = now_ms + LEASE_MS
+    connection.execute(update(SEARCH_PARTS).where(SEARCH_PARTS.c.part_id.in_(part_ids)).values(claimed_ms=until_ms))
+    return until_ms
+
+
+class Merge(NamedTuple):
+    """Parts that become one: its flags, and for each part the number in it of each place, -1 for those that leave."""
+
+    part_ids: Sequence[int]
+    flag_ids: Numbers
+    numbers: Sequence[Numbers]
+    ranges: Sequence[tuple[int, int]]
+
+
+def begin_merge(connection: Connection, part_ids: Sequence[int]) -> Merge:
+    """Return which flags of claimed parts stay, and the ranges of words to be merged one after the other."""
+    held = [ids_of(connection, part_id) for part_id in part_ids]
+    all_of_them = np.unique(np.concatenate(held))
+    all_of_them = all_of_them[all_of_them > 0]
+    flag_ids = all_of_them[_undecided(connection, all_of_them)]
+    numbers = []
+    for ids in held:
+        places = np.searchsorted(flag_ids, ids)
+        stays = np.isin(ids, flag_ids)
+        numbers.append(np.where(stays, places, -1))
+    query = select(SEARCH_PAGES.c.first_word).where(SEARCH_PAGES.c.part_id.in_(part_ids))
+    firsts = sorted(connection.execute(query).scalars())
+    limits = [0, *firsts[PAGES_AT_ONCE::PAGES_AT_ONCE], np.iinfo(np.int64).max]
+    return Merge(part_ids, flag_ids, numbers, list(pairwise(limits)))
+
+
+def merged_pages(merge: Merge, read: Callable[[int, int, int], Sequence[bytes]]) -> Iterator[Page]:
+    """Yield the pages of the part that others become.
+
+    ``read`` returns the pages of a part that begin in a range of words.
+    """
+    rest = NO_ENTRIES
+    for low, high in merge.ranges:
+        found = [rest]
+        for part_id, numbers in zip(merge.part_ids, merge.numbers, strict=True):
+            found += [renumbered(unpacked(content), numbers) for content in read(part_id, low, high)]
+        whole, rest = split(together(found), high)
+        yield from packed(whole)
+
+
+def pages_between(connection: Connection, part_id: int, low: int, high: int) -> Sequence[bytes]:
+    """Return the pages of a part that begin in a range of words; ``high`` is not in it."""
+    first = SEARCH_PAGES.c.first_word
+    query = select(SEARCH_PAGES.c.content).where(SEARCH_PAGES.c.part_id == part_id, first >= low, first < high)
+    return connection.execute(query.order_by(first)).scalars().all()
+
+
+def replace_parts(connection: Connection, merge: Merge, pages: Sequence[Page], until_ms: int, now_ms: int) -> bool:
+    """Put the merged part in the place of the others, unless another console has them now."""
+    these = SEARCH_PARTS.c.part_id.in_(merge.part_ids)
+    own = (these, SEARCH_PARTS.c.claimed_ms == until_ms, SEARCH_PARTS.c.replaced_ms.is_(None))
+    locked = select(SEARCH_PARTS.c.part_id).where(*own).with_for_update()
+    if len(connection.execute(locked).all()) < len(merge.part_ids):
+        return False
+    connection.execute(update(SEARCH_PARTS).where(these).values(replaced_ms=now_ms))
+    if len(merge.flag_ids):
+        _insert(connection, merge.flag_ids, pages, now_ms)
+    return True
+
+
+def ids_of(connection: Connection, part_id: int) -> Numbers:
+    """Return the flag of each place of a part, 0 for those that left."""
+    query = select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.part_id == part_id)
+    return unpacked_ids(connection.execute(query).scalar_one())
+
+
+def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
+    """Let flags leave a claimed part, also those that are decided, and note that it was checked."""
+    ids = ids_of(connection, part_id)
+    ids[np.isin(ids, gone)] = 0
+    ids[ids > 0] *= _undecided(connection, ids[ids > 0])
+    values = {
+        "flag_ids": packed_ids(ids),
+        "flags": int(np.count_nonzero(ids)),
+        "checked_ms": now_ms,
+        "claimed_ms": 0,
+    }
+    own = (SEARCH_PARTS.c.part_id == part_id, SEARCH_PARTS.c.claimed_ms == until_ms)
+    connection.execute(update(SEARCH_PARTS).where(*own).values(values))
+
+
+def delete_replaced(connection: Connection, now_ms: int) -> None:
+    """Delete parts that were replaced long ago, with their pages."""
+    query = select(SEARCH_PARTS.c.part_id).where(SEARCH_PARTS.c.replaced_ms <= now_ms - REPLACED_MS)
+    part_ids = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+    for table in (SEARCH_PAGES, SEARCH_PARTS):
+        connection.execute(delete(table).where(table.c.part_id.in_(part_ids)))
+
+
+def indexed_count(connection: Connection) -> int:
+    """Return how many flags can be found by their words; some of them may have been decided lately."""
+    query = select(func.coalesce(func.sum(SEARCH_PARTS.c.flags), 0)).where(SEARCH_PARTS.c.replaced_ms.is_(None))
+    return int(connection.execute(query).scalar_one())
+
+
+def _insert(connection: Connection, flag_ids: Numbers, pages: Iterator[Page] | Sequence[Page], now_ms: int) -> None:
+    values = {
+        "flags": len(flag_ids),
+        "places": len(flag_ids),
+        "flag_ids": packed_ids(flag_ids),
+        "claimed_ms": 0,
+        "checked_ms": now_ms,
+    }
+    part_id = connection.execute(insert(SEARCH_PARTS).values(values).returning(SEARCH_PARTS.c.part_id)).scalar_one()
+    for portion in portions(pages, _PAGES_INSERTED):
+        rows = [{"part_id": part_id, "first_word": page.first, "content": page.content} for page in portion]
+        connection.execute(insert(SEARCH_PAGES), rows)
+
+
+def _undecided(connection: Connection, flag_ids: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each of these flags, in order, whether it is undecided."""
+    found: set[int] = set()
+    for portion in portions(flag_ids.tolist()):
+        # By number alone: with a state, too, SQLite would read all flags in that state.
+        rows = connection.execute(select(FLAGS.c.flag_id, FLAGS.c.state).where(FLAGS.c.flag_id.in_(portion)))
+        found.update(row.flag_id for row in rows if row.state in UNDECIDED)
+    return np.isin(flag_ids, np.fromiter(found, np.int64))

@@ -1,0 +1,133 @@
+"""Flags whose words are still to be indexed: which ones, and which console indexes them."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
+
+from consumer.reviews.flag_row import UNDECIDED
+from consumer.reviews.portable import insert_or, portions
+from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
+from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpacked_ids
+
+CLAIMED_MAX: Final = 500
+"""Flags that a console indexes together."""
+LEASE_MS: Final = 120_000
+"""How long a console may take for them; after that another one may index them."""
+TRIES_MAX: Final = 3
+"""How often a text is looked for that the store does not have."""
+RETRY_MS: Final = 3_600_000
+"""The time between two of these tries."""
+LOOKED_AT_MAX: Final = 20_000
+"""Numbers of flags that are looked at together for flags that are neither indexed nor waiting."""
+
+
+class WaitingFlag(NamedTuple):
+    """A flag, and the version whose words are to be indexed."""
+
+    flag_id: int
+    article_id: str
+    version: str
+
+
+class Claim(NamedTuple):
+    """Flags that this console indexes. ``flag_ids`` also has those that somebody has decided since; they leave.
+
+    ``until_ms`` marks their rows: one that says otherwise has begun to wait again.
+    """
+
+    flags: Sequence[WaitingFlag]
+    flag_ids: Sequence[int]
+    until_ms: int
+
+
+def wait(connection: Connection, flag_ids: Collection[int]) -> None:
+    """Let the words of flags be indexed soon, also of those that are indexed or waiting already."""
+    if flag_ids:
+        insert = insert_or(connection, SEARCH_WAITING)
+        again = insert.on_conflict_do_update(index_elements=["flag_id"], set_={"due_ms": 0, "tries": 0})
+        connection.execute(again, [{"flag_id": flag_id, "due_ms": 0, "tries": 0} for flag_id in flag_ids])
+
+
+def waiting_count(connection: Connection) -> int:
+    """Return how many flags are not indexed yet."""
+    return connection.execute(select(func.count()).select_from(SEARCH_WAITING)).scalar_one()
+
+
+def claim(connection: Connection, now_ms: int) -> Claim:
+    """Claim flags that wait, the latest first: somebody who searches knows of them."""
+    # Others choose others, and do not wait; SQLite lets only one choose at a time.
+    chosen = (
+        select(SEARCH_WAITING.c.flag_id)
+        .where(SEARCH_WAITING.c.due_ms <= now_ms)
+        .order_by(SEARCH_WAITING.c.flag_id.desc())
+        .limit(CLAIMED_MAX)
+        .with_for_update(skip_locked=True)
+    )
+    flag_ids = connection.execute(chosen).scalars().all()
+    until_ms = now_ms + LEASE_MS
+    of_them = SEARCH_WAITING.c.flag_id.in_(flag_ids)
+    connection.execute(update(SEARCH_WAITING).where(of_them).values(due_ms=until_ms))
+    columns = select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)
+    rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(flag_ids)))
+    undecided = [WaitingFlag(*row[:3]) for row in rows if row.state in UNDECIDED]
+    return Claim(undecided, flag_ids, until_ms)
+
+
+def give_back(connection: Connection, claimed: Claim) -> None:
+    """Let flags wait again that could not be indexed."""
+    for portion in portions(claimed.flag_ids):
+        connection.execute(update(SEARCH_WAITING).where(*_still(claimed, portion)).values(due_ms=0))
+
+
+def end(connection: Connection, claimed: Claim, missing: Collection[int], now_ms: int) -> int:
+    """Take flags out that are indexed or decided; return how many are given up.
+
+    Those whose text the store does not have, the ``missing``, are tried again some times.
+    """
+    for portion in portions(missing):
+        again = (*_still(claimed, portion), SEARCH_WAITING.c.tries < TRIES_MAX - 1)
+        later = {"tries": SEARCH_WAITING.c.tries + 1, "due_ms": now_ms + RETRY_MS}
+        connection.execute(update(SEARCH_WAITING).where(*again).values(later))
+    given_up = 0
+    for portion in portions(missing):
+        given_up += connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion))).rowcount
+    for portion in portions(claimed.flag_ids):
+        connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion)))
+    return given_up
+
+
+def indexed_ids(connection: Connection) -> Numbers:
+    """Return the flags that are indexed or waiting, in order."""
+    parts = connection.execute(select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.replaced_ms.is_(None))).scalars()
+    waiting = connection.execute(select(SEARCH_WAITING.c.flag_id)).scalars()
+    found = np.concatenate([NO_NUMBERS, *map(unpacked_ids, parts), np.fromiter(waiting, np.int64)])
+    return np.unique(found)
+
+
+def wait_where_missing(connection: Connection, after_id: int, known: Numbers) -> int | None:
+    """Let undecided flags wait that are not ``known``; return where to go on, None at the end.
+
+    It looks at ``LOOKED_AT_MAX`` numbers after ``after_id``.
+    """
+    last_id = connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
+    if after_id >= last_id:
+        return None
+    end_id = after_id + LOOKED_AT_MAX
+    # By number alone: with a state, too, SQLite would read all flags in that state.
+    some = select(FLAGS.c.flag_id, FLAGS.c.state).where(FLAGS.c.flag_id > after_id, FLAGS.c.flag_id <= end_id)
+    undecided = np.fromiter((row[0] for row in connection.execute(some) if row[1] in UNDECIDED), np.int64)
+    wait(connection, np.setdiff1d(undecided, known).tolist())
+    return end_id
+
+
+def clear(connection: Connection) -> None:
+    """Delete the whole index, and the list of flags that wait for it."""
+    for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
+        connection.execute(delete(table))
+
+
+def _still(claimed: Claim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    # A flag that was reopened meanwhile waits again, and is indexed again.
+    return SEARCH_WAITING.c.flag_id.in_(flag_ids), SEARCH_WAITING.c.due_ms == claimed.until_ms
