@@ -36,6 +36,10 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         console.add("Wei", "admin")
         bob = console.add("Bob", "admin")
         console.database.written(lambda c: people.disable(c, bob.person_id, console.clock()))
+        # Banks are read when a page of them is asked for first.
+        wei = console.browser()
+        wei.sign_in("Wei")
+        assert wei.get("/banks").status == 200
         yield console
 
 
