@@ -50,6 +50,7 @@ class EventFile(EventSource):
         self._key = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
         self._marks: Marks = ()
         self._inode: tuple[int, int] | None = None
+        self._without_news: tuple[Mark, tuple[int, int], int, int] | None = None
         self._read_to = 0
         self._is_abandoned = False
 
@@ -64,10 +65,19 @@ class EventFile(EventSource):
             with opened_regular(self.path) as (descriptor, status):
                 self._inode = (status.st_dev, status.st_ino)
                 self._is_abandoned = False
-                for batch in self._read(descriptor, *self._place(descriptor)):
+                place, tail = self._place(descriptor)
+                # Half a line of any length is read again only once the file has changed.
+                looked_at = (place, self._inode, status.st_size, status.st_mtime_ns)
+                if looked_at == self._without_news:
+                    return
+                has_news = False
+                for batch in self._read(descriptor, place, tail):
                     if self._stopped() or self._is_abandoned:
                         return
+                    has_news = True
                     yield batch
+                if not has_news:
+                    self._without_news = looked_at
         except FileNotFoundError:
             raise
         except OSError as error:

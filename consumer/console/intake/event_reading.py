@@ -31,6 +31,8 @@ SAMPLED_IN_MAX: Final = 1e12
 """More pairs than any feed has; sums over larger numbers would be of no use."""
 
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
+SKIPS_LOGGED_MAX: Final = 10
+"""Skipped records of a batch that the log names, before it counts the rest: a wrong file has millions of them."""
 
 
 PlaceOf = Callable[[RawRecord], str]
@@ -106,11 +108,15 @@ def _events(
         else:
             yield event
     # Only once all are read: a batch with a newer event is read again, and its records are not skipped twice.
-    for reason, detail, record in skipped:
+    for number, (reason, detail, record) in enumerate(skipped):
         report(EventSkipped(reason))
-        log.warning(
-            "%s is skipped, since it can never be read as a %s: %s%s", place_of(record), form.what, reason, detail
-        )
+        if number < SKIPS_LOGGED_MAX:
+            log.warning(
+                "%s is skipped, since it can never be read as a %s: %s%s", place_of(record), form.what, reason, detail
+            )
+    if len(skipped) > SKIPS_LOGGED_MAX:
+        count, last = len(skipped) - SKIPS_LOGGED_MAX, place_of(skipped[-1][2])
+        log.warning("%d more records up to %s are skipped for such reasons.", count, last)
 
 
 def _why_not_whole(record: RawRecord) -> SkippedFor | None:

@@ -111,6 +111,30 @@ def test_what_is_added_is_taken_in_once(reading: Reading, database: Database, pa
     assert reading.ids() == {f"a{number}" for number in range(1, 8)}
 
 
+def test_half_a_line_is_read_again_only_once_the_file_has_changed(
+    reading: Reading, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong file of gigabytes without line ends would otherwise be read as a whole each second."""
+    monkeypatch.setattr(event_file, "CHUNK_BYTES", 64)
+    offsets: list[int] = []
+    pread = os.pread
+
+    def counted(descriptor: int, count: int, offset: int) -> bytes:
+        offsets.append(offset)
+        return pread(descriptor, count, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    half = len(lines(2)) // 2
+    append(path, lines(1) + lines(2)[:half])
+    assert reading.take() == {"flag": 1}
+    assert reading.take() == {}
+    offsets.clear()
+    assert reading.take() == {}
+    assert [offset for offset in offsets if offset >= len(lines(1))] == []
+    append(path, lines(2)[half:])
+    assert reading.take() == {"flag": 1}
+
+
 def test_a_file_that_was_cut_back_is_read_from_a_place_before(
     reading: Reading, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from consumer.console.intake.event_reading import NewerEvent, read_near_misses, read_verdicts
+from consumer.console.intake.event_reading import SKIPS_LOGGED_MAX, NewerEvent, read_near_misses, read_verdicts
 from consumer.model.article import Reason, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.near_miss import encode as encode_near_miss
@@ -89,6 +89,17 @@ def test_what_is_no_event_is_counted_and_logged(value: bytes, caplog: pytest.Log
     assert reported == [EventSkipped("not_an_event")]
     (line,) = caplog.messages
     assert "p.duplicates [0] offset 7" in line
+
+
+def test_a_wrong_file_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """All that is skipped is counted; the log names the first ones of a batch, and where the others end."""
+    reported: list[object] = []
+    records = [replace(record(b"nonsense"), start=number) for number in range(SKIPS_LOGGED_MAX + 5)]
+    assert read_verdicts(records, reported.append) == []
+    assert reported == [EventSkipped("not_an_event")] * len(records)
+    *named, rest = caplog.messages
+    assert len(named) == SKIPS_LOGGED_MAX
+    assert rest == f"5 more records up to p.duplicates [0] offset {len(records) - 1} are skipped for such reasons."
 
 
 def test_what_never_was_whole_is_skipped() -> None:
