@@ -103,8 +103,12 @@ def _figures(
     )
     if not figures.recall_known:
         yield _UNKNOWN.format(now=f"{figures.now:g}")
-    yield f"Reviewers draw the line at a similarity of {line_text(figures)}; the threshold is {now}."
-    yield f"On the other side of that line: {line.right_below:.1%} right below it, {line.wrong_above:.1%} wrong above."
+    if line_is_known(figures):
+        yield f"Reviewers draw the line at a similarity of {line_text(figures)}; the threshold is {now}."
+        beyond = f"{line.right_below:.1%} right below it, {line.wrong_above:.1%} wrong above"
+        yield f"On the other side of that line: {beyond}."
+    else:
+        yield f"These reviews do not show where reviewers draw the line; the threshold is {now}."
     yield ""
     yield _curve(figures)
     yield "go, come: flags that this threshold would remove and add"
@@ -127,11 +131,16 @@ def _reported(figures: ReviewFigures, reported: ReportedCopies) -> str:
     )
 
 
+def line_is_known(figures: ReviewFigures) -> bool:
+    """Return whether the reviews show anything of where reviewers draw the line."""
+    return figures.line.low > 0 or figures.line.high < 1
+
+
 def line_text(figures: ReviewFigures) -> str:
     """Return where reviewers draw the line, with its interval; an open end is said so."""
     line = figures.line
-    if line.low <= 0 and line.high >= 1:
-        return "any"
+    if not line_is_known(figures):
+        return "unknown"
     if line.low <= 0:
         return f"{line.high:.3f} or less"
     if line.high >= 1:

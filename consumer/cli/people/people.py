@@ -198,7 +198,7 @@ def _print(new_password: str) -> None:
 def _say(sentence: str, *, is_shown: bool = False) -> None:
     """Say what was done; on standard error where standard output has a password, and that it is not shown again."""
     if is_shown:
-        more = "The password is shown this once; it can be changed on the person's own page."
+        more = "The password is shown this once; the person can change it on the page of their account."
         render.console(stderr=True).print(f"{sentence} {more}", highlight=False)
         return
     with results():

@@ -56,6 +56,13 @@ def test_with_flags_alone_it_says_that_recall_is_unknown(tmp_path: Path) -> None
     assert {point["recall"] for point in figures["reviews"]["overall"]["points"]} == {None}
 
 
+def test_one_review_shows_no_line(tmp_path: Path) -> None:
+    """A sentence, and no interval from 0 to 1."""
+    said = " ".join(run("--reviews", written(tmp_path / "one.jsonl", [review(0.9)])).stdout.split())
+    assert "These reviews do not show where reviewers draw the line; the threshold is 0.75." in said
+    assert "On the other side" not in said
+
+
 def test_json_has_all_figures(tmp_path: Path) -> None:
     """Every threshold that can be judged, not only those of the table."""
     file = written(tmp_path / "reviews.jsonl", [*reviews_by(0.7, 3), review(None)])
