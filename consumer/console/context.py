@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.bank_access import BankAccess
@@ -71,17 +71,25 @@ class Articles(Protocol):
         ...
 
 
+class SinkFault(NamedTuple):
+    """Why no flags come from the file of a run: there is none, it cannot be read, or it begins with no event."""
+
+    kind: Literal["missing", "unreadable", "foreign"]
+    path: Path
+
+
 class SetupWarnings(NamedTuple):
     """What is probably set up wrong.
 
     ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
     the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
-    this process may not write, so that releases wait.
+    this process may not write, so that releases wait. ``sink`` tells why an empty queue may stay empty.
     """
 
     was_read_before: bool = False
     missing_articles_of: int = 0
     unwritable: Path | None = None
+    sink: SinkFault | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from consumer.web.access import is_loopback, parse_address
 from consumer.wiring import components, stores
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
-from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_topic
+from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_sink
 from consumer.wiring.console_near_misses import LOOK_S as NEAR_MISSES_S
 from consumer.wiring.console_near_misses import NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import SinkReleases
@@ -114,7 +114,7 @@ class ConsoleServer(ListeningServer):
         self._checks = SetupChecks(
             opened.database,
             self._articles,
-            flag_topic(opened.config),
+            flag_sink(opened.config),
             opened.config.store.url,
             unwritable=opened.unwritable,
         )

@@ -173,10 +173,10 @@ def has_been_read(config: Config, read: TopicRead) -> bool:
     return any(place.offset > marks[partition][0] for partition, place in committed.items())
 
 
-def flag_topic(config: Config) -> FlagTopic | None:
-    """Return the topic of flags for the checks of the console's setup; None where the sink is a file."""
+def flag_sink(config: Config) -> FlagTopic | Path:
+    """Return the topic or the file that flags come from, for the checks of the console's setup."""
     if not is_followed(config):
-        return None
+        return Path(config.sink.url)
     read = flags_read(config)
     return FlagTopic(read.topic, read.group, partial(has_been_read, config, read))
 

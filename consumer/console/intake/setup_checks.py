@@ -1,15 +1,18 @@
-"""Notices a database or a store that is not the one of the topic of flags, and warns of it."""
+"""Notices a database, a store or a file that is not the one of the consumers, and warns of it."""
 
 import logging
+import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.console.context import Articles, SetupWarnings
+from consumer.console.context import Articles, SetupWarnings, SinkFault
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.queue import Filters
+from storage.files import opened_regular
 
 log = logging.getLogger("dupwatch")
 
@@ -17,6 +20,9 @@ CHECK_S: Final = 30.0
 """How often it is looked whether the store has articles of the latest flags."""
 CHECKED_FLAGS: Final = 50
 """The latest flags whose articles are looked for in the store."""
+_HEAD_BYTES: Final = 256
+_EVENT: Final = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dupwatch\.')
+"""How every event begins that dupwatch writes."""
 
 
 class FlagTopic(NamedTuple):
@@ -33,7 +39,7 @@ class FlagTopic(NamedTuple):
 class SetupChecks:
     """Work for two threads, and what they have found so far.
 
-    ``topic`` is None where flags come from a file, whose place the database itself has. ``store_url`` is for the log.
+    ``sink`` is the topic or the file that flags come from. ``store_url`` is for the log.
     ``clock_s`` never goes back. ``unwritable`` returns what this process may not write, so that releases wait.
     """
 
@@ -41,7 +47,7 @@ class SetupChecks:
         self,
         database: Database,
         articles: Articles,
-        topic: FlagTopic | None,
+        sink: FlagTopic | Path,
         store_url: str,
         clock_s: Callable[[], float] = time.monotonic,
         *,
@@ -49,7 +55,7 @@ class SetupChecks:
     ) -> None:
         self._database = database
         self._articles = articles
-        self._topic = topic
+        self._sink = sink
         self._store_url = store_url
         self._clock_s = clock_s
         self._unwritable = unwritable
@@ -60,24 +66,27 @@ class SetupChecks:
 
     def found(self) -> SetupWarnings:
         """Return what is probably set up wrong."""
-        return SetupWarnings(self._was_read_before, self._missing_articles_of, self._unwritable())
+        fault = sink_fault(self._sink) if isinstance(self._sink, Path) else None
+        return SetupWarnings(self._was_read_before, self._missing_articles_of, self._unwritable(), fault)
 
     def check_topic(self) -> bool:
         """Look, once, whether the group has read flags of which the database has none; return False.
 
         Raises ``DatabaseUnavailable`` and ``SourceError``; then it is not done yet.
         """
-        if self._topic is None or self._topic_is_checked:
+        topic = self._sink
+        if isinstance(topic, Path) or self._topic_is_checked:
+            # The database itself has the place up to which a file was read.
             return False
         # The database last: what the group reads meanwhile is there before its offsets are committed.
-        self._was_read_before = not self._has_flags() and self._topic.has_been_read() and not self._has_flags()
+        self._was_read_before = not self._has_flags() and topic.has_been_read() and not self._has_flags()
         self._topic_is_checked = True
         if self._was_read_before:
             log.warning(
                 "The group %s has read flags of %s before, and this database has none. To read them again, stop the "
                 "consoles of the group, and start this one once with --rebuild sink.",
-                self._topic.group,
-                self._topic.name,
+                topic.group,
+                topic.name,
             )
         return False
 
@@ -107,3 +116,16 @@ class SetupChecks:
     def _has_flags(self) -> bool:
         with self._database.reading() as connection:
             return bool(queue.page(connection, Filters(state=None, kind="flag"), "newest", 1).rows)
+
+
+def sink_fault(path: Path) -> SinkFault | None:
+    """Return why no flags come from a file, None where it begins with an event, or has no line yet."""
+    try:
+        with opened_regular(path) as (descriptor, _):
+            head = os.pread(descriptor, _HEAD_BYTES, 0)
+    except FileNotFoundError:
+        return SinkFault("missing", path)
+    except OSError:
+        return SinkFault("unreadable", path)
+    has_begun = b"\n" in head or len(head) == _HEAD_BYTES
+    return SinkFault("foreign", path) if has_begun and not _EVENT.match(head) else None

@@ -89,7 +89,7 @@ class SourceGuess(NamedTuple):
     """A source in a filter that no flag has, and links to sources with similar names."""
 
     name: str
-    similar: tuple[tuple[str, str], ...]
+    similar: Sequence[tuple[str, str]]
 
 
 class Change(NamedTuple):
@@ -113,6 +113,7 @@ def show_queue(asked: Asked) -> Response:
         latest_id = queue.latest_flag_id(connection)
         sources = queue.source_names(connection, SOURCES_MAX + 1)
         guesses = [] if page.rows else _guesses(connection, wanted)
+        similar = [] if page.rows else _similar(connection, wanted, "q", "source", q="")
         choices = reasons.choices(connection)
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
@@ -138,6 +139,7 @@ def show_queue(asked: Asked) -> Response:
         sources=[name for name in sources[:SOURCES_MAX] if name.isprintable()],
         sources_max=SOURCES_MAX if len(sources) > SOURCES_MAX else None,
         guesses=guesses,
+        similar_sources=similar,
         store_is_away=found.is_away,
         decision=said,
         report=report,
@@ -201,11 +203,16 @@ def _guesses(connection: Connection, wanted: Wanted) -> list[SourceGuess]:
     """Return each source of a filter that no flag has, with those that somebody may have meant."""
     guesses = []
     for name in ("source", "original_source"):
-        similar = queue.similar_sources(connection, wanted.field(name), SIMILAR_SOURCES_MAX)
+        similar = _similar(connection, wanted, name, name)
         if similar:
-            links = tuple((each, f"/?{wanted.but(**{name: each})}") for each in similar)
-            guesses.append(SourceGuess(wanted.field(name), links))
+            guesses.append(SourceGuess(wanted.field(name), similar))
     return guesses
+
+
+def _similar(connection: Connection, wanted: Wanted, given: str, field: str, **changed: str) -> list[tuple[str, str]]:
+    """Return sources that what is given in a field may mean, with links to the queue that has them in another field."""
+    similar = queue.similar_sources(connection, wanted.field(given), SIMILAR_SOURCES_MAX)
+    return [(each, f"/?{wanted.but(**changed, **{field: each})}") for each in similar]
 
 
 def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | None) -> queue.Page:

@@ -125,6 +125,7 @@ def test_a_flagged_article(desk: Desk) -> None:
     assert original.link("1 copy of this original") == f"/stories/{flag.story_id}"
     assert original.texts("#verdict") == ["Unique: it repeated no earlier article when it arrived."]
     assert opened.link("Report a missed copy of it …") == "/look-up/report?one=copy"
+    assert "Decided 14 Nov 2023, 22:13:21 UTC ( 2 years ago )" in opened.answer.shown
 
 
 def test_flags_lead_to_both_articles(desk: Desk) -> None:

@@ -95,6 +95,7 @@ def test_a_copy_is_compared_reported_and_undone(desk: Desk) -> None:
     assert (answer.status, answer.header("location")) == (303, "/reports/1")
     shown = page(desk.office.ann, "/reports/1")
     assert "Reported as a missed copy by Ann" in shown.answer.shown
+    assert re.search(r"can be undone until 24 Nov 2025, [\d:]+ UTC \. ", shown.answer.shown)
     assert "seen on Monday" in shown.answer.shown
     assert shown.texts(".side ins") == asked.texts(".side ins")
     assert page(desk.office.ann, FORM).hrefs("ol.queue a") == ["/reports/1"]

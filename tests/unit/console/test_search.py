@@ -108,9 +108,18 @@ def test_nothing_found_says_what_was_searched(quiet: Office) -> None:
     opened = searched(quiet, "zeppelin")
     assert (
         "Nothing was found for zeppelin . Searched: titles and the first 2,000 characters of the texts of 4 open or "
-        "skipped flags, ids, and sources."
+        "skipped flags, ids, and sources. Flags that are decided are found by id and source only."
     ) in opened.answer.shown
     assert "没有找到与" in quiet.ann.get("/?q=zeppelin", accept_language="zh").shown
+
+
+def test_a_part_of_the_name_of_a_source_leads_to_it(quiet: Office) -> None:
+    """Whatever its case: a source is found by its whole name alone."""
+    opened = searched(quiet, "WIR")
+    assert "Nothing was found for WIR . " in opened.answer.shown
+    assert "Sources with similar names: wire" in opened.answer.shown
+    assert opened.link("wire") == "/?source=wire"
+    assert "similar names" not in searched(quiet, "zeppelin").answer.shown
 
 
 def test_characters_that_stand_apart_are_found_where_no_text_has_the_word(quiet: Office) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.console.context import SetupWarnings
-from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks
+from consumer.console.context import SetupWarnings, SinkFault
+from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks, sink_fault
 from consumer.model.errors import SourceError
 from storage.errors import StoreUnavailable
 from tests.unit.console.desks import CountedArticles, Office, decide, office, page
@@ -151,9 +151,61 @@ def test_a_console_that_may_not_write_says_so(tmp_path: Path) -> None:
         assert said not in desk.served.browser().get("/sign-in").shown, "strangers learn where the store is"
 
 
-def test_checks_pass_on_what_may_not_be_written(checked: Checked) -> None:
+def test_checks_pass_on_what_may_not_be_written(checked: Checked, tmp_path: Path) -> None:
     """And ask no topic where there is none."""
-    path = Path("store")
-    checks = SetupChecks(checked.database, checked.articles, None, "lmdb:store", unwritable=lambda: path)
+    path, sink = Path("store"), tmp_path / "v.jsonl"
+    sink.touch()
+    checks = SetupChecks(checked.database, checked.articles, sink, "lmdb:store", unwritable=lambda: path)
     assert not checks.check_topic()
     assert checks.found() == SetupWarnings(unwritable=path)
+
+
+_EVENT = b'{"schema":"dupwatch.verdict/1","id":"a"}'
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (None, "missing"),
+        (b"", None),
+        (b"{", None),
+        (_EVENT, None),
+        (_EVENT + b"\nnonsense\n", None),
+        (b'\n { "schema": "dupwatch.flood/1" }\n', None),
+        (b'{"id":"a","body":"An article."}\n', "foreign"),
+        (b"\n", "foreign"),
+        (b"\0" * 300, "foreign"),
+        ("folder", "unreadable"),
+    ],
+)
+def test_a_file_that_is_no_sink_is_noticed(
+    checked: Checked, tmp_path: Path, content: bytes | str | None, kind: str | None
+) -> None:
+    """Whoever names the feed, or mistypes the name, would otherwise wait at an empty queue."""
+    path = tmp_path / "v.jsonl"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        path.mkdir()
+    found = sink_fault(path)
+    assert (found and found.kind) == kind
+    checks = SetupChecks(checked.database, checked.articles, path, "lmdb:store")
+    assert checks.found() == SetupWarnings(sink=found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (SinkFault("missing", Path("/data/<v>.jsonl")), "There is no file /data/<v>.jsonl yet."),
+        (SinkFault("unreadable", Path("/data/v.jsonl")), "cannot read the file /data/v.jsonl"),
+        (SinkFault("foreign", Path("/data/v.jsonl")), "/data/v.jsonl does not begin with a verdict"),
+    ],
+)
+def test_an_empty_queue_says_why_no_flags_come(tmp_path: Path, fault: SinkFault, said: str) -> None:
+    """Until there are flags: what happens to a file later does not concern those who decide."""
+    with office(tmp_path, warnings=lambda: SetupWarnings(sink=fault)) as desk:
+        assert said in desk.ann.get("/").shown
+        assert said not in desk.ann.get("/?q=word").shown
+        desk.room.flag(article("b"), article("a"))
+        assert said not in desk.ann.get("/").shown
+        assert said not in desk.ann.get("/?state=wrong").shown

@@ -1,6 +1,7 @@
 """The page of an article: its versions, its verdict in words, what it repeats, its flags, and its text."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -19,6 +20,8 @@ from consumer.reviews.stories import Story, rooted
 from consumer.store_tools.article_facts import ArticleFacts, HistoryEntry, article_facts
 from consumer.store_tools.explanation import SharedWith
 from consumer.store_tools.inspection import Link
+from consumer.text.shown_keywords import shown_keywords
+from consumer.text.timestamps import since_1970_ms
 from consumer.text.visible import paragraphs
 
 HISTORY_MAX: Final = 100
@@ -27,6 +30,8 @@ CHAIN_MAX: Final = 20
 """Articles of a chain of duplicates that the page lists."""
 FLAGS_MAX: Final = 20
 """Flags of an article that the page links to, the latest."""
+KEYWORDS_MAX: Final = 10
+"""Keywords of an article that the page shows."""
 PASSAGES_MAX: Final = 5
 """Shared passages of one part that the page quotes."""
 PASSAGE_CHARS_MAX: Final = 300
@@ -49,6 +54,8 @@ class ArticlePage(NamedTuple):
 
     view: ArticleView
     verdict: Verdict | None
+    decided_ms: int | None
+    keywords: tuple[str, ...]
     fingerprint: str
     origin: str | None
     stretch: int
@@ -115,11 +122,13 @@ def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: st
 def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:
     stored, verdict = facts.links[0]
     piece, part, parts = plain_part(facts.body or "", asked.query.integer("part", 1))
-    language, record = asked.language, stored.record
+    language, record, view = asked.language, stored.record, article_view(stored, facts.body)
     ended_before = verdict.ended_before if verdict and isinstance(verdict.ended_before, EndedBefore) else None
     return ArticlePage(
-        view=article_view(stored, facts.body),
+        view=view,
         verdict=verdict,
+        decided_ms=None if verdict is None else since_1970_ms(datetime.fromisoformat(verdict.decided_at)),
+        keywords=shown_keywords(view.keywords)[:KEYWORDS_MAX],
         fingerprint=record.fingerprint.hex(),
         origin=None if record.origin is None else str(record.origin),
         stretch=record.stretch or 0,
