@@ -1,6 +1,6 @@
 """Answers one path: who asks, whether they may, and what goes wrong becomes a page.
 
-A reviewer looks and decides, an admin also sees to people and reads the audit log. ``OpenRoute`` is for what people
+A reviewer looks and decides, an admin also manages people and reads the audit log. ``OpenRoute`` is for what people
 need before they are signed in.
 """
 

@@ -147,6 +147,6 @@ def _name(sent: list[str]) -> str:
     except UnicodeError:
         name = ""
     if not name or len(name) > NAME_CHARS_MAX or not name.isprintable():
-        message = N_("The proxy in front of this console names nobody, or several people. Ask who runs it.")
+        message = N_("The proxy in front of this console names nobody, or several people. Ask whoever runs it.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
     return name

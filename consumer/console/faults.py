@@ -73,7 +73,7 @@ _MESSAGES: Final[Mapping[Kind, str]] = {
     UNKNOWN_HOST: N_(
         "This console does not answer under this host name. Use its IP address or a name in console.names."
     ),
-    DEFECT: N_("The console failed. Its log says more under the id below; tell it to who runs the console."),
+    DEFECT: N_("The console failed. Its log says more under the id below: give this id to whoever runs the console."),
     BUSY: N_("Too many pages are being made at the moment. Try again in a second."),
     STORE: N_("There was no answer in time. Try again in some seconds."),
 }
@@ -84,9 +84,7 @@ def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
     """Return the error for a problem; ``changes``: the request may have had its effect all the same."""
     message = _MESSAGES[problem.kind]
     if changes and problem.kind is STORE:
-        message = N_(
-            "There was no answer in time. What you sent may take effect all the same: look before you repeat it."
-        )
+        message = N_("There was no answer in time. Your change may still take effect: check before you send it again.")
     limit = problem.limit.name if problem.limit else None
     return PageError(HTTPStatus(problem.kind.status), message, limit=limit, headers=problem.headers)
 

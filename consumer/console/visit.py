@@ -223,14 +223,14 @@ def fields_of(data: bytes) -> Fields:
 
 
 def _unreadable() -> PageError:
-    message = N_("What was sent is not text in UTF-8, has a NUL character, or has more than %(most)s fields.")
+    message = N_("The address or the form is not UTF-8 text, has a NUL character, or has more than %(most)s fields.")
     return PageError(HTTPStatus.BAD_REQUEST, message, most=FIELDS_MAX)
 
 
 def _too_large(bytes_max: int) -> PageError:
     return PageError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        N_("What was sent has more than %(most)s bytes, and nothing was changed. Send less at a time."),
+        N_("The form has more than %(most)s bytes, and nothing was changed. Send less at a time."),
         limit="body_bytes_max",
         headers=_LAST,
         most=bytes_max,

@@ -355,7 +355,7 @@ def select_and_decide(browser: Chrome, desk: Office) -> None:
     assert [pick.is_selected() for pick in picks(browser)] == [True, False, False, False]
     last = picks(browser)[2]
     ActionChains(browser).key_down(Keys.SHIFT).click(last).key_up(Keys.SHIFT).perform()
-    assert "Selected: 3." in browser.find_element(By.ID, "selected").text
+    assert "Selected: 3" in browser.find_element(By.ID, "selected").text
     press(browser, "w")
     wait_for(browser, lambda: "3 flags decided: wrong." in said(browser))
     assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["wrong"] * 3 + ["open"]
@@ -529,8 +529,13 @@ def test_a_flag_is_read_on_a_phone(browser: Chrome, desk: Office) -> None:
             browser.refresh()
             browser.find_element(By.CSS_SELECTOR, "[data-next-difference]").click()
             wait_for(browser, lambda: seen(browser, browser.find_element(By.ID, "difference")))
-        browser.get(f"{desk.served.url}/audit")
-        assert seen(browser, browser.find_element(By.CSS_SELECTOR, ".top nav [aria-current]"))
+        for path, section in (("/audit", "/audit"), ("/banks/spam", "/banks"), ("/look-up/report", "/look-up")):
+            browser.get(f"{desk.served.url}{path}")
+            here = browser.find_element(By.CSS_SELECTOR, ".top nav [aria-current]")
+            assert (here.get_dom_attribute("href"), seen(browser, here)) == (section, True)
+        browser.get(f"{desk.served.url}/")
+        picks(browser)[0].click()
+        assert height(browser, ".decide") <= 100
 
 
 def height(browser: Chrome, selector: str) -> float:

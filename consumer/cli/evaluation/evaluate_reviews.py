@@ -35,7 +35,7 @@ NOTE: Final = (
     "that would come is one of a sample, so these counts are estimates."
 )
 _UNKNOWN: Final = (
-    "Recall is unknown: only flags were reviewed, and nobody has looked at what was not flagged. Thresholds "
+    "Recall is unknown: only flags were reviewed, and no pairs below the threshold. Thresholds "
     "below {now} cannot be judged. With kafka.near_miss_share consumers send a sample of the pairs just "
     "under the threshold."
 )

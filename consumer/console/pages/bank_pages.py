@@ -31,8 +31,8 @@ from consumer.console.visit import Asked
 from consumer.text.counts import counted
 
 ACTIONS: Final[Mapping[Action, str]] = {
-    "deny": N_("deny: report articles that repeat an item"),
-    "allow": N_("allow: never flag articles that repeat an item"),
+    "deny": N_("deny"),
+    "allow": N_("allow"),
 }
 _FIELDS: Final = ("bank", "action", "similarity", "labels", "note")
 _NAME: Final = re.compile(BANK_NAME)

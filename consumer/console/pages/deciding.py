@@ -27,7 +27,7 @@ from storage.clock import MS_PER_S
 
 WHY_NOT: Final[dict[str, str]] = {
     "gone": N_("This flag is no longer there."),
-    "decided": N_("Somebody else has decided this meanwhile. The history below says who; nothing was changed."),
+    "decided": N_("Somebody else decided this first, and nothing was changed. The history below says who."),
     "final": N_("Your decision about this flag is final. Nothing was changed."),
     "released": N_("This flag was released elsewhere. Nothing was changed."),
 }

@@ -47,7 +47,7 @@ ORDER_NAMES: Final = {
     "similarity": N_("Most similar first"),
 }
 KIND_NAMES: Final = {
-    "": N_("Flags and near misses"),
+    "": N_("all"),
     "flag": N_("Flags"),
     "near_miss": N_("Near misses"),
 }

@@ -142,7 +142,7 @@ def test_two_people_at_once(desk: Office) -> None:
     assert decide(bob, 1, "wrong").status == 303
     late = desk.ann.post("/flags/1/decide", {**form, "decision": "right", "note": ""})
     assert late.status == 409
-    assert "Somebody else has decided this meanwhile." in late.shown
+    assert "Somebody else decided this first," in late.shown
     assert "Wrong · Bob" in late.shown
     assert desk.room.state("one") == "wrong"
     assert desk.audited() == [("Bob", "flag.wrong", "one")]

@@ -164,7 +164,7 @@ def test_a_text_of_a_megabyte_comes_in_parts(desk: Office) -> None:
     assert len(opened.answer.data) < 150_000
     assert opened.texts(".side ins") == ["row"]
     assert len(opened.all(".side .text")[0].text()) <= PART_CHARS_MAX
-    assert "too long or too different to be compared throughout" in opened.answer.shown
+    assert "too long or too different for a full comparison" in opened.answer.shown
     assert opened.texts(".parts span")[1] == "Part 1 of 85"
     following = shown(desk, flag.flag_id, opened.link("Next part"))
     assert following.texts(".parts span") == ["Part 2 of 85"]

@@ -116,6 +116,7 @@ def test_a_flagged_article(desk: Desk) -> None:
     (chain,) = opened.texts("#chain li")
     assert chain.startswith("repeats first")
     assert opened.hrefs("#chain a") == ["/look-up?id=first"]
+    assert "Decided 14 Nov 2023, 22:13:21 UTC" in opened.answer.shown
     assert "similarity 0.9" in opened.answer.shown
     assert opened.texts("mark")
     assert opened.texts("#text") == [edited(TEXT, 1)]
@@ -258,7 +259,7 @@ def test_a_pasted_id_may_have_spaces_around_it(desk: Desk) -> None:
         (urlencode({"id": "x" * 10_000}), 400, "An id has at most 512 bytes in UTF-8, and this one has 10000."),
         (urlencode({"id": "Ж" * 300}), 400, "this one has 600"),
         ("id=a%00b", 400, "has a NUL character"),
-        ("id=%ff", 400, "not text in UTF-8"),
+        ("id=%ff", 400, "not UTF-8 text"),
         (urlencode({"id": "copy", "version": "v" * 100}), 400, "version has 100 characters"),
         (urlencode({"id": "copy", "part": "-1"}), 400, "part is not a number"),
         (urlencode({"id": "\x1b[31m"}), 404, "no article with this id"),

@@ -383,7 +383,7 @@ def test_a_page_that_is_being_made_keeps_its_connection(
         assert "made" in answers[0].shown
 
 
-@pytest.mark.parametrize(("method", "said"), [("GET", "Try again"), ("POST", "may take effect all the same")])
+@pytest.mark.parametrize(("method", "said"), [("GET", "Try again"), ("POST", "may still take effect")])
 def test_what_takes_too_long_is_given_up(
     tmp_path: Path, with_route: Callable[[Callable[[Visit], Answered]], None], method: str, said: str
 ) -> None:

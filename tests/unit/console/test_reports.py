@@ -89,7 +89,7 @@ def test_a_copy_is_compared_reported_and_undone(desk: Desk) -> None:
     assert asked.texts(".side del")
     assert "similarity 0.6" in asked.answer.shown
     assert asked.texts(".reasons li") == ["They are less similar than the threshold, 73 %."]
-    assert "A report counts for no precision and no recall" in asked.answer.shown
+    assert "A report does not count towards precision or recall" in asked.answer.shown
     assert desk.reports() == 0
     answer = desk.office.ann.post("/reports", {**asked.form("/reports"), "note": "seen on Monday"})
     assert (answer.status, answer.header("location")) == (303, "/reports/1")

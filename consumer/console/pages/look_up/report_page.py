@@ -201,7 +201,7 @@ def _refused(asked: Asked, pair: _Pair) -> Refusal | None:
 def _known(flag: FlagRow) -> str:
     if flag.kind == "near_miss":
         return N_("This pair is a near miss that was drawn at random. Decide about it there: then it counts.")
-    return N_("This pair was flagged. Decide about the flag, or look at what was decided.")
+    return N_("This pair was flagged. Decide about the flag, or look at the decision.")
 
 
 def _view(side: explanation.Side) -> ArticleView:
