@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from consumer.console.context import Desk
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import KINDS, UNDECIDED, tally
+from consumer.reviews.queries.scope import Hits
 from consumer.reviews.queue import Filters, Page
-from consumer.reviews.search import Hits
 from consumer.reviews.word_index.parts import indexed_count
 from consumer.reviews.word_index.results import IDS_MAX
 from consumer.reviews.word_index.waiting import waiting_count

@@ -15,7 +15,8 @@ from consumer.reviews import search
 from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows, tally
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
-from consumer.reviews.search import Count, Found, Hits, Range, Scope, Way, found
+from consumer.reviews.queries.scope import ANY, Hits, Range, Scope, Way
+from consumer.reviews.search import Count, Found, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
 from consumer.reviews.word_index.results import Search, found_by_search, hit_counts, search_hits
@@ -245,19 +246,17 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
             return None
         numbers.append(number)
     source, original_source = numbers
-    ranges: dict[str, Range] = {}
-    if filters.similarity_min is not None or filters.similarity_max is not None:
+    similarity, to_ms = Range(filters.similarity_min, filters.similarity_max), filters.arrived_to_ms
+    if similarity != ANY:
         # What was verified is as certain as it is similar, and what was not is below 0.
-        ranges["certainty"] = Range(max(0.0, filters.similarity_min or 0.0), filters.similarity_max)
-    if filters.arrived_from_ms is not None or filters.arrived_to_ms is not None:
-        to_ms = filters.arrived_to_ms
-        ranges["arrived_ms"] = Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1)
+        similarity = similarity._replace(low=max(0.0, similarity.low or 0.0))
     return Scope(
         states=None if filters.state is None else (filters.state,),
         kinds=None if filters.kind is None else (filters.kind,),
         source_id=source,
         original_source_id=original_source,
         story_id=filters.story_id,
-        ranges=ranges,
+        certainty=similarity,
+        arrived_ms=Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1),
         hits=None if filters.search is None else search_hits(connection, filters.search),
     )

@@ -11,8 +11,8 @@ from consumer.reviews import search
 from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
 from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
+from consumer.reviews.queries.scope import Scope, Way
 from consumer.reviews.queue import Page, scoped_page
-from consumer.reviews.search import Scope, Way
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES
 
 RECENT_MAX: Final = 50_000

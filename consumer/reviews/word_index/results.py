@@ -11,7 +11,8 @@ from consumer.reviews import search
 from consumer.reviews.flag_row import KINDS, STATES, UNDECIDED, FlagRow, State, flag_row, flag_rows
 from consumer.reviews.paging import Cursor
 from consumer.reviews.portable import ID_BYTES_MAX, portions
-from consumer.reviews.search import Count, Found, Hits, Scope, Way, branches, found, united
+from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, Scope, Way
+from consumer.reviews.search import Count, Found, branches, found, united
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, are_among
@@ -60,7 +61,7 @@ def found_by_search(connection: Connection, scope: Scope, way: Way, rows_max: in
     assert what is not None  # noqa: S101  # or there is no search
     plain = replace(scope, hits=None)
     several = [_of_ids(connection, plain, way, rows_max, cursor, what.by_id)]
-    states = [state for state in scope.states or STATES if state in UNDECIDED]
+    states = tuple(state for state in scope.states or STATES if state in UNDECIDED)
     if states:
         several.append(_of_ids(connection, replace(plain, states=states), way, rows_max, cursor, what.by_text))
     if what.source_id is not None and scope.source_id in {None, what.source_id}:
@@ -125,7 +126,7 @@ def _accepted(
 ) -> Iterator[_Place]:
     """Yield the places of those of a few flags that are in a scope and come after a place."""
     start = None if cursor is None else (cursor.key, cursor.row_id)
-    columns = ("flag_id", "kind", "state", "story_id", "source_id", "original_source_id", "certainty", "arrived_ms")
+    columns = ("flag_id", "kind", "state", *NUMBERS, *KEYS)
     for portion in portions(flag_ids.tolist()):
         # By number alone: with a state, too, SQLite would read all flags in that state.
         query = select(*(FLAGS.c[name] for name in columns)).where(FLAGS.c.flag_id.in_(portion))
@@ -136,13 +137,12 @@ def _accepted(
 
 
 def _is_in(scope: Scope, row: RowMapping) -> bool:
-    numbers = ("story_id", "source_id", "original_source_id")
     return (
         row["flag_id"] not in scope.without
         and row["state"] in (scope.states or STATES)
         and row["kind"] in (scope.kinds or KINDS)
-        and all(getattr(scope, name) in {None, row[name]} for name in numbers)
-        and all(limits.holds(row[name]) for name, limits in scope.ranges.items())
+        and all(getattr(scope, name) in {None, row[name]} for name in NUMBERS)
+        and all(scope.range(key).holds(row[key]) for key in KEYS)
     )
 
 
@@ -153,12 +153,13 @@ def _walked(
     places: list[_Place] = []
     walked, size = 0, _WALKED_FIRST
     while len(places) <= rows_max and walked < search.EXAMINED_MAX:
-        conditions = [*scope.within("certainty"), *scope.within("arrived_ms"), *way.beyond(cursor)]
+        conditions = [*scope.within("certainty"), *scope.within("arrived_ms"), *(way.beyond() if cursor else [])]
         if scope.story_id is not None:
             conditions += scope.of_sources(FLAGS)
         some = united(branches(scope, way, conditions, size))
         query = select(some.c[way.by], some.c.flag_id).order_by(*way.ordered(some)).limit(size)
-        rows = [_Place(*row) for row in connection.execute(query)]
+        values = scope.values() | (way.place(cursor) if cursor else {})
+        rows = [_Place(*row) for row in connection.execute(query, values)]
         if flag_ids is None:
             places += rows
         else:

@@ -1,0 +1,1 @@
+"""What statements are built from."""
