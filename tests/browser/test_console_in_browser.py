@@ -384,12 +384,15 @@ def test_an_open_queue_learns_what_changed_and_moves_nothing(
         enter(browser, desk)
         before = places(browser)
         assert browser.title == "(14) Queue · dupwatch"
+        pick = picks(browser)[2]
+        pick.click()
         decide(desk.colleague(), desk.room.row("copy-1").flag_id, "wrong")
         desk.room.flag(article("new", "Just in", "x y"), article("wire-1", "First", "x y"), 0.99, minute=299)
         news = browser.find_element(By.CSS_SELECTOR, ".news")
         wait_for(browser, lambda: news.text == "1 new flag: show")
         wait_for(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".settled").text.split() == ["wrong", "Bob"])
         assert places(browser) == before
+        assert pick.is_selected()
         assert browser.title == "(14) Queue · dupwatch"
         assert axe(browser) == []
         check_that_nothing_is_asked_unseen(browser)

@@ -131,3 +131,15 @@
   addEventListener("pageshow", show);
   if (all) all.closest("p").hidden = false;
 }
+
+// A flag that is left by a link to another page is given back; otherwise its time would have to run out.
+{
+  const leave = document.querySelector("[data-leave]");
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!leave || !link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    // Parts of the flag do not leave it, and the links to the queue and to the next flag leave it by themselves.
+    const stays = link.target || link.origin !== location.origin || `${link.pathname}/`.startsWith(`${location.pathname}/`);
+    if (!stays) fetch(leave.href, { redirect: "manual", keepalive: true }).catch(() => {});
+  });
+}
