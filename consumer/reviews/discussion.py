@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
 from consumer.reviews.portable import portions, storable
@@ -35,17 +36,8 @@ class Said:
 
 def history(connection: Connection, flag_id: int) -> list[Said]:
     """Return what was decided and said, in order, with what was undone."""
-    reviews = connection.execute(
-        select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
-        .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
-        .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
-        .where(REVIEWS.c.flag_id == flag_id)
-    )
-    notes = connection.execute(
-        select(NOTES, PEOPLE.c.name)
-        .join_from(NOTES, PEOPLE, PEOPLE.c.person_id == NOTES.c.person_id)
-        .where(NOTES.c.flag_id == flag_id)
-    )
+    of_flag = {"of_flag": flag_id}
+    reviews, notes = connection.execute(_reviews(), of_flag), connection.execute(_notes(), of_flag)
     said = [
         Said(
             kind="review",
@@ -69,6 +61,24 @@ def history(connection: Connection, flag_id: int) -> list[Said]:
         for row in notes
     ]
     return sorted(said, key=lambda each: (each.at_ms, each.kind, each.said_id))
+
+
+@cache
+def _reviews() -> Select[*tuple[Any, ...]]:
+    """Return the query for the decisions about a flag. It is built once, as the next one: pages of flags ask them."""
+    return (
+        select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
+        .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
+        .where(REVIEWS.c.flag_id == bindparam("of_flag"))
+    )
+
+
+@cache
+def _notes() -> Select[*tuple[Any, ...]]:
+    """Return the query for the notes of a flag."""
+    joined = select(NOTES, PEOPLE.c.name).join_from(NOTES, PEOPLE, PEOPLE.c.person_id == NOTES.c.person_id)
+    return joined.where(NOTES.c.flag_id == bindparam("of_flag"))
 
 
 def add_note(connection: Connection, flag_id: int, person_id: int, text: str, now_ms: int) -> int:

@@ -1,7 +1,7 @@
 """People, their passwords, and what they may do."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
@@ -72,21 +72,21 @@ def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) ->
 
 def people(connection: Connection) -> list[Person]:
     """Return everybody, by name."""
-    return [_person(row) for row in connection.execute(_people().order_by(PEOPLE.c.name))]
+    return [person_in(row) for row in connection.execute(people_columns().order_by(PEOPLE.c.name))]
 
 
 def person_named(connection: Connection, name: str) -> Person | None:
     """Return somebody by name, None where there is nobody."""
     if not is_storable(name):
         return None
-    row = connection.execute(_people().where(PEOPLE.c.name == name)).one_or_none()
-    return None if row is None else _person(row)
+    row = connection.execute(people_columns().where(PEOPLE.c.name == name)).one_or_none()
+    return None if row is None else person_in(row)
 
 
 def person_numbered(connection: Connection, person_id: int) -> Person | None:
     """Return somebody by number, None where there is nobody."""
-    row = connection.execute(_people().where(PEOPLE.c.person_id == person_id)).one_or_none()
-    return None if row is None else _person(row)
+    row = connection.execute(people_columns().where(PEOPLE.c.person_id == person_id)).one_or_none()
+    return None if row is None else person_in(row)
 
 
 def person_with_password(connection: Connection, name: str, password: str) -> Person | None:
@@ -137,7 +137,8 @@ def enable(connection: Connection, person_id: int) -> None:
     _change(connection, person_id, disabled_ms=None)
 
 
-def _people() -> Select[tuple[int, str, Role, str | None, int | None, str | None]]:
+def people_columns() -> Select[*tuple[Any, ...]]:
+    """Return the query for people with the columns that ``person_in`` needs."""
     return select(
         PEOPLE.c.person_id,
         PEOPLE.c.name,
@@ -148,7 +149,8 @@ def _people() -> Select[tuple[int, str, Role, str | None, int | None, str | None
     )
 
 
-def _person(row: Row[tuple[int, str, Role, str | None, int | None, str | None]]) -> Person:
+def person_in(row: Row[*tuple[Any, ...]]) -> Person:
+    """Return the person that a row has."""
     return Person(
         row.person_id, row.name, row.role, row.language, row.disabled_ms is not None, row.password_hash is not None
     )

@@ -7,9 +7,10 @@ page: such a page may have fewer rows than were asked for, and still be followed
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from functools import cache
+from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 
 from consumer.reviews import search
 from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows, tally
@@ -197,8 +198,13 @@ def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
 
 def flag(connection: Connection, flag_id: int) -> FlagRow | None:
     """Return a flag or a near miss, None where there is none of this number."""
-    row = connection.execute(flag_rows().where(FLAGS.c.flag_id == flag_id)).one_or_none()
+    row = connection.execute(_numbered(), {"flag_id": flag_id}).one_or_none()
     return None if row is None else flag_row(row)
+
+
+@cache
+def _numbered() -> Select[*tuple[Any, ...]]:
+    return flag_rows().where(FLAGS.c.flag_id == bindparam("flag_id"))
 
 
 def flag_of_version(connection: Connection, article_id: str, version: str) -> int | None:

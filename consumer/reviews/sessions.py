@@ -2,13 +2,14 @@
 
 import hashlib
 import secrets
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, update
 
 from consumer.reviews.database import Database
-from consumer.reviews.people import Person, person_numbered
-from consumer.reviews.tables import SESSIONS
+from consumer.reviews.people import Person, people_columns, person_in
+from consumer.reviews.tables import PEOPLE, SESSIONS
 
 SEEN_MS: Final = 60_000
 """How exactly it is known when a session was last used: not each page has to be a write."""
@@ -52,12 +53,19 @@ def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_
 
 def session_of(connection: Connection, secret: str, now_ms: int, idle_ms: int) -> Session | None:
     """Return a session; None where it has ended, its person is disabled, or it never was."""
-    query = select(SESSIONS).where(SESSIONS.c.token_hash == _hash(secret))
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_of_session(), {"token_hash": _hash(secret)}).one_or_none()
     if row is None or now_ms >= row.expires_ms or now_ms - row.seen_ms >= idle_ms:
         return None
-    person = person_numbered(connection, row.person_id)
-    return None if person is None or person.disabled else Session(person, row.seen_ms)
+    person = person_in(row)
+    return None if person.disabled else Session(person, row.seen_ms)
+
+
+@cache
+def _of_session() -> Select[*tuple[Any, ...]]:
+    """Return the query for a session and its person. It is built once: every request asks it."""
+    of_people = people_columns().join(SESSIONS, SESSIONS.c.person_id == PEOPLE.c.person_id)
+    with_session = of_people.add_columns(SESSIONS.c.seen_ms, SESSIONS.c.expires_ms)
+    return with_session.where(SESSIONS.c.token_hash == bindparam("token_hash"))
 
 
 def see_session(connection: Connection, secret: str, now_ms: int) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, func, select, union_all
+from sqlalchemy import Connection, Select, bindparam, func, select, union_all
 from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews import search
@@ -63,13 +64,13 @@ class Bucket:
 
 def story(connection: Connection, story_id: int) -> Story | None:
     """Return a story; of one that another has taken over, that other one. None where there is none."""
-    found = _one(connection, _stories().where(STORIES.c.story_id == story_id))
+    found = _numbered(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
     # Its root has turned out to be a copy.
     of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind == "flag")
     other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
-    return found if other is None else _one(connection, _stories().where(STORIES.c.story_id == other))
+    return found if other is None else _numbered(connection, other)
 
 
 def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> Page:
@@ -190,7 +191,8 @@ def _recent(since_ms: int) -> Subquery:
     return select(together).order_by(together.c.arrived_ms.desc()).limit(RECENT_MAX).subquery()
 
 
-def _stories() -> Select[Any]:
+@cache
+def _stories() -> Select[*tuple[Any, ...]]:
     return select(
         STORIES.c.story_id,
         STORIES.c.root_id,
@@ -202,10 +204,22 @@ def _stories() -> Select[Any]:
     ).outerjoin_from(STORIES, SOURCES, SOURCES.c.source_id == STORIES.c.root_source_id)
 
 
-def _one(connection: Connection, query: Select[Any]) -> Story | None:
-    row = connection.execute(query).one_or_none()
+def _numbered(connection: Connection, story_id: int) -> Story | None:
+    row = connection.execute(_by_number(), {"this": story_id}).one_or_none()
     return None if row is None else Story(**row._asdict())
 
 
 def _has_flags(connection: Connection, story_id: int) -> bool:
-    return connection.execute(select(FLAGS.c.flag_id).where(FLAGS.c.story_id == story_id).limit(1)).scalar() is not None
+    return connection.execute(_a_flag(), {"this": story_id}).scalar() is not None
+
+
+@cache
+def _by_number() -> Select[*tuple[Any, ...]]:
+    """Return the query for a story. It is built once, as the next one: pages of flags ask them."""
+    return _stories().where(STORIES.c.story_id == bindparam("this"))
+
+
+@cache
+def _a_flag() -> Select[int]:
+    """Return the query for any flag of a story."""
+    return select(FLAGS.c.flag_id).where(FLAGS.c.story_id == bindparam("this")).limit(1)

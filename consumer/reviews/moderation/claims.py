@@ -1,10 +1,10 @@
 """Who has which flag open, and the next flag for somebody: one that nobody else has open."""
 
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exists, select
 
 from consumer.reviews import queue
 from consumer.reviews.database import Database
@@ -64,13 +64,19 @@ def leave(connection: Connection, flag_ids: Sequence[int], person_id: int) -> No
 
 def look(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
     """Note that somebody has opened a flag, and return the names of others who have it open."""
-    own = select(LOOKING.c.at_ms).where(LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id)
     with database.reading() as connection:
-        opened_ms = connection.execute(own).scalar()
-        others = open_elsewhere(connection, [flag_id], person_id, now_ms)
-    if opened_ms is None or opened_ms <= now_ms - _SEEN_AGAIN_MS:
+        rows = connection.execute(_of_flag(), {"flag_id": flag_id}).all()
+    if not any(row.person_id == person_id and row.at_ms > now_ms - _SEEN_AGAIN_MS for row in rows):
         database.written(lambda c: open_flag(c, flag_id, person_id, now_ms))
-    return others.get(flag_id, ())
+    return tuple(row.name for row in rows if row.person_id != person_id and row.at_ms > now_ms - LOOKING_MS)
+
+
+@cache
+def _of_flag() -> Select[int, str, int]:
+    """Return the query for people who have opened a flag. It is built once: every page of a flag asks it."""
+    columns = select(LOOKING.c.person_id, PEOPLE.c.name, LOOKING.c.at_ms)
+    joined = columns.join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
+    return joined.where(LOOKING.c.flag_id == bindparam("flag_id")).order_by(PEOPLE.c.name)
 
 
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
