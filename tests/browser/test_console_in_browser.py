@@ -20,6 +20,7 @@ from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
+from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.reasons import add_reason
 from tests.examples import drawn
 from tests.stored_texts import StoreOfTexts
@@ -277,6 +278,7 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     wait_for(browser, lambda: desk.room.state("copy-1") == "skipped" and shown(browser) == "Ferry landing 2")
     press(browser, "n")
     wait_for(browser, lambda: shown(browser) == "Ferry landing 3")
+    check_given_back(browser, desk)
     press(browser, "?")
     assert browser.find_element(By.CSS_SELECTOR, "#keys dl").is_displayed()
     press(browser, "q")
@@ -285,6 +287,21 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     wait_for(
         browser, lambda: [a.text for a in browser.find_elements(By.CSS_SELECTOR, "ol.queue h2")] == ["Ferry landing 3"]
     )
+
+
+def check_given_back(browser: Chrome, desk: Office) -> None:
+    """See that nobody has a flag any more that was left through the navigation, and that coming back opens it again."""
+    flag_id = desk.room.row("copy-3").flag_id
+
+    def names() -> tuple[str, ...]:
+        others = partial(claims.open_elsewhere, flag_ids=[flag_id], person_id=0, now_ms=desk.served.clock())
+        return desk.served.database.written(others).get(flag_id, ())
+
+    assert names() == ("Ann",)
+    browser.find_element(By.CSS_SELECTOR, 'nav a[href="/stories"]').click()
+    wait_for(browser, lambda: names() == ())
+    browser.back()
+    wait_for(browser, lambda: names() == ("Ann",))
 
 
 def test_single_keys_can_be_turned_off(browser: Chrome, desk: Office) -> None:

@@ -142,4 +142,8 @@
     const stays = link.target || link.origin !== location.origin || `${link.pathname}/`.startsWith(`${location.pathname}/`);
     if (!stays) fetch(leave.href, { redirect: "manual", keepalive: true }).catch(() => {});
   });
+  // Somebody came back to a page that the browser kept: asking for it opens the flag again.
+  addEventListener("pageshow", (event) => {
+    if (leave && event.persisted) fetch(location.href, { redirect: "manual" }).catch(() => {});
+  });
 }
