@@ -29,6 +29,11 @@ _NOW: Final = Row(
             "Sampled pairs just under the threshold.",
             "max(dupwatch_console_near_misses_open{$of})",
         ),
+        stat(
+            "Flags not indexed yet",
+            "Until then they are found by id and source only, not by words of their texts.",
+            "max(dupwatch_console_search_waiting_flags{$of})",
+        ),
     ),
 )
 
