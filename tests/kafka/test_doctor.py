@@ -126,7 +126,7 @@ def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hb
         "clocks", "topics of verdicts", "gateways and tables", "settings of the store",
         "size of the window",
     ]  # fmt: skip
-    assert "1 brokers" in findings["brokers"][0]["found"]
+    assert "1 broker" in findings["brokers"][0]["found"]
     assert "regions answer, on 1 region servers" in findings["gateways and tables"][-1]["found"]
     assert "not bound to any settings yet" in findings["settings of the store"][0]["found"]
     assert seen() == before
@@ -173,8 +173,8 @@ def test_messages_that_were_deleted_and_a_member_of_the_same_name(backdated: Top
         (deleted,) = admin.delete_records([TopicPartition(good.source, 0, end - 1)]).values()
         deleted.result()
         _, findings = doctor(*stream(good, "kafka.instance_id=dupwatch-0"))
-        assert "1 members" in findings["group"][0]["found"]
-        assert f"{end - 1} messages of {good.source}[0] were deleted before the group read them" in wrong(findings)[0]
+        assert "1 member" in findings["group"][0]["found"]
+        assert f"{end - 1} unread messages were deleted from {good.source}[0]." in wrong(findings)[0]
         assert "ahead of this machine" in findings["clocks"][0]["found"]
         assert findings["clocks"][0]["status"] == "wrong"
         assert any("can backdate a copy" in finding["found"] for finding in findings["topics of articles"])
@@ -255,7 +255,7 @@ def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: 
             *stream(good), "--set", f"http.listen=127.0.0.1:{consumer.port}", "--store", f"lmdb:{tmp_path / 'store'}"
         )
         assert findings["address of the pages"][0]["found"].endswith("and is ready.")
-        assert "1 members" in findings["group"][0]["found"]
+        assert "1 member" in findings["group"][0]["found"]
         assert findings["settings of the store"][0]["status"] == "ok"
         assert wrong(findings) == []
         consumer.kill()

@@ -76,7 +76,7 @@ def test_short_retention_is_named() -> None:
 
 def test_partitions_copies_and_sizes_are_compared() -> None:
     """What was asked for is compared; of three copies two are in sync; a topic takes what a record may be."""
-    assert problems_of(DUPLICATES, GOOD, Shape(3, 2)) == "has 6 partitions, not 3 | has 1 copies, not 2"
+    assert problems_of(DUPLICATES, GOOD, Shape(3, 2)) == "has 6 partitions, not 3 | has 1 copy, not 2"
     assert problems_of(DUPLICATES, GOOD, Shape(6, 1)) == ""
     assert "min.insync.replicas is 1" in problems_of(DUPLICATES, GOOD._replace(replication=3))
     assert "max.message.bytes is 1048588" in problems_of(UNIQUE, changed(max_message_bytes="1048588"))
@@ -135,7 +135,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     first = dupwatch(*sink, "--source", f"kafka://{kafka_address}/{prefix}.articles", "--partitions", "2")
     assert first.code == 6, first.err
     assert f"{topics.verdicts_topic}: differs" in first.out.decode()
-    assert "has 1 partitions, not 2" in first.out.decode()
+    assert "has 1 partition, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
     assert first.out.decode().count(": created") == 7
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
