@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
 from consumer.console.pages.bank_choice import bank_choice
-from consumer.console.pages.look_up.pair_texts import Side, pair_keywords, pair_texts
+from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
@@ -65,7 +65,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around)
     article, original = found.article(flag), found.original(flag)
-    texts = pair_texts(article, original, asked.query.integer("part", 1))
+    texts = pair_texts((flag.article_id, flag.original_id), (article, original), asked.query.integer("part", 1))
     verdict = article.verdict if article else None
 
     def part_href(number: int) -> str:
@@ -75,16 +75,10 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         "flag.html",
         status=status,
         flag=flag,
-        article=Side("article", flag.article_id, article, texts.article, "ins"),
-        original=Side("original", flag.original_id, original, texts.original, "del"),
-        part=texts.number,
-        parts=texts.parts,
+        texts=texts,
+        article=texts.article,
+        original=texts.original,
         part_href=part_href,
-        has_both=texts.has_both,
-        is_compared=texts.is_compared,
-        is_equal=texts.is_equal,
-        differs=texts.first_difference,
-        has_moved=texts.has_moved,
         keywords=pair_keywords(article, original),
         reasons=reasons(desk, asked.language, flag, verdict),
         choices=choices,

@@ -7,21 +7,20 @@ from consumer.console.pages.differing import Piece, differing, plain_part
 from consumer.text.shown_keywords import shown_keywords
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """One of the two articles. ``pieces`` are of the part that is shown; ``element`` marks what only this side has."""
 
-    name: Literal["article", "original"]
     id: str
     view: ArticleView | None
     pieces: tuple[Piece, ...]
     element: Literal["ins", "del"]
 
 
-class Texts(NamedTuple):
-    """Both texts as far as a page shows them."""
+class PairTexts(NamedTuple):
+    """Both articles, with their texts as far as a page shows them: part ``number`` of so many ``parts``."""
 
-    article: tuple[Piece, ...]
-    original: tuple[Piece, ...]
+    article: PairSide
+    original: PairSide
     number: int
     parts: int
     has_both: bool
@@ -29,40 +28,41 @@ class Texts(NamedTuple):
     is_equal: bool
 
     @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of the article, then those of the original."""
+        return self.article.pieces + self.original.pieces
+
+    @property
     def first_difference(self) -> Piece | None:
         """The first piece that differs or stands elsewhere, to which a link leads without scripts."""
-        return next((piece for piece in self.article + self.original if piece.mark in {"changed", "moved"}), None)
+        return next((piece for piece in self.pieces if piece.mark in {"changed", "moved"}), None)
 
     @property
     def has_moved(self) -> bool:
         """Whether a passage stands in both texts, at different places."""
-        return any(piece.mark == "moved" for piece in self.article + self.original)
+        return any(piece.mark == "moved" for piece in self.pieces)
 
 
-def pair_texts(article: ArticleView | None, original: ArticleView | None, number: int) -> Texts:
+def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleView | None], number: int) -> PairTexts:
     """Return part ``number`` of both texts with what differs, or of the one text that there is."""
-    a, b = (view.body if view else None for view in (article, original))
+    a, b = (view.body if view else None for view in views)
     if a is not None and b is not None:
         both = differing(a, b, number)
-        return Texts(
-            both.part.article,
-            both.part.original,
-            both.number,
-            both.parts,
-            has_both=True,
-            is_compared=both.compared,
-            is_equal=both.equal,
-        )
-    piece, shown, parts = plain_part(a if a is not None else b or "", number)
-    alone = (piece,) if piece.text else ()
-    return Texts(
-        () if a is None else alone,
-        () if b is None else alone,
+        pieces, shown, parts = (both.part.article, both.part.original), both.number, both.parts
+        is_compared, is_equal = both.compared, both.equal
+    else:
+        piece, shown, parts = plain_part(a if a is not None else b or "", number)
+        alone = (piece,) if piece.text else ()
+        pieces = (() if a is None else alone, () if b is None else alone)
+        is_compared, is_equal = True, False
+    return PairTexts(
+        PairSide(ids[0], views[0], pieces[0], "ins"),
+        PairSide(ids[1], views[1], pieces[1], "del"),
         shown,
         parts,
-        has_both=False,
-        is_compared=True,
-        is_equal=False,
+        has_both=a is not None and b is not None,
+        is_compared=is_compared,
+        is_equal=is_equal,
     )
 
 

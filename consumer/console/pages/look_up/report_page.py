@@ -14,7 +14,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.bank_choice import bank_choice
 from consumer.console.pages.bank_forms import said_of
 from consumer.console.pages.look_up.article_page import ID_CHARS_MAX
-from consumer.console.pages.look_up.pair_texts import Side, pair_keywords, pair_texts
+from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.look_up.pasted_text import (
     TEXT_CHARS_MAX,
     PastedText,
@@ -272,22 +272,15 @@ def _shown(
     **values: object,
 ) -> Response:
     """Answer with the page of a pair."""
-    article, original = views
-    texts = pair_texts(article, original, number)
+    texts = pair_texts((missed.article_id, missed.original_id), views, number)
     defaults: dict[str, object] = {"store_is_away": False, "banks": None, "pasted": "", "left_ms": 0}
     return asked.page(
         "report.html",
         status=status,
         pair=missed,
-        article=Side("article", missed.article_id, article, texts.article, "ins"),
-        original=Side("original", missed.original_id, original, texts.original, "del"),
-        part=texts.number,
-        parts_count=texts.parts,
-        has_both=texts.has_both,
-        is_compared=texts.is_compared,
-        is_equal=texts.is_equal,
-        differs=texts.first_difference,
-        has_moved=texts.has_moved,
-        keywords=pair_keywords(article, original),
+        texts=texts,
+        article=texts.article,
+        original=texts.original,
+        keywords=pair_keywords(*views),
         **{**defaults, **values},
     )
