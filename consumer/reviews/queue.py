@@ -166,16 +166,17 @@ def counts(connection: Connection) -> Counts:
     )
 
 
-def state_counts(connection: Connection, filters: Filters) -> dict[State, Count]:
+def state_counts(connection: Connection, filters: Filters, hits: Hits | None = None) -> dict[State, Count]:
     """Return how many flags and near misses the pages of each state list, whatever state ``filters`` name.
 
-    Without other filters than the kind all are counted, else up to ``search.COUNTED_MAX`` of each state.
+    Without other filters than the kind all are counted, else up to ``search.COUNTED_MAX`` of each state. ``hits`` is
+    what their search found, if a page of them has found it already.
     """
     if is_counted_whole(filters):
         known = tally(connection)
         kinds = KINDS if filters.kind is None else (filters.kind,)
         return {state: Count(sum(known[kind, state] for kind in kinds)) for state in STATES}
-    scope = _scope(connection, replace(filters, state=None))
+    scope = _scope(connection, replace(filters, state=None), hits)
     return dict.fromkeys(STATES, Count(0)) if scope is None else _counts(connection, scope)
 
 
@@ -243,7 +244,7 @@ def _found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor
     return (found if scope.hits is None else found_by_search)(connection, scope, way, rows_max, cursor)
 
 
-def _scope(connection: Connection, filters: Filters) -> Scope | None:
+def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -> Scope | None:
     """Return what filters choose; None where they name a source that no flag has."""
     numbers: list[int | None] = []
     for name in (filters.source, filters.original_source):
@@ -252,6 +253,8 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
             return None
         numbers.append(number)
     source, original_source = numbers
+    if hits is None and filters.search is not None:
+        hits = search_hits(connection, filters.search)
     similarity, to_ms = Range(filters.similarity_min, filters.similarity_max), filters.arrived_to_ms
     if similarity != ANY:
         # What was verified is as certain as it is similar, and what was not is below 0.
@@ -264,5 +267,5 @@ def _scope(connection: Connection, filters: Filters) -> Scope | None:
         story_id=filters.story_id,
         certainty=similarity,
         arrived_ms=Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1),
-        hits=None if filters.search is None else search_hits(connection, filters.search),
+        hits=hits,
     )

@@ -22,6 +22,7 @@ from consumer.reviews.moderation import reasons
 from consumer.reviews.moderation.claims import open_elsewhere
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.portable import ID_BYTES_MAX
+from consumer.reviews.queries.scope import Hits
 from consumer.reviews.queue import Filters
 from consumer.reviews.search import COUNTED_MAX, Count, total
 
@@ -109,7 +110,7 @@ def show_queue(asked: Asked) -> Response:
     with desk.database.reading() as connection:
         page = _page(asked, connection, wanted, place)
         counts = queue.counts(connection)
-        tabs = _tabs(asked, connection, wanted)
+        tabs = _tabs(asked, connection, wanted, page.hits)
         latest_id = queue.latest_flag_id(connection)
         sources = queue.source_names(connection, SOURCES_MAX + 1)
         guesses = [] if page.rows else _guesses(connection, wanted)
@@ -223,8 +224,8 @@ def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | Non
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
-def _tabs(asked: Asked, connection: Connection, wanted: Wanted) -> list[StateTab]:
-    counts: dict[str, Count] = dict(queue.state_counts(connection, wanted.filters).items())
+def _tabs(asked: Asked, connection: Connection, wanted: Wanted, hits: Hits | None = None) -> list[StateTab]:
+    counts: dict[str, Count] = dict(queue.state_counts(connection, wanted.filters, hits).items())
     together = total(counts.values())
     counts[ANY] = together if queue.is_counted_whole(wanted.filters) else together.cut(COUNTED_MAX)
     return [
