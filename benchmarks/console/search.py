@@ -8,7 +8,7 @@ searched for, alone and together, in every order, with filters, on the first pag
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -18,13 +18,13 @@ import typer
 from sqlalchemy import text
 
 from benchmarks.console.flags import DAY_MS, NOW_MS, Filled, fill
-from benchmarks.console.queue import PAGE_ROWS, opened
+from benchmarks.console.queue import PAGE_ROWS, opened, took
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.console.context import Articles, ArticleView
 from consumer.console.intake.indexing import Indexer, IndexParts
 from consumer.reviews import queue
-from consumer.reviews.database import Connection, Database
+from consumer.reviews.database import Database
 from consumer.reviews.paging import Cursor, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order
 from consumer.reviews.word_index import parts
@@ -148,7 +148,7 @@ def searches(database: Database, filled: Filled, cutter: WordCutter, rounds: int
         for order, fields in product(get_args(Order), filters):
             wanted = Filters(search=Search(searched, cutter.terms_of(searched)), **fields)  # type: ignore[arg-type]
             for place in (None, _middle(order)):
-                page = _took(database, lambda c: queue.page(c, wanted, order, PAGE_ROWS, place), rounds)  # noqa: B023
+                page = took(database, lambda c: queue.page(c, wanted, order, PAGE_ROWS, place), rounds)  # noqa: B023
                 found.append(Took(*page, f"{order}, {'first page' if place is None else 'in the middle'}, {fields}"))
         tell(f"{name}: slowest: {max(found)}")
         yield name, found
@@ -157,17 +157,6 @@ def searches(database: Database, filled: Filled, cutter: WordCutter, rounds: int
 def _middle(order: Order) -> str:
     key = NOW_MS - 45 * DAY_MS if order in {"newest", "oldest"} else 0.95
     return encoded(Cursor("after", key, 1 << 40 if ORDERS[order].is_descending else 0))
-
-
-def _took(database: Database, work: Callable[[Connection], object], rounds: int) -> tuple[float, float]:
-    walls, own = [], []
-    for _ in range(rounds):
-        began_s, began_own_s = time.perf_counter(), time.process_time()
-        with database.reading() as connection:
-            work(connection)
-        walls.append(1_000 * (time.perf_counter() - began_s))
-        own.append(1_000 * (time.process_time() - began_own_s))
-    return median(walls), median(own)
 
 
 def main(  # options of a command
