@@ -115,14 +115,12 @@ def reports_in_force(connection: Connection) -> Iterator[Report]:
     """Yield all reports that are in force, in order."""
     after = 0
     while True:
-        query = _reports().where(REPORTS.c.report_id > after).order_by(REPORTS.c.report_id).limit(_PORTION)
-        rows = [_report(row) for row in connection.execute(query)]
-        for each in rows:
-            after = each.report_id
-            if each.undone_ms is None:
-                yield each
+        some = _reports().where(REPORTS.c.report_id > after, REPORTS.c.undone_ms.is_(None))
+        rows = connection.execute(some.order_by(REPORTS.c.report_id).limit(_PORTION)).all()
+        yield from map(_report, rows)
         if len(rows) < _PORTION:
             return
+        after = rows[-1].report_id
 
 
 def similarities(connection: Connection) -> list[float | None]:

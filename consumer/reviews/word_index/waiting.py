@@ -86,12 +86,11 @@ def end(connection: Connection, claimed: Claim, missing: Collection[int], now_ms
 
     Those whose text the store does not have, the ``missing``, are tried again some times.
     """
-    for portion in portions(missing):
-        again = (*_still(claimed, portion), SEARCH_WAITING.c.tries < TRIES_MAX - 1)
-        later = {"tries": SEARCH_WAITING.c.tries + 1, "due_ms": now_ms + RETRY_MS}
-        connection.execute(update(SEARCH_WAITING).where(*again).values(later))
+    later = {"tries": SEARCH_WAITING.c.tries + 1, "due_ms": now_ms + RETRY_MS}
     given_up = 0
     for portion in portions(missing):
+        again = (*_still(claimed, portion), SEARCH_WAITING.c.tries < TRIES_MAX - 1)
+        connection.execute(update(SEARCH_WAITING).where(*again).values(later))
         given_up += connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion))).rowcount
     for portion in portions(claimed.flag_ids):
         connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion)))
