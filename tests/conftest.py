@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from consumer.text.redaction import forget_all
+from deploy.local import ports
 from storage import clock
 from tests.examples import DEFAULT, share_of
 from tests.machine_clock import MachineClock
@@ -58,6 +59,13 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> MachineClock:
     clocks = MachineClock(partial(monkeypatch.setattr, clock, "PROCESS_CLOCK"))
     clocks.start_process()
     return clocks
+
+
+def pytest_configure() -> None:
+    """Give each worker ports of its own: what two of them start at the same time never meets on one port."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is not None:
+        ports.PORTS = ports.PORTS[int(worker.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
 
 
 @pytest.hookimpl(wrapper=True)

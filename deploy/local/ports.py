@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 HOST: Final = "127.0.0.1"
-_FIRST: Final = 20_000
-_LAST: Final = 32_000
+PORTS = range(20_000, 32_000)
 """Below the ports of outgoing connections, one of which could take a port before its server does."""
 _PROBE_WAIT_S: Final = 5.0
 _VERSION_CALL: Final = 0x80010001
@@ -17,12 +16,22 @@ _STOP: Final = b"\0"
 _HEAD: Final = struct.Struct(">IIi")
 
 
+_left: list[int] = []
+
+
 def free_ports(count: int) -> list[int]:
-    """Return ports on which nothing listens, at random so that concurrent callers get different ones."""
+    """Return ports on which nothing listens.
+
+    They are drawn at random, so that other processes get different ones. This process gets none of them again before it
+    has got all others: a server may need a while to listen on its port.
+    """
     found: list[int] = []
-    for port in random.sample(range(_FIRST, _LAST), _LAST - _FIRST):
+    for _ in PORTS:
         if len(found) == count:
             break
+        if not _left:
+            _left.extend(random.sample(PORTS, len(PORTS)))
+        port = _left.pop()
         if is_free(port):
             found.append(port)
     return found

@@ -22,6 +22,12 @@ def test_ports_are_free_and_different() -> None:
         assert not is_free(ports[0])
 
 
+def test_a_port_is_not_given_again_soon() -> None:
+    """A server that is starting may not listen yet."""
+    given = [port for _ in range(100) for port in free_ports(2)]
+    assert len(set(given)) == 200
+
+
 @pytest.mark.parametrize(("reply", "answers"), [(_NAMES, True), (_IO_ERROR, False), (_UNKNOWN, False), (b"", False)])
 def test_a_gateway_that_answers(reply: bytes, *, answers: bool) -> None:
     """Only the names of tables are an answer: an error, a gateway without HBase or a closed connection are none."""
