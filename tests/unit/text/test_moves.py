@@ -1,7 +1,6 @@
 """Text that moved is found wherever it went, and nothing else is called moved."""
 
 import random
-import time
 from typing import Final
 
 import pytest
@@ -12,6 +11,7 @@ from consumer.text import moves as module
 from consumer.text.diff import Stretch, difference
 from consumer.text.moves import MOVED_WIDTH_MIN, with_moves
 from tests.examples import examples
+from tests.processor_time import within_processor_s
 
 VOTE: Final = "The harbour council voted on Tuesday to rebuild the eastern ferry landing."
 COST: Final = "Work begins in March and costs eleven million, of which the port pays half."
@@ -141,6 +141,5 @@ def test_long_texts_take_little_time() -> None:
     ]
     for a, b in pairs:
         stretches = difference(a, b)
-        began_s = time.process_time()
-        with_moves(stretches)
-        assert time.process_time() - began_s < 4
+        with within_processor_s(4):
+            with_moves(stretches)
