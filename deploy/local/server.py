@@ -15,7 +15,7 @@ from deploy.local.java import environment
 from deploy.local.ports import is_free
 from deploy.local.process import Process, launch, wait_until
 
-START_WAIT_S: Final = 90.0
+START_WAIT_S: Final = 180.0
 _STOP_WAIT_S: Final = 30.0
 _CHILD_WAIT_S: Final = 2.0
 _LOG_LINES: Final = 30

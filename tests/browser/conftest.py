@@ -36,7 +36,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = Chrome(options, Service(shutil.which("chromedriver")))
     try:
-        driver.set_page_load_timeout(30)
+        driver.set_page_load_timeout(120)
         yield driver
     finally:
         driver.quit()

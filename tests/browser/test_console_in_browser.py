@@ -33,7 +33,7 @@ from tests.unit.console.reviewed import review, whole_figures
 
 pytestmark = pytest.mark.servers
 
-WAIT_S: Final = 30
+WAIT_S: Final = 120
 TABS_MAX: Final = 60
 OWN: Final = "window.owned = (window.owned || 0) + 1"
 HOSTILE: Final = (

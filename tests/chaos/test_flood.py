@@ -23,6 +23,8 @@ SIZES = [SHORT, pytest.param(LONG, marks=[pytest.mark.load, pytest.mark.timeout(
 BATCH = 100
 BATCHES_COMPARED = 10
 SLOWER_MAX = 2.0
+SLOWER_BESIDE_OTHERS_MAX = 4.0
+"""Of the least that batches take; where the cost grows with the copies, the last take many times as long."""
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +72,7 @@ def _words(costs: Sequence[Cost]) -> str:
 
 @pytest.mark.parametrize("copies", SIZES)
 def test_the_last_thousand_copies_cost_what_the_first_did(kind: Kind, store: Store, copies: int) -> None:
-    """They take at most twice the time; one is kept, and only it has postings."""
+    """They take about the same time; one is kept, and only it has postings."""
     if kind.remote and copies == SHORT:
         copies //= 4
     costs, outcomes = judged(Detector(store, SETTINGS, now_ms), flood(copies))
@@ -78,10 +80,14 @@ def test_the_last_thousand_copies_cost_what_the_first_did(kind: Kind, store: Sto
     for place in range(0, len(costs), len(costs) // 4):
         _log.info("batches from copy %6d on: %s", place * BATCH, _words(costs[place : place + BATCHES_COMPARED]))
     _log.info("the last thousand of %d copies: %s", copies, _words(costs[-BATCHES_COMPARED:]))
-    assert last.processor_s <= SLOWER_MAX * first.processor_s
     if copies > SHORT:
-        # Time on the clock is worth comparing where no other test runs meanwhile.
+        # Closely, and on the clock, where no other test runs at the same time.
+        assert last.processor_s <= SLOWER_MAX * first.processor_s
         assert last.wall_s <= SLOWER_MAX * first.wall_s
+    began_s, ended_s = (
+        min(cost.processor_s for cost in some) for some in (costs[:BATCHES_COMPARED], costs[-BATCHES_COMPARED:])
+    )
+    assert ended_s <= SLOWER_BESIDE_OTHERS_MAX * began_s
     assert outcomes == {"unique": 1, "duplicate": copies - 1}
     assert store.stats().postings == len(new_text(random.Random("flood")).keys())
 

@@ -22,7 +22,7 @@ LINES = 2_000
 KILLS_MANY = 50
 KILLS = 8
 KILLS_WITH_WORKERS = 3
-RUN_TIMEOUT_S = 60
+RUN_TIMEOUT_S = 120
 POLL_S = 0.0005
 DELAY_MAX_S = 0.02
 """Longer than a batch takes, so that kills come anywhere between two flushes."""
@@ -63,21 +63,24 @@ class Place(NamedTuple):
         return dead_letters_path(self.sink).read_bytes().splitlines()
 
 
-def kill_when_written(place: Place, target_bytes: int, delay_s: float, workers: int) -> None:
-    """Start a run, and kill it a moment after new verdicts appeared and the sink has reached this size."""
+def kill_when_written(place: Place, target_bytes: int, delay_s: float, workers: int) -> bool:
+    """Start a run, and kill it a moment after new verdicts appeared and the sink has reached this size.
+
+    Return whether it was killed: on a busy machine it may come to its end before.
+    """
     enough_bytes = max(target_bytes, place.sink_bytes() + 1)
     run = place.start(workers)
     deadline_s = time.monotonic() + RUN_TIMEOUT_S
     try:
-        while place.sink_bytes() < enough_bytes:
-            assert run.poll() is None, "the run came to its end before it could be killed"
+        while place.sink_bytes() < enough_bytes and run.poll() is None:
             assert time.monotonic() < deadline_s
             time.sleep(POLL_S)
         time.sleep(delay_s)
     finally:
         run.kill()
         run.communicate()
-    assert run.returncode == -9
+    assert run.returncode in {-9, 0}
+    return run.returncode == -9
 
 
 def run_killed(place: Place, kills: int, total_bytes: int, seed: str, workers: int = 0) -> None:
@@ -85,9 +88,13 @@ def run_killed(place: Place, kills: int, total_bytes: int, seed: str, workers: i
     chance = random.Random(seed)
     # One in each stretch, so that the last of them leaves something to do; less what a killed run goes on to write.
     stretch_bytes = total_bytes * 9 // 10 // kills
+    killed = 0
     for number in range(kills):
         target_bytes = number * stretch_bytes + chance.randrange(stretch_bytes)
-        kill_when_written(place, target_bytes, chance.uniform(0, DELAY_MAX_S), workers)
+        if not kill_when_written(place, target_bytes, chance.uniform(0, DELAY_MAX_S), workers):
+            break
+        killed += 1
+    assert killed > kills / 2
     place.finish(workers)
 
 

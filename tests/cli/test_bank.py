@@ -366,5 +366,5 @@ def test_a_killed_writer_leaves_a_whole_file(made: Path) -> None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
     process = start("bank", "add", "spam", "--text", text(99), "--item", "last", "--banks", made)
-    assert process.wait(60) == 0
+    assert process.wait(TIMEOUT_S) == 0
     assert all(json.loads(line) for line in made.read_bytes().splitlines())

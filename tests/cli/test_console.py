@@ -12,7 +12,7 @@ import pytest
 
 from consumer.web.server import OTHER_FILES
 from deploy.local.ports import free_ports
-from tests.cli.command import DUPWATCH, FAST, Command, start, text, write_lines
+from tests.cli.command import DUPWATCH, FAST, TIMEOUT_S, Command, start, text, write_lines
 from tests.cli.test_demo import line_of, wait_ready
 from tests.unit.console.serving import Browser
 
@@ -82,7 +82,7 @@ def test_without_anything_it_shows_its_pages(database: tuple[str, str], tmp_path
             answer = browser.get("/readyz")
         assert answer.status == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(TIMEOUT_S) == 0
     finally:
         process.kill()
         process.communicate()
@@ -141,6 +141,6 @@ def test_more_connections_than_files_are_refused_at_the_start(tmp_path: Path) ->
     settings = f"--set console.listen=127.0.0.1:0 --set console.connections_max={most}"
     database = f"--set console.database=sqlite:///{tmp_path / 'console.db'}"
     command = f"ulimit -n {files}; exec {DUPWATCH} console --store lmdb:none {' '.join(SINK)} {settings} {database}"
-    ended = subprocess.run(["sh", "-c", command], capture_output=True, check=False, cwd=tmp_path, timeout=60)
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, check=False, cwd=tmp_path, timeout=TIMEOUT_S)
     assert ended.returncode == 2
     assert f"console.connections_max = {most} needs {files + 1} open files" in ended.stderr.decode()

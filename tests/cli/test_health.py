@@ -32,9 +32,9 @@ def test_it_follows_the_configuration(brokers: str, tmp_path: Path) -> None:
         file = folder / "dupwatch.toml"
         file.write_text("\n".join(["[http]", f'listen = "0.0.0.0:{service.port}"', *lines]))
         named = environment(DUPWATCH_CONFIG=str(file))
-        wait_for(lambda: run_process("health", env=named).code == 0, 60)
+        wait_for(lambda: run_process("health", env=named).code == 0)
         assert run_process("health", "--config", file).out == b"/healthz: 200 ok\n"
-        wait_for(lambda: run_process("health", "--ready", env=named).code == 0, 60)
+        wait_for(lambda: run_process("health", "--ready", env=named).code == 0)
         assert run_process("health", "--set", f"http.listen=127.0.0.1:{service.port}").code == 1
         assert service.stop() == 0
     gone = run_process("health", env=named)
@@ -58,7 +58,7 @@ def test_what_cannot_be_asked(tmp_path: Path) -> None:
     try:
         (tmp_path / "healthz").write_text("ok")
         asked = ("health", "--set", f"http.listen=127.0.0.1:{port}")
-        wait_for(lambda: b"200" in run_process(*asked).out, 60)
+        wait_for(lambda: b"200" in run_process(*asked).out)
         assert run_process(*asked).code == 1
     finally:
         other.kill()

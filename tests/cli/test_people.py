@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import stat
+import termios
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import opened_database
-from tests.cli.command import Outcome, run_process, start
+from tests.cli.command import TIMEOUT_S, Outcome, run_process, start, wait_for
 
 PASSWORD = "correct horse battery"
 
@@ -76,15 +77,15 @@ def test_a_password_is_asked_for_at_a_terminal(place: Path) -> None:
     )  # fmt: skip
     os.close(slave)
     shown = b""
-    until_s = time.monotonic() + 60
+    until_s = time.monotonic() + TIMEOUT_S
     for asked in (b"assword:", b"epeat for confirmation:"):
         while asked not in shown:
             assert time.monotonic() < until_s, shown
             shown += os.read(master, 1024)
         # The terminal has to have been told not to show what is typed.
-        time.sleep(0.2)
+        wait_for(lambda: not termios.tcgetattr(master)[3] & termios.ECHO)
         os.write(master, f"{PASSWORD}\n".encode())
-    assert process.wait(60) == 0
+    assert process.wait(TIMEOUT_S) == 0
     os.close(master)
     assert PASSWORD.encode() not in shown
     assert may_sign_in(place, "Bo", PASSWORD)
@@ -147,7 +148,7 @@ def test_a_password_that_cannot_be_printed_is_nobodys(place: Path) -> None:
     """A full disk: nobody is added, and the command can be repeated."""
     with Path("/dev/full").open("wb") as full:
         process = start("people", "add", "Bo", "--set", f"console.database=sqlite:///{place}", stdout=full)
-        assert process.wait(60) == 6
+        assert process.wait(TIMEOUT_S) == 6
     assert run(place, "list", "--json").out == b""
     again = run(place, "add", "Bo")
     assert again.code == 0, again.err

@@ -15,11 +15,10 @@ from consumer.kafka.mock_cluster import mock_cluster
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.record import RawBatch, RawRecord
-from tests.cli.command import SAMPLE, run_process, start, text, write_lines
+from tests.cli.command import SAMPLE, TIMEOUT_S, run_process, start, text, write_lines
 
 TOPIC = "articles"
 PARTITIONS = 4
-WAIT_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +32,10 @@ def received(address: str, topic: str, count: int) -> list[Message]:
     """Return this many messages of a topic, from the beginning of all partitions, in order of arrival."""
     reader = Consumer({"bootstrap.servers": address, "group.id": "looks", "enable.auto.commit": False})
     try:
-        partitions = reader.list_topics(topic, WAIT_S).topics[topic].partitions
+        partitions = reader.list_topics(topic, TIMEOUT_S).topics[topic].partitions
         reader.assign([TopicPartition(topic, number, 0) for number in partitions])
         found: list[Message] = []
-        until_s = time.monotonic() + WAIT_S
+        until_s = time.monotonic() + TIMEOUT_S
         while len(found) < count:
             assert time.monotonic() < until_s, f"{len(found)} of {count} came"
             found += [message for message in reader.consume(count, 0.2) if message.error() is None]
@@ -117,7 +116,7 @@ def test_a_signal_ends_it_and_what_was_sent_is_there(address: str) -> None:
     )
     received(address, "stopped", 1)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=WAIT_S)
+    _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 128 + signal.SIGTERM, err
     sent = int(err.decode().split("stopped: ")[1].split()[0])
     assert 0 < sent < 226

@@ -192,7 +192,7 @@ def test_a_secret_that_a_run_uses_is_in_none_of_its_outputs(brokers: str, tmp_pa
     more = [part for setting in settings for part in ("--set", setting)]
     with serving(brokers, "-", tmp_path, *more, stdout=subprocess.DEVNULL) as service:
         send(brokers, tmp_path, ("a", b"\0\0\0\0\1x"))
-        wait_for(lambda: "registry" in service.page("/readyz")[1] or service.process.poll() is not None, 60)
+        wait_for(lambda: "registry" in service.page("/readyz")[1] or service.process.poll() is not None)
         pages = {path: service.page(path)[1] for path in ("/readyz", "/healthz", "/flags.json", "/metrics", "/")}
         assert "does not answer as a schema registry" in json.loads(pages["/readyz"])["reasons"][0]
         assert service.stop() == 0, service.log.read_text()

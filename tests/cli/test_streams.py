@@ -5,7 +5,6 @@ import os
 import pty
 import select
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -22,14 +21,12 @@ from tests.cli.command import (
     write_lines,
 )
 
-LATENCY_MAX_S = 20.0
-"""A batch that is not full would be waited for until the test ends; less than this may be a busy machine."""
 ESCAPE = b"\x1b"
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_slow_pipe_is_answered_at_once(workers: str) -> None:
-    """An article from an open pipe has its verdict without waiting for a full batch."""
+    """An article from an open pipe has its verdict without waiting for a full batch, which would never come."""
     process = start(
         "run", "--emit", "all", "--workers", workers,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
@@ -37,12 +34,10 @@ def test_slow_pipe_is_answered_at_once(workers: str) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        for number, article in enumerate(articles(range(5))):
-            began_s = time.monotonic()
+        for article in articles(range(5)):
             process.stdin.write(json.dumps(article).encode() + b"\n")
-            assert select.select([process.stdout], [], [], TIMEOUT_S if number == 0 else LATENCY_MAX_S)[0]
+            assert select.select([process.stdout], [], [], TIMEOUT_S)[0]
             assert json.loads(process.stdout.readline())["id"] == article["id"]
-            assert number == 0 or time.monotonic() - began_s < LATENCY_MAX_S
         process.stdin.close()
         assert process.wait(TIMEOUT_S) == 0
     finally:
@@ -63,10 +58,8 @@ def test_waiting_for_a_pipe_ends_when_asked() -> None:
         process.stdin.write(json.dumps(articles([0])[0]).encode() + b"\n")
         assert process.stdout.readline()
         process.terminate()
-        began_s = time.monotonic()
         err = process.stderr.read() if process.stderr else b""
         assert process.wait(TIMEOUT_S) == 143, err
-        assert time.monotonic() - began_s < TIMEOUT_S / 2
         assert b"Traceback" not in err
         assert b"rerun" not in err
         process.communicate()
@@ -118,7 +111,7 @@ def test_named_pipe_is_read_once(tmp_path: Path, store: str) -> None:
     )  # fmt: skip
     with subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', feed, pipe]) as writer:
         try:
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=TIMEOUT_S)
         finally:
             process.kill()
             writer.kill()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.command import FAST, ROOT, environment, json_lines, run_process, start, text, write_lines
+from tests.cli.command import FAST, ROOT, TIMEOUT_S, environment, json_lines, run_process, start, text, write_lines
 
 EVIL = "e\x9b31mv\x1b]0;owned\x07i\u202el\u2066\u200e\U000e0041\x85\u2028\ue000\r\x7f"
 """CSI and the next line of C1, a title of the terminal, bidi, a tag, a line's end of Unicode's own, private use."""
@@ -21,7 +21,6 @@ BODY = text(1, 60)
 STYLES = re.compile(r"\x1b\[\??[0-9;]*[A-Za-z]")
 """What rich writes: colours, and the cursor for a bar. No text of ours begins a sequence so."""
 STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-WAIT_S = 60
 
 
 class Files(NamedTuple):
@@ -66,7 +65,7 @@ def seen(*arguments: str) -> str:
         process = start(*arguments, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environment(TERM="xterm"))
         os.close(slave)
         slave = -1
-        output, until_s = bytearray(), time.monotonic() + WAIT_S
+        output, until_s = bytearray(), time.monotonic() + TIMEOUT_S
         while time.monotonic() < until_s:
             if not select.select([master], [], [], 0.2)[0]:
                 if process.poll() is not None:
@@ -80,7 +79,7 @@ def seen(*arguments: str) -> str:
             if not part:
                 break
             output += part
-        process.wait(WAIT_S)
+        process.wait(TIMEOUT_S)
     finally:
         os.close(master)
         if slave >= 0:

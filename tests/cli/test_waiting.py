@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import FAST, articles, start, write_lines
+from tests.cli.command import FAST, TIMEOUT_S, articles, start, write_lines
 
-HEARD_S = 30
 """Much more than it takes, and less than the 45 seconds after which a store is given up."""
 
 
@@ -25,7 +24,7 @@ def silent() -> Iterator[str]:
 def heard(process: subprocess.Popen[bytes], what: bytes) -> bytes:
     """Return a command's standard error up to this line; fail if it ends or prints nothing."""
     assert process.stderr is not None
-    output, until_s = b"", time.monotonic() + HEARD_S
+    output, until_s = b"", time.monotonic() + TIMEOUT_S
     with selectors.DefaultSelector() as selector:
         selector.register(process.stderr, selectors.EVENT_READ)
         while what not in output or not output.endswith(b"\n"):

@@ -70,11 +70,11 @@ def ids(folder: Path) -> list[str]:
 
 
 def test_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
-    """After kill -9 all its processes are gone within five seconds, and the run can be resumed."""
+    """After kill -9 all its processes end soon, and the run can be resumed."""
     arguments, process, expected = begin(tmp_path)
     process.kill()
     process.communicate(timeout=TIMEOUT_S)
-    wait_for(lambda: not processes_of(process.pid), 5)
+    wait_for(lambda: not processes_of(process.pid))
     assert run_process(*arguments, "--set", "source.batch_records_max=1000").code == 0
     assert ids(tmp_path) == expected
 
@@ -87,7 +87,7 @@ def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert b"Traceback" not in err
     assert err.decode().splitlines()[-1].startswith("dupwatch: a worker process ended")
-    wait_for(lambda: not processes_of(process.pid), 5)
+    wait_for(lambda: not processes_of(process.pid))
     done = ids(tmp_path)
     assert done == expected[: len(done)]
     assert len(done) % 10 == 0

@@ -14,7 +14,7 @@ from tests.cli.command import FAST, run_process, start, stop, wait_for
 from tests.kafka.topics import Topics
 from tests.unit.console.serving import Browser
 
-WAIT_S = 60
+WAIT_S = 120
 _FLAG = re.compile(r'href="/flags/(\d+)')
 
 

@@ -19,7 +19,7 @@ from tests.kafka.topics import Topics, read_all, send
 
 SETTLE_S: Final = 180
 UNDO_S: Final = 0.5
-ASSIGNED_S: Final = 30
+ASSIGNED_S: Final = 120
 SESSION: Final = ("--set", "kafka.group_protocol=consumer")
 BROKER: Final = MappingProxyType(
     dict.fromkeys(("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"), "1500")

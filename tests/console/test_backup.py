@@ -29,12 +29,13 @@ from tests.kafka.topics import Topics, read_all
 pytestmark = pytest.mark.servers
 
 ROOT: Final = Path(__file__).parents[2]
-SETTLE_S: Final = 90
+SETTLE_S: Final = 180
 COPIES: Final = 40
 LATER: Final = 8
 MEANWHILE: Final = 4
 """Decisions before a backup, and again after it."""
-UNDO_S: Final = 8
+UNDO_S: Final = 20
+"""Time enough for a backup in between, however busy the machine is."""
 OVER: Final = frozenset({"wrong", "released"})
 """The states of flags that are in force no more."""
 

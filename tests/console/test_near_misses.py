@@ -32,7 +32,7 @@ from tests.unit.console.events_made import missed
 
 pytestmark = pytest.mark.servers
 
-WAIT_S: Final = 60
+WAIT_S: Final = 120
 TAKEN: Final = 'dupwatch_console_events_total{kind="near_miss"}'
 OPEN: Final = "dupwatch_console_near_misses_open"
 WITH_ACLS: Final = {

@@ -189,7 +189,7 @@ def test_sources_are_known_while_the_store_is_away(topics: Topics, tmp_path: Pat
         assert console.open_flags(source=flag["original_source"]) == []
         assert any("is not there yet" in reason for reason in console.readiness()[1])
         shutil.copytree(store, away)
-        wait_for(lambda: len(console.open_flags(source=flag["original_source"])) == 1, 60)
+        wait_for(lambda: len(console.open_flags(source=flag["original_source"])) == 1)
         assert console.stop() == 0, console.log.read_text()
 
 
@@ -222,15 +222,15 @@ def test_what_is_away_is_told_and_comes_back(
     with consoling(topics, store, place, tmp_path) as console:
         signed_in(console, place)
         assert console.readiness()[0] == 200
-        wait_for(lambda: any(reason.startswith("store: ") for reason in console.readiness()[1]), 60)
+        wait_for(lambda: any(reason.startswith("store: ") for reason in console.readiness()[1]))
         server.kill9()
-        wait_for(lambda: console.readiness()[0] == 503, 60)
+        wait_for(lambda: console.readiness()[0] == 503)
         assert any(reason.startswith("database: ") for reason in console.readiness()[1])
         assert console.get("/").status == 503
         judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(3)], 3)
         server.start()
-        wait_for(lambda: console.readiness() == (200, []), 60)
-        wait_for(lambda: len(console.open_flags()) == 2, 60)
+        wait_for(lambda: console.readiness() == (200, []))
+        wait_for(lambda: len(console.open_flags()) == 2)
         assert console.stop() == 0, console.log.read_text()
 
 
@@ -240,7 +240,7 @@ def test_a_flood_is_announced(topics: Topics, tmp_path: Path) -> None:
     with consoling(topics, store, sqlite_place(tmp_path), tmp_path, flood_copies=5) as console:
         console.wait_ready()
         judged(topics, store, tmp_path, [(f"a{number}", article(text(1))) for number in range(9)], 9)
-        wait_for(lambda: bool(read_all(topics, topics.sink("floods"))), 60)
+        wait_for(lambda: bool(read_all(topics, topics.sink("floods"))))
         wait_for(lambda: console.metric('dupwatch_console_events_total{kind="flag"}') == 8)
         assert console.stop() == 0, console.log.read_text()
     (event,) = [message.content for message in read_all(topics, topics.sink("floods"))]

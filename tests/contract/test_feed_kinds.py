@@ -40,7 +40,7 @@ from tests.builders import raw_line
 from tests.kafka.topics import ordered_producer
 from tests.toy_queue.kind import QUEUE
 
-WAIT_S = 30
+WAIT_S = 120
 PARTITIONS = 4
 """Of each topic of a mock cluster."""
 BATCH = 2

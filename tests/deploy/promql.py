@@ -16,7 +16,7 @@ _WORDS: Final = frozenset({"and", "or", "unless", "offset", "bool", "by", "witho
 _COMPARISON: Final = re.compile(r"(==|!=|>=|<=|>|<)(?!\s*bool)")
 _OFFSET: Final = re.compile(r"\s*\boffset\s+\w+")
 _BUT_FOR_THE_PAST: Final = re.compile(r"\s+unless\s+\w+\s+offset\s+\w+")
-_VARIABLES: Final = {"$__rate_interval": "30s", "$job": ".+", "$instance": ".+"}
+_VARIABLES: Final = {"$__rate_interval": "10m", "$job": ".+", "$instance": ".+"}
 _SUFFIXES: Final = {
     "counter": ("_total",),
     "histogram": ("_bucket", "_sum", "_count"),

@@ -32,6 +32,7 @@ class Link:
     client: socket.socket
     gateway: socket.socket
     lock: threading.Lock = field(default_factory=threading.Lock)
+    is_cut: bool = False
 
     def deliver(self, raw: bytes) -> None:
         """Send bytes to the client; one that has gone does not matter."""
@@ -43,6 +44,7 @@ class Link:
         for side in (self.client, self.gateway):
             with suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
+        self.is_cut = True
 
 
 Rule = Callable[[Answer], None]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.servers
 
 THREADS = 4
 ROUNDS = 25
-OPTIONS = HbaseOptions(call_s=0.3, connections_max=THREADS, deadline_s=60)
+OPTIONS = HbaseOptions(call_s=1.0, connections_max=THREADS, deadline_s=120)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def wrong_answers(store: HbaseStore, thread: int) -> list[str]:
 
 def run(proxy: Proxy, namespace: str) -> tuple[list[str], Swapping]:
     """What went wrong for all threads together, and what the proxy did."""
-    swapping = Swapping(random.Random("mixed"), wait_s=0.02, late_s=0.5)
+    swapping = Swapping(random.Random("mixed"), wait_s=0.02, late_s=1.5)
     store = HbaseStore.open(parse_place(f"hbase://{proxy.address}/{namespace}"), OPTIONS)
     proxy.rule = swapping
     try:

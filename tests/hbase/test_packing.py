@@ -274,13 +274,15 @@ def test_wide_rows(store: HbaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tally.rows == len(keys)
     assert packed_rows.family(store, b"p:") == []
     assert packed_rows.found(store, keys) == wanted(live)
-    sizes = [
-        posting_cells.set_count(columns[column].value)
-        for columns in packed_rows.cells(store).values()
-        for column in columns
+    sets = [
+        (row, column[:10], posting_cells.set_count(cell.value))
+        for row, columns in packed_rows.cells(store).items()
+        for column, cell in columns.items()
     ]
-    assert max(sizes) <= 100
-    assert len(sizes) < 4 * 500 / 60 + 8
+    assert max(size for _, _, size in sets) <= 100
+    # A busy machine writes them in several buckets, each of which ends with a smaller set.
+    buckets = {(row, bucket) for row, bucket, _ in sets}
+    assert len(sets) < 4 * 500 / 60 + 8 + len(buckets)
     unpack(store)
     assert packed_rows.found(store, keys) == wanted(live)
     assert packed_rows.family(store, b"s:") == []

@@ -33,8 +33,8 @@ DELAY_MAX_S = 0.4
 BUCKET_MS = 100
 LIVE_MAX = 800
 """Rows of so many postings are read some dozens of times a second."""
-STEP_TIMEOUT_S = 30
-ENOUGH_TIMEOUT_S = 120
+STEP_TIMEOUT_S = 120
+ENOUGH_TIMEOUT_S = 400
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 _REASSIGN: Final = 45
-_WAIT_S: Final = 20.0
+_WAIT_S: Final = 120.0
 _NO_TAGS: Final = b"\0"
 _CORRELATION: Final = struct.Struct(">i")
 _ERROR_AT: Final = 4 + 1 + 4

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import cramjam
 
-WAIT_S: Final = 30.0
+WAIT_S: Final = 120.0
 NO_TIMESTAMP: Final = -1
 Compression = Literal["none", "gzip", "zstd"]
 _PRODUCE: Final = 0

@@ -33,7 +33,7 @@ from tests.kafka.topics import ordered_producer
 
 GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
-WAIT_S = 60.0
+WAIT_S = 120.0
 """A broker that is started again takes 20 s beside other tests."""
 
 

@@ -17,7 +17,7 @@ from deploy.local.ports import free_ports
 from tests.cli.command import FAST, start, stop
 from tests.kafka.topics import Topics
 
-END_S = 60
+END_S = 120
 
 
 class Running:
@@ -31,7 +31,7 @@ class Running:
     def page(self, path: str) -> tuple[int, str]:
         """One of its health pages: status and text; status 0 while it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=END_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -43,7 +43,7 @@ class Running:
         status, text = self.page("/readyz")
         return json.loads(text)["reasons"] if status else ["no answer"]
 
-    def wait_ready(self, *, ready: bool = True, seconds: float = 30) -> None:
+    def wait_ready(self, *, ready: bool = True, seconds: float = END_S) -> None:
         """Return when it is ready, or is not."""
         until_s = time.monotonic() + seconds
         while (self.page("/readyz")[0] == 200) is not ready:

@@ -3,6 +3,8 @@
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -169,7 +171,7 @@ class Read(NamedTuple):
 
 
 def read(
-    address: str, topic: str, *, committed: bool = True, held_up: bool = False, wait_s: float = 20.0
+    address: str, topic: str, *, committed: bool = True, held_up: bool = False, wait_s: float = WAIT_S
 ) -> list[Read]:
     """All messages of a topic's only partition, as a ``read_committed`` reader sees them, to its end.
 
@@ -231,6 +233,17 @@ def keys(found: Sequence[Read]) -> list[str]:
     return [(message.key or b"").decode() for message in found]
 
 
+def client_threads() -> set[str]:
+    """Return the ids of the threads of librdkafka in this process, which names all of them ``rdk:``."""
+    found = set()
+    for thread in Path("/proc/self/task").iterdir():
+        # It may end in the meantime.
+        with suppress(OSError):
+            if (thread / "comm").read_text().startswith("rdk:"):
+                found.add(thread.name)
+    return found
+
+
 class Member:
     """A consumer of a group that has a topic's only partition, as a transaction's offsets need one."""
 
@@ -249,7 +262,7 @@ class Member:
             }
         )
         self.consumer.subscribe([topic])
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + WAIT_S
         while not self.consumer.assignment():
             self.consumer.poll(0.05)
             assert time.monotonic() < until_s, "the group gave nobody a partition"

@@ -16,14 +16,14 @@ from consumer.kafka.bank_topic import BankTopic
 from consumer.kafka.client_settings import KafkaOptions
 from tests.cli.command import SCHEMAS, run_process, text
 from tests.kafka.reading import until
-from tests.kafka.running import Running, running
+from tests.kafka.running import END_S, Running, running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
 from tests.unit.console.desks import office
 
 pytestmark = pytest.mark.servers
 
 SPAM = Bank(bank="spam", action="deny")
-CHANGES = 5
+CHANGES = 10
 CLIENT_S = 0.5
 """How long a client waits for as many messages as it is asked for, and until a new producer can write."""
 OFFER = BankItem(bank="spam", item="offer", text="Win a ferry ticket now")
@@ -90,7 +90,7 @@ def test_neither_a_read_nor_a_further_change_waits_for_a_client(banks: BankTopic
         assert banks.read() == ([item], False, 0)
         changes_s.append(changed_s - began_s)
         reads_s.append(time.monotonic() - changed_s)
-    # Two of each: a single one is quick now and then.
+    # Two of each: a single one is quick now and then. Others may be slow for what else the machine does.
     assert sorted(reads_s)[1] < CLIENT_S, reads_s
     assert sorted(changes_s)[1] < CLIENT_S, changes_s
 
@@ -231,7 +231,7 @@ def test_what_is_stored_is_reported_and_released(topics: Topics, tmp_path: Path)
 def test_a_consumer_needs_the_topic(topics: Topics, tmp_path: Path) -> None:
     """The sentence names the command that makes it."""
     with running(topics, "memory:", tmp_path, "--set", f"banks.url={topics.sink_url()}") as consumer:
-        assert consumer.process.wait(60) == 2
+        assert consumer.process.wait(END_S) == 2
         assert "dupwatch bank create makes it" in consumer.log.read_text()
 
 

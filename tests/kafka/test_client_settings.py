@@ -8,7 +8,7 @@ import pytest
 
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import text
-from tests.kafka.running import running
+from tests.kafka.running import END_S, running
 from tests.kafka.topics import make_topics, read_all, send, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -23,7 +23,7 @@ def test_a_deadline_for_events_is_refused_before_anything_is_read(
     topics = make_topics(kafka_address)
     setting = f'kafka.producer={{"{name}"={GIVEN_UP_MS}}}'
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", setting) as consumer:
-        assert consumer.process.wait(60) == 2
+        assert consumer.process.wait(END_S) == 2
         assert f"{name} cannot be set: dupwatch waits for brokers" in consumer.log.read_text()
 
 

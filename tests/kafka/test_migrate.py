@@ -295,7 +295,7 @@ def move_under_load(
         new_one = stack.enter_context(running(topics, new, folder, *NEW, *settings, *new_group(topics)))
         wait_for_count(topics, ["verdicts"], len(by_old) + 150)
         sending.stop()
-        wait_for(lambda: not unanswered(topics), 60)
+        wait_for(lambda: not unanswered(topics))
         assert new_one.stop() == 0, new_one.log.read_text()
     check_sent(topics, new, sending.count, by_old, once=way.delivery == "exactly once")
     return report, len(by_old)
@@ -339,7 +339,7 @@ def delete_before(topics: Topics, offsets: dict[int, int]) -> None:
     admin = AdminClient({"bootstrap.servers": topics.address})
     places = [TopicPartition(topics.source, number, offset) for number, offset in offsets.items()]
     for done in admin.delete_records(places).values():
-        done.result(30)
+        done.result(END_S)
 
 
 def notes(topics: Topics) -> set[Note]:
@@ -355,7 +355,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     with running(topics, judged, tmp_path, *OLD) as old_one:
         old_one.wait_ready()
         with migrating(topics, judged, new, tmp_path) as killed:
-            wait_for(lambda: killed.says("Stop its consumers"), 60)
+            wait_for(lambda: killed.says("Stop its consumers"))
         assert notes(topics) == {FILLING}
         with running(topics, new, tmp_path, *NEW, *new_group(topics)) as early:
             assert early.process.wait(END_S) == 2
@@ -363,7 +363,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
         send(topics, range(100, 120), int(time.time() * 1000))
         wait_for_count(topics, ["verdicts"], 120)
         with migrating(topics, judged, new, tmp_path) as migration:
-            wait_for(lambda: migration.says("Stop its consumers"), 60)
+            wait_for(lambda: migration.says("Stop its consumers"))
             assert old_one.stop() == 0
             report = migration.end()
     assert report["switched"]
@@ -429,7 +429,7 @@ def fill_until(swaps: int, topics: Topics, old: str, new: str, folder: Path, *se
         through = f"hbase://{proxy.address}/{place.namespace}"
         batches = ("--set", "source.batch_records_max=25")
         with migrating(topics, old, through, folder, *batches, *settings) as killed:
-            wait_for(lambda: there.is_set() or killed.says("Switched"), 60)
+            wait_for(lambda: there.is_set() or killed.says("Switched"))
             assert there.is_set(), killed.log.read_text()
 
 

@@ -172,12 +172,12 @@ def test_who_gets_a_held_partition_holds_it(topics: Topics, tmp_path: Path, more
         before = notes(topics)[BAD]
         others = [stack.enter_context(running(topics, store, tmp_path, *options)) for _ in range(2)]
         everyone = [first, *others]
-        until(lambda: [consumer.metric("dupwatch_assigned_partitions") for consumer in everyone] == [1, 1, 1], 60)
+        until(lambda: [consumer.metric("dupwatch_assigned_partitions") for consumer in everyone] == [1, 1, 1])
         until(lambda: held_by_any(everyone) == [name(topics)])
         holder = next(consumer for consumer in everyone if held_by(consumer))
         assert holder.stop() == 0, holder.log.read_text()
         rest = [consumer for consumer in everyone if consumer is not holder]
-        until(lambda: held_by_any(rest) == [name(topics)], 60)
+        until(lambda: held_by_any(rest) == [name(topics)])
         send(topics, GOOD, articles(range(5, 10)), 5)
         send(topics, OTHER, articles(range(10, 15)))
         until(lambda: len({message.key for message in read_all(topics, topics.sink("verdicts"))}) == 15)

@@ -16,7 +16,7 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import RawRecord
 from tests.kafka.reading import delete_records
-from tests.kafka.topics import make_topics, ordered_producer
+from tests.kafka.topics import WAIT_S, make_topics, ordered_producer
 from tests.kafka.topics import send as produce
 
 TOPIC = "articles"
@@ -161,7 +161,7 @@ def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
     send(address, [(0, 1_000)])
     assert len(read(source_of(address))) == 1
     looking = Consumer({"bootstrap.servers": address, "group.id": "replayed"})
-    assert [place.offset for place in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
+    assert [place.offset for place in looking.committed([TopicPartition(TOPIC, 0)], timeout=WAIT_S)] == [-1001]
     looking.close()
 
 

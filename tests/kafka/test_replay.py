@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.cli.command import FAST, Outcome, run_process, text, write_lines
 from tests.kafka.running import running
-from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
+from tests.kafka.topics import WAIT_S, Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
 
@@ -180,7 +180,7 @@ def test_it_leaves_the_group_alone(topics: Topics, tmp_path: Path) -> None:
     assert report_of(replayed(topics, tmp_path / "other", *group))["judged"]["articles"] == 10
     looking = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     places = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
-    assert {place.offset for place in looking.committed(places, timeout=30)} == {-1001}
+    assert {place.offset for place in looking.committed(places, timeout=WAIT_S)} == {-1001}
     looking.close()
 
 

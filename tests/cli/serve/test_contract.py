@@ -22,7 +22,7 @@ ROLES = ("reader", "writer", "reviewer", "admin")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 CLIENT = "dupwatch_client"
 SEED = "TEST_LOAD_SEED"
-TIMEOUT_S = 200
+TIMEOUT_S = 500
 LONG_S = 900
 
 

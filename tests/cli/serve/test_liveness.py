@@ -1,7 +1,6 @@
 """``/healthz`` of ``dupwatch serve`` as a process: what hangs is noticed with the configured patience."""
 
 import threading
-import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,18 +11,10 @@ from deploy.local.ports import free_ports
 from tests.cli.command import FAST, text, wait_for
 from tests.cli.faulty_command import HANGS, start_faulty
 from tests.cli.serve.service import Process, serving
-from tests.unit.service.serving import WAIT_S, article
+from tests.unit.service.serving import WAIT_S, article, stays_alive
 
 STUCK_S = 1.0
 STUCK = ("--set", f"http.stuck_s={STUCK_S:g}")
-
-
-def stays_alive(service: Process) -> None:
-    """Fail unless it is alive for longer than a thread may be silent."""
-    until_s = time.monotonic() + 2 * STUCK_S
-    while time.monotonic() < until_s:
-        assert service.get("/healthz").data == b"ok\n"
-        time.sleep(STUCK_S / 10)
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
@@ -33,9 +24,9 @@ def test_a_hang_in_judging_is_noticed(tmp_path: Path, workers: str) -> None:
     more = (*STUCK, *FAST, "--set", f"workers={workers}")
     with serving(f"lmdb:{tmp_path / 'store'}", tmp_path, *more, begin=hanging) as service:
         service.wait_ready()
-        stays_alive(service)
+        stays_alive(service, STUCK_S)
         assert service.store(article(1)).status == 200
-        stays_alive(service)
+        stays_alive(service, STUCK_S)
         body = {"id": "b", "body": f"{HANGS} {text(2)}"}
         # Nobody answers it; it ends with the process.
         threading.Thread(target=lambda: _sent(service, body), daemon=True).start()
@@ -56,6 +47,6 @@ def test_it_is_alive_while_it_waits_for_its_store_to_begin(tmp_path: Path) -> No
     store, more = f"hbase://127.0.0.1:{nobody}/feed", (*STUCK, "--set", "store.hbase.deadline_s=1")
     with serving(store, tmp_path, *more) as service:
         wait_for(lambda: "out of reach" in service.log.read_text(), WAIT_S)
-        stays_alive(service)
+        stays_alive(service, STUCK_S)
         assert service.get("/readyz").status == 503
         assert service.stop() == 0

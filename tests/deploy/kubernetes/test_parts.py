@@ -21,7 +21,7 @@ from deploy.kubernetes.program import PAGES
 from deploy.kubernetes.schemas import strict
 from deploy.local.ports import HOST, free_ports
 from deploy.local.process import wait_until
-from tests.cli.command import start
+from tests.cli.command import TIMEOUT_S, start
 from tests.deploy.kubernetes.conftest import KUBERNETES, OVERLAYS
 
 _WITHOUT = (
@@ -96,7 +96,7 @@ def test_the_pages_are_there_before_the_brokers_are() -> None:
     places = ("--source", f"kafka://{nowhere}/articles", "--sink", f"kafka://{nowhere}/dupwatch")
     run = start("run", *places, "--store", f"hbase://{nowhere}/feed", "--set", f"http.listen={HOST}:{port}")
     try:
-        assert wait_until(lambda: _status(port, "/healthz") == 200, 60)
+        assert wait_until(lambda: _status(port, "/healthz") == 200, TIMEOUT_S)
         assert {page: _status(port, page) for page in PAGES} == {"/healthz": 200, "/readyz": 503, "/metrics": 200}
     finally:
         with suppress(ProcessLookupError):
@@ -106,7 +106,7 @@ def test_the_pages_are_there_before_the_brokers_are() -> None:
 
 def _status(port: int, page: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://{HOST}:{port}{page}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{HOST}:{port}{page}", timeout=TIMEOUT_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

@@ -12,6 +12,7 @@ import pytest
 from deploy.kubernetes import tools
 from deploy.local import fetch
 from deploy.local.packages import MissingTools
+from tests.cli.command import TIMEOUT_S
 
 _GO = """#!{python}
 import json, os, pathlib, sys, time
@@ -103,7 +104,7 @@ def test_two_processes_fetch_once(go: Pretend) -> None:
     calls = go(sleeps_s=0.3)
     ask = [sys.executable, "-c", "from deploy.kubernetes import tools; print(tools.schemas())"]
     both = [subprocess.Popen(ask, stdout=subprocess.PIPE) for _ in range(2)]
-    outputs = [process.communicate(timeout=30)[0] for process in both]
+    outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in both]
     assert outputs[0] == outputs[1] != b""
     assert len(calls.read_text().splitlines()) == len(tools.MODULES)
 

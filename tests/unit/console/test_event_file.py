@@ -323,7 +323,7 @@ def test_an_event_of_a_newer_version_is_waited_for(reading: Reading, path: Path,
         other = path.with_name("other")
         append(other, path.read_bytes().replace(b"dupwatch.verdict/2", b"dupwatch.verdict/1"))
         other.replace(path)
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     append(path, lines(3))
     reading.take()

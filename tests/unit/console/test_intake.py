@@ -1,7 +1,6 @@
 """How batches of the topic of flags get into the database."""
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
 from storage.errors import StoreUnavailable
+from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
 from tests.unit.reviews.made import database_in
 
@@ -173,16 +173,13 @@ def test_an_event_of_a_newer_version_is_waited_with(database: Database) -> None:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    until_s = time.monotonic() + 30
-    while not taking.reported:
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    wait_for(lambda: bool(taking.reported))
     (outage,) = taking.reported
     assert isinstance(outage, Outage)
     assert outage.why is not None
     assert "update the console" in outage.why
     taking.stopping.set()
-    waiting.join(30)
+    waiting.join(60)
     assert source.committed == []
     assert taking.rows() == []
 

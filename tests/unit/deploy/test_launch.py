@@ -13,6 +13,7 @@ from deploy.local import launch as launch_script
 from deploy.local.process import Process, launch, wait_until
 from tests.hostile_signals import hostile_signals
 
+WAIT_S = 120
 _SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 _DEAF = [
     sys.executable,
@@ -39,7 +40,7 @@ def owner() -> Iterator[subprocess.Popen[bytes]]:
 def launched(command: list[str], log: Path, owner: int) -> Process:
     """A program that has begun."""
     process = launch(command, log, owner=owner, environment=dict(os.environ))
-    assert wait_until(lambda: log.exists() and "up" in log.read_text(), 10)
+    assert wait_until(lambda: log.exists() and "up" in log.read_text(), WAIT_S)
     return process
 
 
@@ -50,7 +51,7 @@ def test_a_program_ends_with_its_owner(log: Path, owner: subprocess.Popen[bytes]
     # Ctrl-C in our terminal goes to our session, and is not meant for it.
     assert os.getsid(program.pid) == program.pid
     owner.kill()
-    assert wait_until(lambda: not program.alive, 5)
+    assert wait_until(lambda: not program.alive, WAIT_S)
 
 
 def test_a_program_that_runs_already_is_tied_to_an_owner(owner: subprocess.Popen[bytes]) -> None:
@@ -63,8 +64,8 @@ def test_a_program_that_runs_already_is_tied_to_an_owner(owner: subprocess.Popen
         (program if which == "program" else owner).kill()
         if which == "owner":
             owner.wait()
-        assert program.wait(5) == -signal.SIGKILL
-        assert watch.wait(5) == 0
+        assert program.wait(WAIT_S) == -signal.SIGKILL
+        assert watch.wait(WAIT_S) == 0
 
 
 def test_a_program_of_an_owner_that_is_gone_ends(log: Path, owner: subprocess.Popen[bytes]) -> None:
@@ -72,7 +73,7 @@ def test_a_program_of_an_owner_that_is_gone_ends(log: Path, owner: subprocess.Po
     owner.kill()
     owner.wait()
     programs = [launch(_SLEEP, log, owner=owner.pid, environment=dict(os.environ)) for _ in range(10)]
-    assert wait_until(lambda: not any(program.alive for program in programs), 5)
+    assert wait_until(lambda: not any(program.alive for program in programs), WAIT_S)
 
 
 def test_a_program_without_owner_outlives_who_asked(log: Path) -> None:
@@ -84,7 +85,7 @@ def test_a_program_without_owner_outlives_who_asked(log: Path) -> None:
     printed = subprocess.run([sys.executable, "-c", ask, log, *_SLEEP], check=True, capture_output=True, text=True)
     program = Process(*map(int, printed.stdout.split()))
     try:
-        assert wait_until(lambda: log.exists() and "up" in log.read_text(), 10)
+        assert wait_until(lambda: log.exists() and "up" in log.read_text(), WAIT_S)
         assert program.alive
         assert program.resident_bytes > 1 << 20
         assert 0 <= program.age_s < 60
@@ -123,7 +124,7 @@ def test_a_program_that_cannot_be_run_is_told(log: Path) -> None:
     """A program that is not there ends at once, and its log says what was asked for."""
     try:
         program = launch(["/nowhere/java"], log, owner=None, environment=dict(os.environ))
-        assert wait_until(lambda: not program.alive, 5)
+        assert wait_until(lambda: not program.alive, WAIT_S)
     except OSError as error:
         assert "/nowhere/java" in str(error)  # noqa: PT017  # it may have ended before or after it was looked at
     assert "No such file" in log.read_text()

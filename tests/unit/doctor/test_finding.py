@@ -38,10 +38,10 @@ def test_a_check_without_an_end_is_left_behind() -> None:
         forever.wait(60)
 
     began_s = time.monotonic()
-    first, second = examine([Check("hangs", hang, deadline_s=0.1), Check("other", lambda: [ok("Fine.")])])
+    first, second = examine([Check("hangs", hang, deadline_s=2.0), Check("other", lambda: [ok("Fine.")])])
     assert time.monotonic() - began_s < 30
     assert [finding.status for finding in first.findings] == ["ok", "unchecked"]
-    assert "within 0.1 s" in first.findings[1].found
+    assert "within 2 s" in first.findings[1].found
     assert second.findings == (ok("Fine."),)
     forever.set()
 

@@ -18,7 +18,7 @@ from consumer.doctor.watching import Watched, latest, look_at_all
 from consumer.model.errors import ConfigError
 from tests.unit.doctor.consumer_pages import Pages, flag, flags_page, served
 
-WAIT_S = 5.0
+WAIT_S = 120.0
 
 
 @pytest.fixture

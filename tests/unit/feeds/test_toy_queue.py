@@ -156,7 +156,7 @@ def test_a_run_over_it_is_ready(queue: Path) -> None:
     answers: list[int] = []
 
     def ask(_: BatchCommitted) -> None:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60) as answer:
             answers.append(answer.status)
 
     Run(config_of(queue, "-", http={"listen": f"127.0.0.1:{port}"}), 1, ask)

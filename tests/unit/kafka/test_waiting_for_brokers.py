@@ -2,14 +2,13 @@
 
 import logging
 import socket
-import time
+import threading
 
 import pytest
 
 from consumer.kafka import clients
 from consumer.kafka.clients import waiting_for_brokers
-
-WAIT_S = 10.0
+from tests.cli.command import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +19,7 @@ def short_notice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def until_logged(caplog: pytest.LogCaptureFixture) -> str:
     """Wait for a message in the log, and return it."""
-    end_s = time.monotonic() + WAIT_S
-    while not caplog.messages:
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
+    wait_for(lambda: bool(caplog.messages))
     return caplog.messages[0]
 
 
@@ -52,10 +48,36 @@ def test_an_address_without_a_port_is_tried_at_the_port_that_clients_assume(
     assert f"127.0.0.1 (port {port}): Connection refused" in message
 
 
-def test_a_short_wait_is_not_announced(caplog: pytest.LogCaptureFixture) -> None:
-    """Nor is one that ended before the connections were tried."""
+def test_a_short_wait_is_not_announced(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its watch ends at once."""
+    monkeypatch.setattr(clients, "NOTICE_S", 3_600.0)
     with caplog.at_level(logging.WARNING):
         with waiting_for_brokers("127.0.0.1:1"):
-            pass
-        time.sleep(0.2)
+            assert watches()
+        wait_for(lambda: not watches())
     assert caplog.messages == []
+
+
+def test_a_wait_that_ends_while_connections_are_tried_is_not_announced(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brokers have answered by then."""
+    tried, over = threading.Event(), threading.Event()
+
+    def try_one(address: str) -> str:
+        tried.set()
+        over.wait(60)
+        return address
+
+    monkeypatch.setattr(clients, "_state", try_one)
+    with caplog.at_level(logging.WARNING):
+        with waiting_for_brokers("127.0.0.1:1"):
+            assert tried.wait(60)
+        over.set()
+        wait_for(lambda: not watches())
+    assert caplog.messages == []
+
+
+def watches() -> list[threading.Thread]:
+    """Return the threads that watch a wait."""
+    return [thread for thread in threading.enumerate() if thread.name == "waiting"]

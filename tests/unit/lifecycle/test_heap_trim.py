@@ -9,7 +9,7 @@ import pytest
 from consumer.lifecycle.heap import trimming
 from consumer.telemetry.metrics.run import own_memory_bytes
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 BLOCK = 64 << 10
 BLOCKS = 1024
 _C = ctypes.CDLL(None)

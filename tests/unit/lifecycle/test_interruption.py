@@ -24,15 +24,15 @@ def test_a_run_without_limits_finishes_its_batch() -> None:
 def test_a_stopped_run_has_limited_time_to_finish() -> None:
     """The clock starts when it is asked to stop, and ends every kind of work."""
     stopping = Stopping()
-    drain = Drain(stopping, 0.2)
+    drain = Drain(stopping, 60.0)
     for check in every_check(drain):
         check()
     stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
     for check in every_check(drain):
         check()
     assert not drain.is_over()
-    time.sleep(0.25)
+    stopping.asked_at_s -= 60
     assert drain.is_over()
     for check in every_check(drain):
-        with pytest.raises(Abandoned, match=r"within 0\.2 s"):
+        with pytest.raises(Abandoned, match=r"within 60 s"):
             check()

@@ -9,7 +9,7 @@ import pytest
 
 from consumer.pipeline.preparation import read_ahead
 
-PATIENCE_S = 5.0
+PATIENCE_S = 120.0
 
 
 def threads() -> list[threading.Thread]:

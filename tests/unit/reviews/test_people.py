@@ -141,13 +141,15 @@ def test_who_has_no_account_takes_as_long_as_a_wrong_password(monkeypatch: pytes
     passwords._nobodys.cache_clear()
     known = passwords.hashed(PASSWORD)
     assert not passwords.matches(None, "the first one makes the hash")
-    took = []
-    for password_hash in (known, None):
+
+    def took_s(password_hash: str | None) -> float:
         began_s = time.process_time()
-        for _ in range(5):
-            assert not passwords.matches(password_hash, "wrong")
-        took.append(time.process_time() - began_s)
-    assert 0.5 < took[0] / took[1] < 2
+        assert not passwords.matches(password_hash, "wrong")
+        return time.process_time() - began_s
+
+    # The least of some: other tests may slow down any of them. Without a hash of nobody's it takes next to nothing.
+    one, nobody = (min(took_s(password_hash) for _ in range(5)) for password_hash in (known, None))
+    assert 0.25 < one / nobody < 4
     passwords._nobodys.cache_clear()
 
 

@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -217,6 +218,18 @@ def served(
         assert not thread.is_alive()
     if errors:
         raise errors[0]
+
+
+def stays_alive(client: Client, stuck_s: float) -> None:
+    """Fail unless it is alive for several times as long as a thread may be silent.
+
+    A busy machine may stop any thread for that long, now and then.
+    """
+    alive = []
+    for _ in range(20):
+        alive.append(client.get("/healthz").data == b"ok\n")
+        time.sleep(stuck_s / 5)
+    assert sum(alive) > len(alive) / 2, alive
 
 
 def wait_until_ready(client: Client) -> None:

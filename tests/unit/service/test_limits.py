@@ -21,7 +21,7 @@ from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 
 REQUEST = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-SOON_S = 0.4
+SOON_S = 1.0
 
 
 @contextmanager

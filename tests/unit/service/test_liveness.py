@@ -1,7 +1,6 @@
 """``/healthz``: a thread that hangs or has died is noticed, and a store that is away is not."""
 
 import logging
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,17 +10,9 @@ from consumer.model.hooks import Hooks, Outage
 from tests.cli.command import wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.kept_sink import KeptSink
-from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, wait_until_ready
+from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, stays_alive, wait_until_ready
 
 STUCK_S = 0.5
-
-
-def stays_alive(client: Client) -> None:
-    """Fail unless it is alive for much longer than a thread may be silent."""
-    until_s = time.monotonic() + 4 * STUCK_S
-    while time.monotonic() < until_s:
-        assert client.get("/healthz").data == b"ok\n"
-        time.sleep(STUCK_S / 5)
 
 
 def test_a_judging_thread_that_hangs_is_noticed(
@@ -30,7 +21,7 @@ def test_a_judging_thread_that_hangs_is_noticed(
     """The answer says which, the log has its stack, once for each time, and all is well when it goes on."""
     with served(judging_of(window), sink, None, None, STUCK_S) as client, caplog.at_level(logging.ERROR, "dupwatch"):
         wait_until_ready(client)
-        stays_alive(client)
+        stays_alive(client, STUCK_S)
         for number in (1, 2):
             sink.hold()
             waiting = pool.submit(client.store, article(number))
@@ -41,7 +32,7 @@ def test_a_judging_thread_that_hangs_is_noticed(
             sink.let_go()
             assert waiting.result(WAIT_S).status == 200
             wait_for(lambda: client.get("/healthz").status == 200, WAIT_S)
-            assert [record.getMessage().count("kept_sink.py") for record in caplog.records] == [1] * number
+            assert sum(record.getMessage().count("kept_sink.py") for record in caplog.records) == number
 
 
 def test_a_store_that_is_away_is_no_reason_to_restart(window: dupwatch.Window, pool: ThreadPoolExecutor) -> None:
@@ -55,7 +46,7 @@ def test_a_store_that_is_away_is_no_reason_to_restart(window: dupwatch.Window, p
         gate.is_away = True
         waiting = pool.submit(client.store, article(1))
         wait_for(lambda: bool(away), WAIT_S)
-        stays_alive(client)
+        stays_alive(client, STUCK_S)
         assert client.get("/readyz").status == 503
         gate.is_away = False
         assert waiting.result(WAIT_S).status == 200

@@ -61,7 +61,7 @@ def make(gateways: Gateways) -> Callable[..., Pool]:
 
 def soon() -> Deadline:
     """Enough for anything here."""
-    return Deadline.after(5)
+    return Deadline.after(60)
 
 
 def test_a_sound_connection_is_used_again(make: Callable[..., Pool], gateways: Gateways) -> None:

@@ -107,4 +107,4 @@ def test_without_a_listener_nothing_is_watched() -> None:
     with waits.request():
         assert list(waits.pieces([1, 2])) == [1, 2]
     waits.look()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before

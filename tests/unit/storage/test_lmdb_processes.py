@@ -127,17 +127,17 @@ def test_the_map_is_not_replaced_under_a_transaction(tmp_path: Path) -> None:
 
     def linger(transaction: Transaction) -> object:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return transaction.get(LAYOUT_KEY, db=environment.databases["meta"])
 
     with ThreadPoolExecutor(2) as threads:
         reader = threads.submit(environment.read, linger)
-        assert inside.wait(10)
+        assert inside.wait(60)
         writer = threads.submit(store.create, batch_of(0, 0, 500))
         assert not wait([writer], timeout=0.3).done
         go_on.set()
-        assert reader.result(10) == LAYOUTS[0]
-        assert len(writer.result(10)) == 500
+        assert reader.result(60) == LAYOUTS[0]
+        assert len(writer.result(60)) == 500
     store.close()
 
 

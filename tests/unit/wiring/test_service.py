@@ -3,7 +3,6 @@
 import gc
 import io
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
 from consumer.wiring.service import prepared_service
 from tests.unit.service.kept_sink import KeptSink
-from tests.unit.service.serving import WAIT_S, Client, article, wait_until_ready
+from tests.unit.service.serving import WAIT_S, Client, article, stays_alive, wait_until_ready
 
 STUCK_S = 0.5
 
@@ -34,14 +33,6 @@ class AwaySink(KeptSink):
     def flush(self) -> None:
         self._proceed()
         super().flush()
-
-
-def stays_alive(client: Client) -> None:
-    """Fail unless it is alive for longer than a thread may be silent."""
-    until_s = time.monotonic() + 3 * STUCK_S
-    while time.monotonic() < until_s:
-        assert client.get("/healthz").data == b"ok\n"
-        time.sleep(STUCK_S / 5)
 
 
 def test_a_thread_without_work_need_not_make_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +56,10 @@ def test_a_thread_without_work_need_not_make_progress(tmp_path: Path, monkeypatc
             client = Client(service.url)
             wait_until_ready(client)
             assert gc.get_freeze_count() > 0, "the collector goes through all that was loaded"
-            stays_alive(client)
+            stays_alive(client, STUCK_S)
             assert client.store(article(1), article(1, "copy")).status == 200
             assert client.release("copy").status == 200
-            stays_alive(client)
+            stays_alive(client, STUCK_S)
         finally:
             service.stop()
             running.join(WAIT_S)
