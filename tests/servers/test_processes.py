@@ -169,7 +169,7 @@ def test_the_stack_goes_up_and_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             f"dupwatch:{n}" for n in ("articles", "meta", "postings")
         ]
         command = shlex.split(stack.init_command(up, "another"))
-        subprocess.run(command, check=True, timeout=120, cwd=tmp_path)
+        subprocess.run(command, check=True, timeout=400, cwd=tmp_path)
         assert b"another:articles" in connection.tables()
         connection.close()
         up.gateway.kill9()

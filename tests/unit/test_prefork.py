@@ -23,7 +23,7 @@ def test_it_ends_as_one_that_was_started_anew() -> None:
     """Exit code and both streams are the same, of a command that succeeds and of two that do not."""
     for command in (["--version"], ["config", "check", "--set", "no.such=1"], ["show"]):
         anew = start_anew(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = anew.communicate(timeout=60)
+        out, err = anew.communicate(timeout=TIMEOUT_S)
         assert run_process(*command) == (anew.returncode, out, err.decode())
 
 
@@ -51,7 +51,7 @@ def test_it_has_a_session_and_is_stopped_by_signals(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.05)
         process.send_signal(number)
-        assert process.wait(30) == process.poll() == code
+        assert process.wait(TIMEOUT_S) == process.poll() == code
         process.communicate()
         (tmp_path / "out.jsonl").unlink()
 

@@ -227,7 +227,7 @@ def test_processes_that_change_it_at_once_lose_nothing(path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(30)
+        process.join(180)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert len(banks_in(path).items) == 60
 

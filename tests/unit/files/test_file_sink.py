@@ -155,7 +155,7 @@ except SinkError as error:
     print(error, sink.size_bytes())
 sink.close()
 """
-    child = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, timeout=60)
+    child = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, timeout=180)
     assert child.stdout.endswith(b"cannot be written: File too large 60\n")
     assert path.stat().st_size == 100
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100
@@ -209,7 +209,7 @@ except SinkError as error:
     child.stdout.close()
     complaint = child.stderr.read()
     child.stderr.close()
-    assert child.wait(timeout=60) == 6
+    assert child.wait(timeout=180) == 6
     assert complaint == b"the verdicts cannot be written: the pipe was closed at the other end\n"
 
 

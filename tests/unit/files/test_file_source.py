@@ -512,7 +512,7 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
             input=form.compress(b"{}\n7"),
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=180,
         )
         assert child.stderr.strip() == b"[(1, 2, 2, None), (2, 1, 1, None)]"
 

@@ -282,9 +282,9 @@ def test_processes_share_a_store(url: str) -> None:
     processes = [spawning.Process(target=_judged, args=(url, feed[::step], answers)) for step in (1, -1)]
     for process in processes:
         process.start()
-    one, other = ({verdict.id: verdict for verdict in answers.get(timeout=60)} for _ in processes)
+    one, other = ({verdict.id: verdict for verdict in answers.get(timeout=180)} for _ in processes)
     for process in processes:
-        process.join(60)
+        process.join(180)
     assert one == other
     assert sum(verdict.outcome == "duplicate" for verdict in one.values()) == 12
 

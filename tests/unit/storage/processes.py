@@ -21,7 +21,7 @@ from tests.builders import make_record, make_version
 from tests.prefork import forkserver
 
 ROOT = Path(__file__).parents[3]
-CHILD_TIMEOUT_S = 60
+CHILD_TIMEOUT_S = 180
 SMALL = LmdbOptions(durability="process", map_bytes=1 << 16, clock=lambda: 0)
 """A map that has to grow at once, and a clock that lets tests say what is old."""
 

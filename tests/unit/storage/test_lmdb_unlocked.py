@@ -146,7 +146,7 @@ def test_a_reader_without_the_lock_file_ends_when_a_writer_comes(path: Path) -> 
         try:
             with (path.parent / "opened").open("w"):
                 pass
-            answer = result.get(60)
+            answer = result.get(180)
         finally:
             store.close()
     assert answer.startswith(f"1 The store {path} is in use by another process")
