@@ -15,6 +15,7 @@ from consumer.banks.bank_log import READ_S
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
+from consumer.doctor.console import console_checks, is_console_alone
 from consumer.doctor.finding import DEADLINE_S, Check, Finding, ok, warning, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
@@ -74,6 +75,7 @@ def checks_of(config: Config) -> list[Check]:
     if config.banks.url is not None:
         checks.append(Check("banks", partial(_check_banks, config), deadline_s=READ_S + DEADLINE_S))
     checks += service_checks(config)
+    checks += console_checks(config)
     return checks + list(store_checks(config, settings, CONFIGURATION))
 
 
@@ -220,7 +222,7 @@ def _file(config: Config) -> Iterator[Finding]:
             f"The sink {NOWHERE_URL} is for dupwatch serve.",
             "Name a file in sink.url, or - for standard output.",
         )
-    if FILE.names(config.sink.url):
+    if FILE.names(config.sink.url) and not is_console_alone(config):
         yield from check_written(Path(config.sink.url), "sink", "sink.url")
 
 

@@ -63,8 +63,10 @@ class Result(NamedTuple):
 
 
 def sentence(text: str) -> str:
-    """Return a phrase as a sentence, with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    """Return a phrase as a sentence, with a full stop, and a capital letter unless it begins with a setting's name."""
+    names_setting = "." in text.partition(" ")[0].rstrip(".:")
+    begun = text if names_setting else f"{text[:1].upper()}{text[1:]}"
+    return begun if begun.endswith(".") else f"{begun}."
 
 
 def ok(found: str) -> Finding:

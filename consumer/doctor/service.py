@@ -14,6 +14,7 @@ import msgspec
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
+from consumer.doctor.console import names_console
 from consumer.doctor.finding import Check, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
@@ -54,8 +55,8 @@ def is_named(config: Config) -> bool:
 
 
 def is_alone(config: Config) -> bool:
-    """Return whether it is the configuration of a service, and not of a run besides: it names no source."""
-    return is_named(config) and "url" not in config.source.model_fields_set
+    """Return whether it is the configuration of a service or a console, and of no run besides: it names no source."""
+    return (is_named(config) or names_console(config)) and "url" not in config.source.model_fields_set
 
 
 def service_checks(config: Config) -> Iterator[Check]:

@@ -5,9 +5,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
-from urllib.parse import unquote
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote, unquote
 
 from alembic import command
 from alembic.config import Config
@@ -17,7 +18,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from consumer.model.errors import ConfigError
 from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translated
@@ -26,7 +27,15 @@ from consumer.reviews.tables import IDENTITY
 from consumer.text.install_advice import install_command
 from storage.backoff import Backoff
 
-__all__ = ["Connection", "Database", "DatabaseUnavailable", "identity", "opened_database"]
+__all__ = [
+    "Connection",
+    "Database",
+    "DatabaseUnavailable",
+    "TableVersions",
+    "identity",
+    "opened_database",
+    "table_versions",
+]
 
 ATTEMPTS_MAX: Final = 6
 """How often a transaction is tried that others are in the way of."""
@@ -108,23 +117,51 @@ def opened_database(url: str, password: str | None = None) -> Database:
     A new SQLite file can be read by its owner only. Raises ``ConfigError`` for another URL, and where the tables are
     those of a newer version, or its user may not change them; ``DatabaseUnavailable`` where it does not answer.
     """
-    parsed = _parsed(url, password)
+    parsed = parsed_url(url, password)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     database = Database(engine)
     try:
-        database.written(lambda connection: _prepared(connection, url))
-    except Refusal as error:
-        database.close()
-        raise ConfigError(f"console.database = {url}: {error}") from error
-    except DatabaseUnavailable as error:
-        database.close()
-        if sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
-            raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
-        raise
+        with _naming(url):
+            database.written(lambda connection: _prepared(connection, url))
     except BaseException:
         database.close()
         raise
     return database
+
+
+class TableVersions(NamedTuple):
+    """The version of the tables in a database, None where it has none yet, and the one that this program uses."""
+
+    stored: str | None
+    used: str
+
+
+def table_versions(url: str, password: str | None = None) -> TableVersions:
+    """Return the versions of a database's tables. Changes nothing; a SQLite file has to be there.
+
+    Raises what ``opened_database`` raises.
+    """
+    parsed = parsed_url(url, password)
+    database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
+    try:
+        with _naming(url), database.reading() as connection:
+            _check_encoding(connection, url)
+            return _versions(connection, url, ScriptDirectory.from_config(_alembic()))
+    finally:
+        database.close()
+
+
+@contextmanager
+def _naming(url: str) -> Iterator[None]:
+    """Raise ``ConfigError``, which names the setting, where a database answers that it cannot be used."""
+    try:
+        yield
+    except Refusal as error:
+        raise ConfigError(f"console.database = {url}: {error}") from error
+    except DatabaseUnavailable as error:
+        if sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
+            raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
+        raise
 
 
 def identity(connection: Connection) -> str:
@@ -137,13 +174,19 @@ def _prepared(connection: Connection, url: str) -> None:
     one_at_a_time(connection, Lock.TABLES)
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL statement_timeout = 0"))
-        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
-        if encoding != "UTF8":
-            raise ConfigError(f"console.database = {url}: its encoding is {encoding}; make a database with UTF8")
+    _check_encoding(connection, url)
     migrate(connection, url)
 
 
-def _parsed(url: str, password: str | None) -> URL:
+def _check_encoding(connection: Connection, url: str) -> None:
+    if connection.dialect.name == "postgresql":
+        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+        if encoding != "UTF8":
+            raise ConfigError(f"console.database = {url}: its encoding is {encoding}; make a database with UTF8")
+
+
+def parsed_url(url: str, password: str | None = None) -> URL:
+    """Return the address of a database. Raises ``ConfigError`` where it is none that the console can use."""
     wanted = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
     try:
         # What comes after a NUL the client would leave out.
@@ -199,6 +242,13 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
+def _sqlite_reader(url: URL) -> Engine:
+    """Return an engine that only reads a file, and neither makes it nor changes its settings."""
+    address = f"file:{quote(str(url.database))}?mode=ro"
+    connect = partial(sqlite3.connect, address, uri=True, timeout=WAIT_MS / 1_000, check_same_thread=False)
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+
 def _postgresql(url: URL) -> Engine:
     try:
         known = _connection_settings()
@@ -251,21 +301,30 @@ def migrate(connection: Connection, name: str) -> None:
 
     Raises ``ConfigError`` where a newer version has made it.
     """
+    settings = _alembic()
+    settings.attributes["connection"] = connection
+    versions = _versions(connection, name, ScriptDirectory.from_config(settings))
+    if versions.stored != versions.used:
+        command.upgrade(settings, "head")
+
+
+def _alembic() -> Config:
     settings = Config()
     # In this file format a percent sign has a meaning.
     settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    settings.attributes["connection"] = connection
+    return settings
+
+
+def _versions(connection: Connection, name: str, scripts: ScriptDirectory) -> TableVersions:
     # Several, where another program has its tables there too.
     current = MigrationContext.configure(connection).get_current_heads()
-    scripts = ScriptDirectory.from_config(settings)
-    if current == (scripts.get_current_head(),):
-        return
-    if not _is_known(scripts, current):
+    used = scripts.get_current_head()
+    if used is None or not _is_known(scripts, current):
         raise ConfigError(
             f"console.database = {name}: a newer dupwatch has changed it (to {', '.join(current)}). Use that version, "
             "or another database."
         )
-    command.upgrade(settings, "head")
+    return TableVersions(current[0] if current else None, used)
 
 
 def _is_known(scripts: ScriptDirectory, current: tuple[str, ...]) -> bool:

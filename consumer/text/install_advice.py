@@ -1,4 +1,4 @@
-"""The command that installs the optional packages of an extra.
+"""Imports what needs the packages of an extra, or says how to install them.
 
 dupwatch is not on a package index, so ``pip install 'dupwatch[plot]'`` finds nothing. The packages that an extra names
 can be installed directly, into the environment of a checkout or of an installed wheel.
@@ -7,10 +7,28 @@ can be installed directly, into the environment of a checkout or of an installed
 import re
 import shlex
 import sys
-from importlib import metadata
-from typing import Literal
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Final, Literal
+
+from consumer.model.errors import ConfigError
 
 Extra = Literal["console", "console-postgresql", "pages", "plot", "schemas", "serve", "tracing"]
+CONSOLE_PACKAGES: Final = frozenset(
+    {"alembic", "argon2", "babel", "jinja2", "markupsafe", "sqlalchemy", "starlette", "uvicorn"}
+)
+
+
+def imported(module: str, packages: frozenset[str], extra: Extra, command: str) -> ModuleType:
+    """Import a module. Raises ``ConfigError`` where one of these packages, which its extra has, is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in packages:
+            raise
+        raise ConfigError(
+            f"{command} needs {error.name}, which is not installed. Install it with:\n{install_command(extra)}"
+        ) from error
 
 
 def requirements(extra: Extra) -> list[str]:

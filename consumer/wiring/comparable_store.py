@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.judging import completed
+from consumer.fingerprint import Lexicon
+from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import ComparableStore
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import Matcher, Query
 from consumer.wiring.components import common_hashes, engine, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, stored_binding
+from consumer.wiring.stores import configured_secret, opened_store, stored_binding, with_configured_secret
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
@@ -42,11 +44,17 @@ def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore
 def bound_to(config: Config, store: Store) -> BoundStore:
     """Return an open store with what compares its articles. Raises ``StoreMismatch`` for settings unlike its own."""
     lexicon = lexicon_of(config)
-    bound = stored_binding(store, lexicon)
-    check_unchanged(config, bound.settings)
+    bound = checked_binding(config, store, lexicon)
     chosen = completed(config, bound.settings)
     compared = ComparableStore(store, bound.settings, version_builder(bound), engine(chosen, bound, lexicon))
     return BoundStore(chosen, compared)
+
+
+def checked_binding(config: Config, store: Store, lexicon: Lexicon) -> Binding:
+    """Return what an open store is bound to. Raises ``StoreMismatch`` for settings or a secret unlike its own."""
+    bound = stored_binding(store, lexicon)
+    check_unchanged(config, bound.settings)
+    return with_configured_secret(bound, configured_secret(config))
 
 
 def queries(config: Config, store: Store, settings: JudgeSettings) -> Callable[[Matcher], Query]:

@@ -31,7 +31,6 @@ from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
-from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
@@ -46,7 +45,15 @@ from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, conso
 from consumer.wiring.console_near_misses import LOOK_S as NEAR_MISSES_S
 from consumer.wiring.console_near_misses import NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import SinkReleases
-from consumer.wiring.console_store import ComparableStores, LazyStore, StoreAccess, StoredArticles, unwritable_path
+from consumer.wiring.console_store import (
+    ComparableStores,
+    LazyStore,
+    SettingsCheck,
+    StoreAccess,
+    StoredArticles,
+    check_store,
+    unwritable_path,
+)
 from consumer.wiring.feeds import is_followed
 from consumer.wiring.listening_server import ListeningServer
 from storage.clock import now_ms
@@ -72,7 +79,8 @@ _DOWN: Final = ("database: ", "run: ")
 class Opened(NamedTuple):
     """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
 
-    ``unwritable`` returns what this process may not write although releases need it, None where it may write all.
+    ``check_settings`` raises ``StoreMismatch`` for a store that was made with other settings. ``unwritable`` returns
+    what this process may not write although releases need it, None where it may write all.
     ``banks`` is None where the configuration names none, ``cutter`` where words are not indexed. ``is_demo``: the
     brokers are the mock cluster, which finds no offset by its time.
     """
@@ -82,6 +90,7 @@ class Opened(NamedTuple):
     database: Database
     reads: StoreAccess
     writes: StoreAccess
+    check_settings: Callable[[Store], None]
     unwritable: Callable[[], Path | None]
     hooks: Hooks
     banks: BankLog | None
@@ -180,7 +189,7 @@ class ConsoleServer(ListeningServer):
 
         def probe() -> bool:
             with turns.at_work():
-                self._opened.reads().settings()
+                self._opened.check_settings(self._opened.reads())
                 self._checks.check_store()
             return False
 
@@ -251,7 +260,8 @@ def prepared_console(
 ) -> Iterator[ConsoleServer]:
     """Listen where the configuration says, and release everything afterwards.
 
-    The database is waited for. Raises ``ConfigError``, and ``NotBegun`` where it is stopped while it waits.
+    The database is waited for. Raises ``ConfigError``, ``StoreError``, ``StoreMismatch`` where the store was made with
+    other settings, and ``NotBegun`` where it is stopped while it waits.
     """
     store, fixed_person = (None, None) if demo is None else demo
     check_sink(config)
@@ -264,11 +274,15 @@ def prepared_console(
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
         reads, writes, store_part = _stores(config, hooks, store, resources)
+        check = SettingsCheck(config, lexicon)
+        # A store that cannot be had yet is checked later.
+        with suppress(StoreUnavailable):
+            check(reads())
         unwritable = partial(unwritable_path, store_part, console_file(config))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
         cutter = components.word_cutter(lexicon) if config.console.search else None
         opened = Opened(
-            config, judging, database, reads, writes, unwritable, hooks, banks, cutter, is_demo=demo is not None
+            config, judging, database, reads, writes, check, unwritable, hooks, banks, cutter, is_demo=demo is not None
         )
         server = ConsoleServer(opened, fixed_person, rebuild)
         resources.callback(server.close)
@@ -304,14 +318,10 @@ def _stores(
     """
     if store is not None:
         return (lambda: store), (lambda: store), (lambda: None)
-    if not stores.outlives_run(config):
-        raise ConfigError(f"the console reads articles from the consumers' store; name it: {stores.STORE_EXAMPLES}")
+    check_store(config)
     writes = LazyStore(config, hooks.report, None)
     resources.callback(writes.close)
     if not stores.is_remote(config):
-        with suppress(StoreUnavailable):
-            # One that cannot be used is told at once.
-            writes()
         return writes, writes, writes.unwritable
     reads = LazyStore(config, hooks.report, STORE_S)
     resources.callback(reads.close)

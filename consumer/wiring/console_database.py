@@ -1,11 +1,11 @@
-"""Opens the console's database as the configuration says."""
+"""Opens the console's database as the configuration says, and looks at it without changing it."""
 
 from pathlib import Path
 from typing import Final
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.model.errors import ConfigError
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, TableVersions, opened_database, parsed_url, table_versions
 from consumer.web.access import read_password
 
 _SETTING: Final = "console.password_file"
@@ -17,10 +17,31 @@ def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) ->
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """
-    if has_to_be_there and section.database.startswith(_FILE) and not Path(section.database[len(_FILE) :]).exists():
+    if has_to_be_there and _is_missing(section):
         raise ConfigError(
             f"console.database = {section.database}: there is no such file. Name another, or have dupwatch people add "
             "make it"
         )
-    password = None if section.password_file is None else read_password(section.password_file, _SETTING)
-    return opened_database(section.database, password)
+    return opened_database(section.database, _password(section))
+
+
+def check_database(section: ConsoleSection) -> None:
+    """Raise ``ConfigError`` for an address or a file of a password that cannot be used. Asks no database."""
+    parsed_url(section.database, _password(section))
+
+
+def found_tables(section: ConsoleSection) -> TableVersions | None:
+    """Return the versions of the database's tables, None where its file is not there yet. Changes nothing.
+
+    Raises ``ConfigError`` and ``DatabaseUnavailable``.
+    """
+    check_database(section)
+    return None if _is_missing(section) else table_versions(section.database, _password(section))
+
+
+def _is_missing(section: ConsoleSection) -> bool:
+    return section.database.startswith(_FILE) and not Path(section.database[len(_FILE) :]).exists()
+
+
+def _password(section: ConsoleSection) -> str | None:
+    return None if section.password_file is None else read_password(section.password_file, _SETTING)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.console.context import Articles, ArticleView, article_view
+from consumer.fingerprint import Lexicon
 from consumer.judge.events import storable_reference
+from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.store_tools.text_query import QueriedStore
 from consumer.wiring import stores
-from consumer.wiring.comparable_store import bound_to, queries
+from consumer.wiring.comparable_store import bound_to, checked_binding, queries
 from consumer.workers.engines import InTurns
 from storage.errors import StoreUnavailable
 from storage.interface import Store
@@ -47,7 +49,7 @@ class LazyStore:
                 if stores.is_still_to_come(self._config):
                     # Consumers make it, with the settings that they judge by.
                     raise StoreUnavailable(f"{self._config.store.url} is not there yet")
-                self._unwritable = _unwritable_part(self._config)
+                self._unwritable = unwritable_part(self._config)
                 opened = stores.opened_store(
                     self._config,
                     readonly=self._unwritable is not None,
@@ -77,7 +79,14 @@ def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
 
 
-def _unwritable_part(config: Config) -> Path | None:
+def check_store(config: Config) -> None:
+    """Raise ``ConfigError`` where the configured store ends with its run, so that a console could not read it."""
+    if not stores.outlives_run(config):
+        raise ConfigError(f"the console reads articles from the consumers' store; name it: {stores.STORE_EXAMPLES}")
+
+
+def unwritable_part(config: Config) -> Path | None:
+    """Return the file or folder of the configured store that this process may not write, None if it may write all."""
     place = kind_of(config.store.url).on_disk(config.store.url)
     if place is None:
         return None
@@ -103,6 +112,30 @@ class StoredArticles(Articles):
             texts = dict(zip(found, store.bodies(list(found)), strict=True))
         views = {reference: article_view(stored, texts.get(reference)) for reference, stored in found.items()}
         return [None if reference is None else views.get(reference) for reference in references]
+
+
+class SettingsCheck:
+    """Refuses a store that was made with other settings, or another secret, than the configured ones.
+
+    A store without settings passes: consumers bind it. For one thread at a time.
+    """
+
+    def __init__(self, config: Config, lexicon: Lexicon) -> None:
+        self._config = config
+        self._lexicon = lexicon
+        self._passed: bytes | None = None
+
+    def __call__(self, store: Store) -> None:
+        """Raise ``StoreMismatch`` with the settings that differ. What has passed is compared again when it changes."""
+        stored = store.settings()
+        if stored in (None, self._passed):
+            return
+        try:
+            checked_binding(self._config, store, self._lexicon)
+        except StoreMismatch as error:
+            url = self._config.store.url
+            raise StoreMismatch(f"the console's settings are not those of the store {url}: {error}") from error
+        self._passed = stored
 
 
 class ComparableStores:

@@ -56,6 +56,18 @@ def test_a_store_that_ends_with_its_run_is_refused(dupwatch: Command, database: 
     assert "name it: --store" in ended.err
 
 
+def test_a_store_of_other_settings_is_refused(
+    dupwatch: Command, database: tuple[str, str], judged_sample: Path
+) -> None:
+    """At the start, as by a run, with both values."""
+    verdicts, store = judged_sample / "verdicts.jsonl", f"lmdb:{judged_sample / 'store'}"
+    other = ("--set", "judge.max_distance=2", "--set", "console.listen=127.0.0.1:0")
+    ended = dupwatch("console", "--store", store, "--sink", verdicts, *database, *other)
+    assert ended.code == 4
+    assert f"the console's settings are not those of the store {store}" in ended.err
+    assert "max_distance is 3 in the store and 2 here" in ended.err
+
+
 def test_an_address_that_is_taken(dupwatch: Command, database: tuple[str, str], tmp_path: Path) -> None:
     """The message names the setting."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

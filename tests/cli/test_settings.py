@@ -320,6 +320,28 @@ def test_config_check_for_another_machine(dupwatch: Command) -> None:
         assert named in refused.err
 
 
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ("console.database=nonsense", "console.database = 'nonsense' is no address of a database"),
+        ("console.password_file=/nowhere/password", "/nowhere/password"),
+        ("sink.url=-", "sink.url is -, standard output"),
+        ("sink.url=v.jsonl.gz", "cannot read a compressed file while it grows"),
+        ("store.url=memory:", "the console reads articles from the consumers' store"),
+    ],
+)
+def test_config_check_refuses_what_the_console_does(dupwatch: Command, setting: str, named: str) -> None:
+    """Where the configuration has a console; what options may still name is not missed."""
+    console = sets("console.threads=3")
+    refused = dupwatch("config", "check", *console, *sets(setting))
+    assert (refused.code, refused.out) == (2, b"")
+    assert named in refused.err
+    valid = dupwatch("config", "check", *console)
+    assert (valid.code, valid.out) == (0, b"The configuration is valid.\n")
+    if "file" in setting:
+        assert dupwatch("config", "check", "--elsewhere", *console, *sets(setting)).code == 0
+
+
 def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:
     """It shows which client settings are set, but not the values of secret ones, nor does an error message."""
     given = sets('kafka.client={"sasl.password"="hunter2","sasl.username"="reader","ssl.key.password"="hunter2"}')

@@ -8,7 +8,9 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
 from consumer.config.printing import flatten
+from consumer.doctor.service import is_alone
 from consumer.files.source import STREAM
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 from consumer.text.redaction import HIDDEN
 from consumer.wiring import feeds
 from consumer.wiring.components import judge_settings, lexicon_of, record_decoder
@@ -51,13 +53,31 @@ def check(
         if not elsewhere:
             record_decoder(chosen)
     feeds.check_settings(chosen, create=not elsewhere)
+    if chosen.console.model_fields_set:
+        _check_console(chosen)
     with results():
-        if is_lasting:
+        if is_lasting or is_alone(chosen):
             write(b"The configuration is valid.\n")
         else:
             # Such a run uses neither [http] nor [kafka].
             source = "standard input" if chosen.source.url == STREAM else "a file"
             write(f"The configuration is valid for a run over {source}.\n".encode())
+
+
+def _check_console(config: Config) -> None:
+    """Raise ``ConfigError`` for settings that the console refuses.
+
+    A sink or a store that is not named may come from an option of ``dupwatch console``.
+    """
+    wiring = {
+        name: imported(f"consumer.wiring.console_{name}", CONSOLE_PACKAGES, "console", "dupwatch console")
+        for name in ("database", "feed", "store")
+    }
+    wiring["database"].check_database(config.console)
+    if "url" in config.sink.model_fields_set:
+        wiring["feed"].check_sink(config)
+    if "url" in config.store.model_fields_set:
+        wiring["store"].check_store(config)
 
 
 def _without_files(config: Config) -> Config:
@@ -66,7 +86,8 @@ def _without_files(config: Config) -> Config:
     unread = dict.fromkeys(config.kafka.secret_files, "in a file")
     kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
-    return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http})
+    console = config.console.model_copy(update={"password_file": None})
+    return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http, "console": console})
 
 
 def _line(name: str, value: str | None) -> str:

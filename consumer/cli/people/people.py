@@ -11,11 +11,12 @@ import typer
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
+from consumer.cli.extras import opened_database
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Add, list or change people who sign in to the console.")

@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from consumer.cli.extras import CONSOLE_PACKAGES, imported, opened_database
+from consumer.cli.extras import opened_database
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.evaluation.reviewed_pairs import SCHEMA
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 from consumer.text.timestamps import rfc3339
 
 _COMMAND: Final = "dupwatch reviews"

@@ -16,7 +16,6 @@ from rich.console import Console
 from consumer.banks.bank import Bank
 from consumer.banks.exchange import lines_of
 from consumer.cli import render
-from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
@@ -34,6 +33,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry.health import enforce
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 from consumer.wiring import components
 from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 from storage.interface import Store

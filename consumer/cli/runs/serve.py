@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from consumer.cli import render
-from consumer.cli.extras import CONSOLE_PACKAGES, imported
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.kafka.time_limits import ENDING_S
@@ -16,6 +15,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
 from consumer.telemetry.health import enforce
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 
 log = logging.getLogger("dupwatch")
 

@@ -18,7 +18,14 @@ from consumer.model.errors import StoreMismatch
 from consumer.model.verdict import Verdict, encode
 from consumer.wiring import stores
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from consumer.wiring.console_store import ComparableStores, LazyStore, StoredArticles, may_write, unwritable_path
+from consumer.wiring.console_store import (
+    ComparableStores,
+    LazyStore,
+    SettingsCheck,
+    StoredArticles,
+    may_write,
+    unwritable_path,
+)
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -219,3 +226,27 @@ def test_stored_articles_are_compared_as_the_store_was_made(tmp_path: Path) -> N
     found = MatchSearch(comparable, lambda: TIME_MS).kept(Banks.of([Bank(bank="spam", action="deny"), near]))
     assert [match.stored.record.id for match in found.matches.found] == ["notice"]
     lazy.close()
+
+
+def test_a_store_with_other_settings_than_the_console_is_refused(tmp_path: Path) -> None:
+    """Or with another secret. What nothing names is as in the store, and a store without settings passes."""
+    url = {"url": f"lmdb:{tmp_path / 'store'}"}
+    made = load_config(None, {"store": url})
+    lexicon = lexicon_of(made)
+    (tmp_path / "secret").write_text(f"{'ab' * 32}\n")
+    (tmp_path / "secret").chmod(0o600)
+    others: list[tuple[dict[str, object], str]] = [
+        ({"judge": {"max_distance": 2}}, "max_distance is 3 in the store and 2 here"),
+        ({"fingerprint": {"scheme": "jieba-tfidf/2"}}, "jieba-tfidf/2"),
+        ({"fingerprint": {"secret_file": str(tmp_path / "secret")}}, "the store's secret has the id"),
+    ]
+    checks = [(SettingsCheck(load_config(None, {"store": url, **other}), lexicon), said) for other, said in others]
+    with stores.opened_store(made) as store:
+        for check, _ in checks:
+            check(store)
+        stores.bind(store, judge_settings(made, lexicon), made)
+        for check, said in checks:
+            for _ in range(2):
+                with pytest.raises(StoreMismatch, match=f"not those of the store {url['url']}: .*{said}"):
+                    check(store)
+        SettingsCheck(made, lexicon)(store)

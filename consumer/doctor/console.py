@@ -1,0 +1,117 @@
+"""Findings on the moderators' console: its database, where its flags come from, and its store.
+
+The checks are those that the console itself makes at its start. They need the packages of its extra, so they are
+imported when they run.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from consumer.config.config import Config
+from consumer.config.sections.console import ConsoleSection
+from consumer.doctor.finding import Check, Finding, ok, warning, wrong
+from consumer.model.errors import ConfigError, SinkError
+from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+
+_DATABASE = "database of the console"
+_COMMAND = "dupwatch console"
+
+
+def names_console(config: Config) -> bool:
+    """Return whether the configuration has something to say about the console."""
+    return bool(config.console.model_fields_set)
+
+
+def is_console_alone(config: Config) -> bool:
+    """Return whether it is the configuration of a console, and neither of a run nor of a service besides."""
+    return names_console(config) and not config.service.model_fields_set and "url" not in config.source.model_fields_set
+
+
+def console_checks(config: Config) -> Iterator[Check]:
+    """Yield the checks of the console, if the configuration names any of its settings."""
+    if names_console(config):
+        yield Check(_DATABASE, lambda: check_tables(config.console))
+        yield Check("flags of the console", lambda: check_flags(config))
+        yield Check("store of the console", lambda: check_rights(config))
+
+
+def check_tables(section: ConsoleSection) -> Iterator[Finding]:
+    """Check that the database answers, and has the tables of this version."""
+    reviews = _imported("consumer.reviews.database")
+    try:
+        found = _imported("consumer.wiring.console_database").found_tables(section)
+    except reviews.DatabaseUnavailable as error:
+        yield wrong(
+            SinkError,
+            f"The database {section.database} does not answer: {error}.",
+            "Start it, or correct console.database.",
+        )
+        return
+    if found is None or found.stored is None:
+        what = (
+            "does not exist yet; the console makes it" if found is None else "has no tables yet; the console adds them"
+        )
+        yield ok(f"The database {section.database} {what} at its first start.")
+    elif found.stored == found.used:
+        yield ok(f"The database {section.database} has the tables of this version, {found.used}.")
+    else:
+        yield warning(
+            f"The database {section.database} has tables of version {found.stored}, and this dupwatch uses "
+            f"{found.used}.",
+            "Back it up and stop consoles of the earlier version. Then start dupwatch console, which moves the tables.",
+        )
+
+
+def check_flags(config: Config) -> Iterator[Finding]:
+    """Check that flags can come from the configured sink."""
+    feed = _imported("consumer.wiring.console_feed")
+    feed.check_sink(config)
+    place = feed.flag_sink(config)
+    if isinstance(place, Path):
+        yield _file_finding(_imported("consumer.console.intake.setup_checks").sink_fault(place), place)
+        return
+    read = feed.flags_read(config)
+    if feed.is_there(config, read):
+        yield ok(f"The console reads flags from the topic {read.topic}, as the group {read.group}.")
+    else:
+        yield wrong(
+            SinkError,
+            f"There is no topic {read.topic} to read flags from.",
+            f"Create it: dupwatch topics init --sink {config.sink.url}; or correct sink.url.",
+        )
+
+
+def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # of an extra
+    if fault is None:
+        return ok(f"The console reads flags from {path}.")
+    if fault.kind == "missing":
+        return warning(
+            f"There is no file {path}: flags come in once a run writes it.",
+            "Start the run, or correct sink.url.",
+        )
+    if fault.kind == "unreadable":
+        return wrong(ConfigError, f"This user cannot read {path}.", "Let this user read it, or correct sink.url.")
+    return wrong(
+        ConfigError, f"{path} does not begin with a verdict.", "Name the file that the run writes in sink.url."
+    )
+
+
+def check_rights(config: Config) -> Iterator[Finding]:
+    """Check that the console can read articles from the store, and release them. Its settings have a check already."""
+    store = _imported("consumer.wiring.console_store")
+    store.check_store(config)
+    own = None
+    # The check of flags says what is wrong with the sink.
+    with suppress(ConfigError):
+        own = _imported("consumer.wiring.console_feed").console_file(config)
+    path = store.unwritable_path(lambda: store.unwritable_part(config), own)
+    if path is None:
+        yield ok(f"The console reads articles from {config.store.url}, and may release them.")
+    else:
+        yield warning(f"This user may not write {path}, so releases wait.", "Let the user of the console write it.")
+
+
+def _imported(module: str) -> Any:  # noqa: ANN401  # of an extra
+    return imported(module, CONSOLE_PACKAGES, "console", _COMMAND)
