@@ -78,6 +78,9 @@ class Indexer:
 
     def _index(self) -> bool:
         now_ms = self._parts.now_ms()
+        with self._parts.database.reading() as connection:
+            if not waiting.is_any_due(connection, now_ms):
+                return False
         claimed = self._parts.database.written(lambda connection: waiting.claim(connection, now_ms))
         if not claimed.flag_ids:
             return False
@@ -115,7 +118,10 @@ class Indexer:
     def _merge(self) -> bool:
         """Merge some parts, and return whether there were any."""
         database, now_ms = self._parts.database, self._parts.now_ms()
-        self._parts.database.written(lambda connection: parts.delete_replaced(connection, now_ms))
+        with database.reading() as connection:
+            has_replaced = parts.has_replaced(connection, now_ms)
+        if has_replaced:
+            database.written(lambda connection: parts.delete_replaced(connection, now_ms))
         with database.reading() as connection:
             part_ids = parts.to_merge(parts.parts(connection), now_ms)
         if not part_ids:
@@ -182,5 +188,8 @@ def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stoppi
 
 def clear_index(database: Database) -> bool:
     """Delete the index of words; returns False. Raises ``DatabaseUnavailable``."""
-    database.written(waiting.clear)
+    with database.reading() as connection:
+        is_clear = waiting.is_clear(connection)
+    if not is_clear:
+        database.written(waiting.clear)
     return False

@@ -117,8 +117,7 @@ class Sender:
             # Somebody else may claim them soon.
             self._claimed.clear()
         if not self._claimed:
-            self._prepare()
-            self._claim()
+            self._is_full = self._prepare() and self._claim()
         while self._claimed:
             self._turns.turn()
             self._send_next()
@@ -153,23 +152,25 @@ class Sender:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 
-    def _prepare(self) -> None:
-        """Prepare what is due, unless what will be claimed next was prepared lately."""
+    def _prepare(self) -> bool:
+        """Prepare what is due, unless what will be claimed next was prepared lately. Return whether anything is due."""
         with self._parts.database.reading() as connection:
             coming = sending.coming(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s
         if coming and (is_old or not self._prepared.issuperset(coming[:CLAIMED_MAX])):
             self._parts.releases.prepare(coming)
             self._prepared, self._prepared_until_s = frozenset(coming), time.monotonic() + PREPARED_S
+        return bool(coming)
 
-    def _claim(self) -> None:
+    def _claim(self) -> bool:
+        """Claim what is due; return whether there may be more."""
         parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)
         self._claimed_until_s = time.monotonic() + LEASE_S
         found = parts.database.written(
             lambda connection: sending.due(connection, self._worker, parts.now_ms(), lease_ms, CLAIMED_MAX)
         )
         self._claimed.extend(found)
-        self._is_full = len(found) == CLAIMED_MAX
+        return len(found) == CLAIMED_MAX
 
     def _end(self, ended: Sequence[tuple[Due, ConfigError | None]]) -> None:
         """Note what became of releases: sent, or refused for good, because it would fail again whoever tries."""

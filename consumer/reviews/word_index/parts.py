@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from consumer.reviews.flag_row import UNDECIDED
 from consumer.reviews.portable import portions
@@ -187,12 +187,20 @@ def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, no
     connection.execute(update(SEARCH_PARTS).where(*own).values(values))
 
 
+def has_replaced(connection: Connection, now_ms: int) -> bool:
+    """Return whether there are parts to delete."""
+    return connection.execute(_replaced(now_ms).limit(1)).first() is not None
+
+
 def delete_replaced(connection: Connection, now_ms: int) -> None:
     """Delete parts that were replaced long ago, with their pages."""
-    query = select(SEARCH_PARTS.c.part_id).where(SEARCH_PARTS.c.replaced_ms <= now_ms - REPLACED_MS)
-    part_ids = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+    part_ids = connection.execute(_replaced(now_ms).with_for_update(skip_locked=True)).scalars().all()
     for table in (SEARCH_PAGES, SEARCH_PARTS):
         connection.execute(delete(table).where(table.c.part_id.in_(part_ids)))
+
+
+def _replaced(now_ms: int) -> Select[int]:
+    return select(SEARCH_PARTS.c.part_id).where(SEARCH_PARTS.c.replaced_ms <= now_ms - REPLACED_MS)
 
 
 def indexed_count(connection: Connection) -> int:

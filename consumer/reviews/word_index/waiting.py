@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from consumer.reviews.flag_row import UNDECIDED
 from consumer.reviews.portable import insert_or, portions
@@ -55,16 +55,15 @@ def waiting_count(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(SEARCH_WAITING)).scalar_one()
 
 
+def is_any_due(connection: Connection, now_ms: int) -> bool:
+    """Return whether there is a flag to claim."""
+    return connection.execute(_due(now_ms).limit(1)).first() is not None
+
+
 def claim(connection: Connection, now_ms: int) -> Claim:
     """Claim flags that wait, the latest first: somebody who searches knows of them."""
     # Others choose others, and do not wait; SQLite lets only one choose at a time.
-    chosen = (
-        select(SEARCH_WAITING.c.flag_id)
-        .where(SEARCH_WAITING.c.due_ms <= now_ms)
-        .order_by(SEARCH_WAITING.c.flag_id.desc())
-        .limit(CLAIMED_MAX)
-        .with_for_update(skip_locked=True)
-    )
+    chosen = _due(now_ms).order_by(SEARCH_WAITING.c.flag_id.desc()).limit(CLAIMED_MAX).with_for_update(skip_locked=True)
     flag_ids = connection.execute(chosen).scalars().all()
     until_ms = now_ms + LEASE_MS
     of_them = SEARCH_WAITING.c.flag_id.in_(flag_ids)
@@ -125,6 +124,16 @@ def clear(connection: Connection) -> None:
     """Delete the whole index, and the list of flags that wait for it."""
     for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
         connection.execute(delete(table))
+
+
+def is_clear(connection: Connection) -> bool:
+    """Return whether there is neither an index nor a flag that waits for it."""
+    tables = (SEARCH_PARTS.c.part_id, SEARCH_WAITING.c.flag_id)
+    return all(connection.execute(select(column).limit(1)).first() is None for column in tables)
+
+
+def _due(now_ms: int) -> Select[int]:
+    return select(SEARCH_WAITING.c.flag_id).where(SEARCH_WAITING.c.due_ms <= now_ms)
 
 
 def _still(claimed: Claim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

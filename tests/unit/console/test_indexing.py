@@ -21,7 +21,7 @@ from storage.errors import StoreUnavailable
 from tests.unit.console.newsroom import Newsroom, article
 from tests.unit.console.serving import Clock, KnownArticles
 from tests.unit.reviews.conftest import address, database, second, with_tables  # noqa: F401  # fixtures
-from tests.unit.reviews.made import Address, add_person, number_of, read, word_cutter, written
+from tests.unit.reviews.made import Address, add_person, counted_writes, number_of, read, word_cutter, written
 
 ORIGINAL = article("original", "", "")
 
@@ -268,3 +268,20 @@ def test_an_index_that_is_switched_off_is_deleted(index: Index) -> None:
     assert [number_of(index.database, table) for table in (SEARCH_PARTS, SEARCH_PAGES, SEARCH_WAITING)] == [0, 0, 0]
     index.another().work()
     assert index.found("word") == ["copy"]
+
+
+def test_an_index_with_nothing_to_do_writes_nothing(index: Index) -> None:
+    """Neither where there is nothing, nor once everything is indexed; nor where there is no index to delete."""
+    clear_index(index.database)
+    with counted_writes(index.database) as writes:
+        clear_index(index.database)
+    assert writes == []
+    index.work()
+    index.flag("copy", "word")
+    with counted_writes(index.database) as writes:
+        index.work()
+        assert writes
+        writes.clear()
+        for _ in range(3):
+            index.work()
+        assert writes == []

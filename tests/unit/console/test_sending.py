@@ -30,7 +30,7 @@ from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
 from storage.errors import StoreUnavailable
 from tests.unit.console.events_made import flag, version
-from tests.unit.reviews.made import database_in
+from tests.unit.reviews.made import counted_writes, database_in
 
 SCHEMA = Draft202012Validator(
     json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "flood.schema.json").read_bytes())
@@ -140,6 +140,21 @@ def test_a_release_is_sent_once_it_is_final(desk: Desk) -> None:
     assert not desk.sender().work()
     assert len(desk.released) == 1
     assert desk.due() == 0
+
+
+def test_a_sender_with_nothing_to_send_writes_nothing(desk: Desk) -> None:
+    """Neither before a release is final, nor after it is sent."""
+    desk.decided(1)
+    sender = desk.sender()
+    with counted_writes(desk.database) as writes:
+        sender.work()
+        assert writes == []
+        desk.at_ms += UNDO_MS
+        sender.work()
+        assert writes
+        writes.clear()
+        sender.work()
+        assert writes == []
 
 
 def test_releases_wait_for_a_process_that_may_write(desk: Desk) -> None:

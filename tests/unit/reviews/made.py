@@ -2,10 +2,12 @@
 
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from unittest.mock import patch
 
 from sqlalchemy import Connection, delete, func, select, update
 
@@ -189,6 +191,19 @@ def number_of(database: Database, table: Any) -> int:  # noqa: ANN401  # any of 
     """Return how many rows a table has."""
     with database.reading() as connection:
         return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+@contextmanager
+def counted_writes(database: Database) -> Iterator[list[None]]:
+    """Yield a list that gets an item with each transaction that writes."""
+    begun: list[None] = []
+
+    def begin() -> AbstractContextManager[Connection]:
+        begun.append(None)
+        return Database.begin(database)
+
+    with patch.object(database, "begin", begin):
+        yield begun
 
 
 def at_once(works: Sequence[Callable[[], Result]]) -> list[Result]:
