@@ -64,6 +64,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", flag_page.show_text),
     Route("GET", "/flags/{flag_id:int}/next", "reviewer", deciding.go_on),
     Route("GET", "/flags/{flag_id:int}/leave", "reviewer", deciding.leave),
+    Route("POST", "/flags/{flag_id:int}/leave", "reviewer", deciding.close, is_use=False),
     Route("POST", "/flags/decide", "reviewer", deciding.decide_selected),
     Route("POST", "/flags/undo", "reviewer", deciding.undo_selected),
     Route("POST", "/flags/{flag_id:int}/decide", "reviewer", deciding.decide),

@@ -68,8 +68,15 @@ def go_on(asked: Asked) -> Response:
 def leave(asked: Asked) -> Response:
     """Leave a flag, and go back to the queue."""
     flag_id, person_id = asked.places["flag_id"], asked.person.person_id
-    asked.desk.database.written(lambda c: claims.leave(c, [flag_id], person_id))
+    asked.desk.database.written(lambda c: claims.leave(c, flag_id, person_id))
     return asked.redirect("/", **wanted_in(asked.query, asked.desk.cutter).fields)
+
+
+def close(asked: Asked) -> Response:
+    """Leave a flag whose page has gone away in the browser, unless it was opened again since."""
+    flag_id, opened_ms = asked.places["flag_id"], asked.form.integer("opened_ms")
+    claims.close(asked.desk.database, flag_id, asked.person.person_id, opened_ms)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
 def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int]) -> Response:

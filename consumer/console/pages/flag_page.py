@@ -90,6 +90,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         wanted=wanted,
         before_href=None if before is None else flag_href(before, wanted),
         leave_href=flag_href(flag.flag_id, wanted, "/leave"),
+        opened_ms=now_ms,
         after_href=flag_href(flag.flag_id, wanted, "/next") if has_next else None,
         all_with_others=bool(others) and WITH_OTHERS in asked.query,
         store_is_away=found.is_away,
@@ -182,7 +183,7 @@ def _of_due(asked: Asked, said: Said, now_ms: int) -> str:
     if path is not None:
         return language.gettext(N_("the release waits, since this console may not write %(path)s"), path=path)
     if said.final_ms is not None and now_ms < said.final_ms:
-        return _at(language, N_("is released %(time)s"), said.final_ms)
+        return _at(language, N_("will be released %(time)s"), said.final_ms)
     return language.gettext(N_("final; the release is on its way"))
 
 

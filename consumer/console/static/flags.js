@@ -132,18 +132,35 @@
   if (all) all.closest("p").hidden = false;
 }
 
-// A flag that is left by a link to another page is given back; otherwise its time would have to run out.
+// A flag is given back when its page goes away; otherwise its time would have to run out.
 {
   const leave = document.querySelector("[data-leave]");
+  const token = document.querySelector("input[name=token]")?.value ?? "";
+  let stays = false;
+
+  // Parts of the flag, and its whole texts, do not leave it.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
-    if (!leave || !link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    // Parts of the flag do not leave it, and the links to the queue and to the next flag leave it by themselves.
-    const stays = link.target || link.origin !== location.origin || `${link.pathname}/`.startsWith(`${location.pathname}/`);
-    if (!stays) fetch(leave.href, { redirect: "manual", keepalive: true }).catch(() => {});
+    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
+    const isElsewhere = link.pathname !== location.pathname || link.search !== location.search;
+    stays = isElsewhere && link.origin === location.origin && `${link.pathname}/`.startsWith(`${location.pathname}/`);
   });
+
+  // It also fires after the page has been asked for again; that opening is later, and stays.
+  addEventListener("pagehide", () => {
+    if (!leave || stays) return;
+    const form = new URLSearchParams({ token, opened_ms: leave.dataset.leave });
+    navigator.sendBeacon(new URL(leave.href).pathname, form);
+  });
+
   // Somebody came back to a page that the browser kept: asking for it opens the flag again.
-  addEventListener("pageshow", (event) => {
-    if (leave && event.persisted) fetch(location.href, { redirect: "manual" }).catch(() => {});
+  addEventListener("pageshow", async (event) => {
+    stays = false;
+    if (!leave || !event.persisted) return;
+    try {
+      const answer = await fetch(location.href, { redirect: "manual" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      leave.dataset.leave = page.querySelector("[data-leave]")?.dataset.leave ?? leave.dataset.leave;
+    } catch { /* The flag stays open on this page, and free for others. */ }
   });
 }

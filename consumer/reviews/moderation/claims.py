@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exi
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.flag_row import FlagRow
-from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions
+from consumer.reviews.portable import Lock, insert_or, one_at_a_time
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 
@@ -21,8 +21,11 @@ HELD_MAX: Final = 1_000
 """Flags of others that are passed over when candidates are looked for; no other one is ever claimed either."""
 ATTEMPTS_MAX: Final = 5
 """How often others may be faster before somebody gets a flag that another person has open, too."""
-_SEEN_AGAIN_MS: Final = 10_000
-"""Opening a flag again is stored after this time; the page that follows a claim writes nothing."""
+_SEEN_AGAIN_MS: Final = 2_000
+"""Opening a flag again is stored after this time; the page that follows a claim writes nothing.
+
+Short, so that a page that is asked for again outlasts the closing of the one before.
+"""
 
 
 class NextFlag(NamedTuple):
@@ -37,7 +40,8 @@ def next_flag(
 ) -> NextFlag | None:
     """Give somebody the open flag that follows the one that they leave, or the first one; None where none is open.
 
-    Flags that others have open are passed over. Where others have all of them open, it is the first that follows.
+    They let go of all flags that they had open. Flags that others have open are passed over. Where others have all of
+    them open, it is the first that follows.
     """
     for _ in range(ATTEMPTS_MAX):
         with database.reading() as connection:
@@ -45,21 +49,34 @@ def next_flag(
             candidates = queue.open_after(connection, filters, order, left, CANDIDATES_MAX, held)
         if not candidates:
             break
-        claim = partial(_claim, candidates=candidates, left_id=left.flag_id, person_id=person_id, now_ms=now_ms)
+        claim = partial(_claim, candidates=candidates, person_id=person_id, now_ms=now_ms)
         claimed = database.written(claim)
         if claimed is not None:
             return NextFlag(claimed, is_free=True)
-    database.written(lambda c: leave(c, [left.flag_id], person_id))
+    database.written(lambda c: _leave_all(c, person_id))
     with database.reading() as connection:
         first = queue.open_after(connection, filters, order, left, 1)
     return NextFlag(first[0], is_free=False) if first else None
 
 
-def leave(connection: Connection, flag_ids: Sequence[int], person_id: int) -> None:
-    """Note that somebody no longer has flags open."""
-    for portion in portions(flag_ids):
-        own = (LOOKING.c.flag_id.in_(portion), LOOKING.c.person_id == person_id)
-        connection.execute(delete(LOOKING).where(*own))
+def leave(connection: Connection, flag_id: int, person_id: int) -> None:
+    """Note that somebody no longer has a flag open."""
+    connection.execute(delete(LOOKING).where(LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id))
+
+
+def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> None:
+    """Note that somebody has closed the page of a flag that they opened then. A later opening stays."""
+    own = (LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id, LOOKING.c.at_ms <= opened_ms)
+    with database.reading() as connection:
+        is_open = connection.execute(select(LOOKING.c.flag_id).where(*own)).first() is not None
+    # Mostly a decision or a link has left it already.
+    if is_open:
+        database.written(lambda c: c.execute(delete(LOOKING).where(*own)))
+
+
+def _leave_all(connection: Connection, person_id: int) -> None:
+    """Note that somebody has no flag open: pages may have gone away without a word."""
+    connection.execute(delete(LOOKING).where(LOOKING.c.person_id == person_id))
 
 
 def look(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
@@ -115,8 +132,8 @@ def _held(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]
     return frozenset(connection.execute(query).scalars())
 
 
-def _claim(connection: Connection, candidates: Sequence[int], left_id: int, person_id: int, now_ms: int) -> int | None:
-    """Open the first candidate that is open and free, in place of the flag that somebody leaves; None without any."""
+def _claim(connection: Connection, candidates: Sequence[int], person_id: int, now_ms: int) -> int | None:
+    """Open the first candidate that is open and free, in place of all that somebody had open; None without any."""
     one_at_a_time(connection, Lock.LOOKING)
     # In one statement: in between somebody could decide about a flag and leave it, which would then seem open and free.
     is_held = exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *_of_others(person_id, now_ms))
@@ -124,6 +141,6 @@ def _claim(connection: Connection, candidates: Sequence[int], left_id: int, pers
     free: Collection[int] = set(connection.execute(query).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)
     if claimed is not None:
-        leave(connection, [left_id], person_id)
+        _leave_all(connection, person_id)
         open_flag(connection, claimed, person_id, now_ms)
     return claimed

@@ -184,8 +184,8 @@ def test_a_near_miss_is_decided_and_nothing_is_released(desk: Office) -> None:
     [
         ({"decision": "maybe"}, 400, "A decision is right, wrong or skip."),
         ({}, 400, "A decision is right, wrong or skip."),
-        ({"decision": "right", "note": "x" * 2001}, 400, "note has 2001 characters"),
-        ({"decision": "right", "queue": "state=nowhere"}, 400, "state is nowhere"),
+        ({"decision": "right", "note": "x" * 2001}, 400, "“Note (optional)” has 2,001 characters"),
+        ({"decision": "right", "queue": "state=nowhere"}, 400, "“state” is nowhere"),
     ],
 )
 def test_a_form_that_makes_no_sense_changes_nothing(desk: Office, form: dict[str, str], status: int, said: str) -> None:
@@ -332,3 +332,16 @@ def test_next_is_a_flag_that_nobody_else_has(desk: Office) -> None:
     assert desk.ann.get("/flags/1/next").header("location") == "/flags/3"
     assert desk.ann.get("/flags/3/next?source=nobody").header("location") == "/?source=nobody"
     assert desk.ann.get("/flags/4711/next").status == 404
+
+
+def test_a_page_that_goes_away_gives_its_flag_back(desk: Office) -> None:
+    """By a form that the browser sends, with its token; not where the page was opened again, and nothing is shown."""
+    bob = desk.colleague()
+    opened = str(page(desk.ann, "/flags/1").all("[data-leave]")[0].attributes["data-leave"])
+    assert page(bob, "/flags/1").texts(".open-by") == ["Ann has it open"]
+    assert desk.ann.post("/flags/1/leave", {"opened_ms": opened}).status == 403
+    earlier = desk.ann.send("/flags/1/leave", "/me", opened_ms=str(int(opened) - 1))
+    assert (earlier.status, earlier.text) == (204, "")
+    assert page(bob, "/flags/1").texts(".open-by") == ["Ann has it open"]
+    assert desk.ann.send("/flags/1/leave", "/me", opened_ms=opened).status == 204
+    assert page(bob, "/flags/1").texts(".open-by") == []

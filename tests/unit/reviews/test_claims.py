@@ -14,6 +14,7 @@ from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.claims import (
     LOOKING_MS,
     NextFlag,
+    close,
     leave,
     look,
     next_flag,
@@ -22,7 +23,18 @@ from consumer.reviews.moderation.claims import (
 )
 from consumer.reviews.queue import Filters
 from consumer.reviews.tables import LOOKING
-from tests.unit.reviews.made import NOW_MS, add, add_person, at_once, flagged, number_of, read, rows_of, written
+from tests.unit.reviews.made import (
+    NOW_MS,
+    add,
+    add_person,
+    at_once,
+    counted_writes,
+    flagged,
+    number_of,
+    read,
+    rows_of,
+    written,
+)
 
 PEOPLE = 8
 FLAGS = 200
@@ -37,9 +49,41 @@ def test_who_else_has_a_flag_open(database: Database) -> None:
     assert look(database, flag_id, ann, NOW_MS + 1) == ()
     assert look(database, flag_id, bob, NOW_MS + LOOKING_MS - 1) == ("Ann",)
     assert look(database, flag_id, ann, NOW_MS + LOOKING_MS) == ("Bob",)
-    written(database, leave, [flag_id], bob)
+    written(database, leave, flag_id, bob)
     assert look(database, flag_id, ann, NOW_MS + LOOKING_MS) == ()
     assert look(database, flag_id, bob, NOW_MS + 9 * LOOKING_MS) == ()
+
+
+def test_a_page_that_goes_away_lets_its_flag_go(database: Database) -> None:
+    """Its own opening only: a later page of the same flag, and other people, keep it."""
+    add(database, flagged("a", "o"))
+    ann, bob, cy = (add_person(database, name).person_id for name in ("Ann", "Bob", "Cy"))
+    flag_id = rows_of(database)["a"].flag_id
+    look(database, flag_id, ann, NOW_MS)
+    look(database, flag_id, bob, NOW_MS)
+    again_ms = NOW_MS + 2_000
+    look(database, flag_id, ann, again_ms)
+    close(database, flag_id, ann, again_ms - 1)
+    assert look(database, flag_id, cy, again_ms) == ("Ann", "Bob")
+    close(database, flag_id, ann, again_ms)
+    assert look(database, flag_id, cy, again_ms) == ("Bob",)
+    with counted_writes(database) as writes:
+        close(database, flag_id, ann, again_ms)
+    assert writes == []
+
+
+def test_next_lets_go_of_what_was_left_without_a_word(database: Database) -> None:
+    """A tab that was closed keeps no flag once its owner asks for another one; nor where none is left for them."""
+    rows = numbered(database, *"abc")
+    ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
+    closed, left, following = (row.flag_id for row in rows)
+    look(database, closed, ann, NOW_MS)
+    look(database, left, ann, NOW_MS)
+    assert next_flag(database, Filters(), "certainty", rows[1], ann, NOW_MS) == (following, True)
+    assert read(database, lambda c: open_elsewhere(c, [closed, left], bob, NOW_MS)) == {}
+    look(database, closed, ann, NOW_MS)
+    assert next_flag(database, Filters(source="nobody"), "certainty", rows[2], ann, NOW_MS) is None
+    assert number_of(database, LOOKING) == 0
 
 
 def test_others_who_have_flags_open_are_named(database: Database) -> None:
@@ -141,7 +185,7 @@ def test_no_flag_is_given_twice(database: Database, second: Database) -> None:
 
     def decide_and_leave(connection: Connection, flag_id: int, person: int) -> None:
         decide(connection, [flag_id], person, "right", "", NOW_MS, 0)
-        leave(connection, [flag_id], person)
+        leave(connection, flag_id, person)
 
     def decided(at: Database, person: int) -> list[int]:
         given: list[int] = []
