@@ -27,6 +27,7 @@ from consumer.console.visit import (
     INTEGER_MAX,
     Answer,
     Asked,
+    Fields,
     Streamed,
     Visit,
     fields_of,
@@ -128,7 +129,7 @@ class Console:
             "error.html",
             status=error.status,
             title=language.gettext(TITLES[error.status]),
-            message=language.gettext(error.message, **error.values),
+            message=error.said(language),
             offers_sign_in=error.offers_sign_in,
         )
         response.headers.update(error.headers)
@@ -165,18 +166,19 @@ class Endpoint:
         visit = self._console.visit(request)
         try:
             route = self._route(request)
-            query = fields_of(request.scope["query_string"])
+            query, fault = _readable(request.scope["query_string"])
             visit = replace(visit, query=query)
             arrival = self._console.entrance.arrival(request, visit.session.secret)
             if route.method == "POST":
                 check_origin(request, is_secure=visit.session.is_secure)
                 bytes_max = await self._form_bytes_max(route, arrival)
-                form = await received_form(request, self._console.desk.section.receive_s, bytes_max)
-                visit = replace(visit, form=form)
+                data = await received_form(request, self._console.desk.section.receive_s, bytes_max)
+                form, fault_of_form = _readable(data)
+                visit, fault = replace(visit, form=form), fault or fault_of_form
             # While it is worked on, its connection is not closed in favour of another one.
             request.state.connection_is_needed = True
             workers = self._console.workers_for(route)
-            answer = await workers.call(partial(self._answered, request, route, visit, arrival))
+            answer = await workers.call(partial(self._answered, request, route, visit, arrival, fault))
             if isinstance(answer, _Begun):
                 return self._streamed(answer, visit.request_id)
         except PageError as error:
@@ -209,15 +211,17 @@ class Endpoint:
             raise PageError(HTTPStatus.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
         return route
 
-    def _answered(self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival) -> _Made:
-        """Answer, in a thread. What is foreseen becomes a page for the person who is signed in."""
+    def _answered(
+        self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival, fault: PageError | None
+    ) -> _Made:
+        """Answer, in a thread. What is foreseen, as a ``fault``, becomes a page for the person who is signed in."""
         answer: _Made
         try:
             person = self._console.entrance.person(arrival, is_use=not isinstance(route, Route) or route.is_use)
             if person is not None:
                 request.state.person = person.name
                 visit = self._of_person(request, visit, person)
-            answer = _begun(self._allowed(route, visit), has_body=request.method != "HEAD")
+            answer = _begun(self._allowed(route, visit, fault), has_body=request.method != "HEAD")
         except PageError as error:
             answer = self._console.error_page(request, visit, error)
         except DatabaseUnavailable as error:
@@ -247,8 +251,10 @@ class Endpoint:
         given: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
         return Asked(**{**given, "language": desk.rendering.language(code)}, person=person)
 
-    def _allowed(self, route: Route | OpenRoute, visit: Visit) -> Answer:
-        """Answer where that is allowed. Raises ``PageError``."""
+    def _allowed(self, route: Route | OpenRoute, visit: Visit, fault: PageError | None) -> Answer:
+        """Answer where that is allowed. Raises ``PageError``, and the fault where the request has one."""
+        if fault is not None:
+            raise fault
         if isinstance(route, Route):
             if not isinstance(visit, Asked):
                 return _to_sign_in(route, visit)
@@ -275,6 +281,14 @@ class Endpoint:
                 yield data
 
         return StreamingResponse(pieces(), headers=_headers(begun.streamed), media_type=begun.streamed.content_type)
+
+
+def _readable(data: bytes) -> tuple[Fields, PageError | None]:
+    """Return the fields of a query or a form; none and the error where it cannot be read."""
+    try:
+        return fields_of(data), None
+    except PageError as error:
+        return Fields(()), error
 
 
 def _begun(answer: Answer, *, has_body: bool) -> _Made:

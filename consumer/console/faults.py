@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
+from consumer.console.i18n import Language
 from consumer.web.problems import (
     BUSY,
     DEFECT,
@@ -20,6 +21,32 @@ from consumer.web.requests import LimitName
 def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogues know it
     """Mark a message that is translated where it is shown."""
     return message
+
+
+_LABELS: Final[Mapping[str, str]] = {
+    "bank": N_("Name of the bank"),
+    "from": N_("Arrived from (UTC)"),
+    "kind": N_("Kind"),
+    "labels": N_("Labels (optional)"),
+    "name": N_("Name"),
+    "note": N_("Note (optional)"),
+    "order": N_("Order"),
+    "original_source": N_("Source of the original"),
+    "person": N_("Person"),
+    "piece": N_("Part of an id, title, label or text"),
+    "precision": N_("Wanted precision"),
+    "q": N_("Search"),
+    "similarity": N_("Similarity (optional)"),
+    "similarity_max": N_("Similarity to"),
+    "similarity_min": N_("Similarity from"),
+    "source": N_("Source"),
+    "story_id": N_("Number of the story"),
+    "text": N_("Text"),
+    "threshold": N_("Threshold"),
+    "title": N_("Title (optional)"),
+    "to": N_("Arrived to (UTC)"),
+}
+"""What pages call the fields that people fill in. Other names stand in an address, and are called as they are there."""
 
 
 class PageError(Exception):
@@ -47,6 +74,11 @@ class PageError(Exception):
         self.retry_s = retry_s
         self.offers_sign_in = offers_sign_in
         self.headers = dict(headers or {}) | ({} if retry_s is None else {"Retry-After": str(retry_s)})
+
+    def said(self, language: Language) -> str:
+        """Return the message in a language, with the label of a field, and with separators in numbers."""
+        values = {name: _shown(language, name, value) for name, value in self.values.items()}
+        return language.gettext(self.message, **values)
 
 
 TITLES: Final[Mapping[int, str]] = {
@@ -87,6 +119,13 @@ def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
         message = N_("There was no answer in time. Your change may still take effect: check before you send it again.")
     limit = problem.limit.name if problem.limit else None
     return PageError(HTTPStatus(problem.kind.status), message, limit=limit, headers=problem.headers)
+
+
+def _shown(language: Language, name: str, value: object) -> object:
+    if name == "field":
+        label = _LABELS.get(str(value))
+        return value if label is None else language.gettext(label)
+    return language.number(value) if isinstance(value, int) else value
 
 
 def not_found() -> PageError:

@@ -46,10 +46,6 @@ def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:
             share=percent(language, flag.similarity),
             least=percent(language, thresholds.similarity_min),
         )
-    if flag.distance is not None:
-        yield language.ngettext(
-            "The fingerprints differ in %(num)s bit.", "The fingerprints differ in %(num)s bits.", flag.distance
-        )
 
 
 def of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:

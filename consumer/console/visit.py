@@ -51,7 +51,7 @@ class Fields:
         """Return a field without spaces around it, "" where it is not there. Raises ``PageError``."""
         value = self._values.get(name, [""])[-1].strip().replace("\r\n", "\n")
         if len(value) > chars_max:
-            message = N_("%(field)s has %(num)s characters; at most %(most)s are possible.")
+            message = N_("“%(field)s” has %(num)s characters; at most %(most)s are possible.")
             raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, num=len(value), most=chars_max)
         return value
 
@@ -186,11 +186,14 @@ def _integer(name: str, value: str) -> int:
 
 
 def _no_number(name: str) -> PageError:
-    return PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is not a number."), field=name)
+    return PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is not a number."), field=name)
 
 
-async def received_form(request: Request, receive_s: float, bytes_max: int) -> Fields:
-    """Receive the form of a POST. Raises ``PageError``, and ``ClientDisconnect`` where the client leaves."""
+async def received_form(request: Request, receive_s: float, bytes_max: int) -> bytes:
+    """Return the form of a POST as it was sent.
+
+    Raises ``PageError``, and ``ClientDisconnect`` where the client leaves.
+    """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != _TYPE:
         message = N_("This is not what a form of this console sends: it has to be %(type)s.")
@@ -207,7 +210,7 @@ async def received_form(request: Request, receive_s: float, bytes_max: int) -> F
         raise PageError(
             HTTPStatus.REQUEST_TIMEOUT, message, seconds=f"{receive_s:g}", limit="receive_s", headers=_LAST
         ) from error
-    return fields_of(bytes(data))
+    return bytes(data)
 
 
 def fields_of(data: bytes) -> Fields:

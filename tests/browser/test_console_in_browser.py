@@ -289,6 +289,24 @@ def test_the_whole_way_by_single_keys(browser: Chrome, desk: Office) -> None:
     )
 
 
+def test_who_has_a_flag_open_is_said_within_its_row(browser: Chrome, desk: Office) -> None:
+    """Between two rows it would belong to neither."""
+    flag_id = desk.room.row("copy-1").flag_id
+    desk.colleague("Cy").get(f"/flags/{flag_id}")
+    enter(browser, desk)
+    tag = browser.find_element(By.CSS_SELECTOR, ".open-by")
+    row = tag.find_element(By.XPATH, "ancestor::li")
+    assert row.find_elements(By.ID, f"flag-{flag_id}")
+    assert row.rect["y"] < tag.rect["y"]
+    assert tag.rect["y"] + tag.rect["height"] < row.rect["y"] + row.rect["height"]
+    overlap = (
+        "const text = document.createRange(); text.selectNodeContents(arguments[0]); "
+        "return arguments[1].getBoundingClientRect().bottom - text.getBoundingClientRect().top"
+    )
+    # The line of a title begins some pixels above its letters.
+    assert browser.execute_script(overlap, row.find_element(By.CSS_SELECTOR, "h2 bdi"), tag) < 5
+
+
 def check_given_back(browser: Chrome, desk: Office) -> None:
     """See that nobody has a flag any more that was left through the navigation, and that coming back opens it again."""
     flag_id = desk.room.row("copy-3").flag_id
@@ -302,6 +320,16 @@ def check_given_back(browser: Chrome, desk: Office) -> None:
     wait_for(browser, lambda: names() == ())
     browser.back()
     wait_for(browser, lambda: names() == ("Ann",))
+    page, kept = browser.current_url, browser.current_window_handle
+    browser.find_element(By.CSS_SELECTOR, 'nav a[href="/stories"]').click()
+    wait_for(browser, lambda: names() == ())
+    browser.switch_to.new_window("tab")
+    browser.get(page)
+    wait_for(browser, lambda: names() == ("Ann",))
+    browser.close()
+    browser.switch_to.window(kept)
+    wait_for(browser, lambda: names() == ())
+    browser.get(page)
 
 
 def test_single_keys_can_be_turned_off(browser: Chrome, desk: Office) -> None:

@@ -172,7 +172,7 @@ def given_in(form: Fields, names: Sequence[str]) -> dict[str, str]:
 
 def said_of(asked: Asked, refusal: PageError | None) -> str:
     """Return why a form was refused, in the language of the page; "" where it was not."""
-    return "" if refusal is None else asked.language.gettext(refusal.message, **refusal.values)
+    return "" if refusal is None else refusal.said(asked.language)
 
 
 def checked_text(text: str) -> str:

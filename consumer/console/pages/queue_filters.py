@@ -99,7 +99,7 @@ def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
     """Return the value of a field, None where the query has none. Raises ``PageError`` where it is not possible."""
     value = query.text(name)
     if value and value not in possible:
-        message = N_("%(field)s is %(value)s; it can be %(possible)s.")
+        message = N_("“%(field)s” is %(value)s; it can be %(possible)s.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, value=value[:40], possible=", ".join(possible))
     return value or None
 
@@ -107,7 +107,7 @@ def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
 def _share(query: Fields, name: str) -> float | None:
     value = query.number(name)
     if value is not None and not 0 <= value <= 1:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is a similarity, from 0 to 1."), field=name)
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is a similarity, from 0 to 1."), field=name)
     return value
 
 
@@ -119,6 +119,6 @@ def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
     try:
         day = date.fromisoformat(value) + timedelta(days=days)
     except (ValueError, OverflowError) as error:
-        message = N_("%(field)s is not a day. Write it as 2026-11-21.")
+        message = N_("“%(field)s” is not a day. Write it as 2026-11-21.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * _MS)

@@ -260,7 +260,7 @@ def _precision(asked: Asked) -> float:
     if wanted is None:
         return PRECISION
     if not 0 <= wanted <= 1:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("%(field)s is a share, from 0 to 1."), field="precision")
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is a share, from 0 to 1."), field="precision")
     return wanted
 
 

@@ -128,10 +128,10 @@ def test_a_bank_that_cannot_be_is_refused(desk: Office, path: Path) -> None:
         ({"action": "burn"}, "either denies or allows"),
         ({"similarity": "0.4"}, "from 0.5 to 1"),
         ({"action": "allow", "similarity": "0.8"}, "from 0.9 to 1"),
-        ({"similarity": "nan"}, "similarity is not a number"),
+        ({"similarity": "nan"}, "“Similarity (optional)” is not a number"),
         ({"labels": "a" * 65}, "labels are possible"),
         ({"labels": " ".join(map(str, range(21)))}, "labels are possible"),
-        ({"note": "n" * 2_001}, "at most 2000"),
+        ({"note": "n" * 2_001}, "“Note (optional)” has 2,001 characters; at most 2,000"),
         ({"bank": "spam"}, "a bank of this name already"),
     ]
     for form, said in refused:
@@ -194,12 +194,12 @@ def test_a_text_that_cannot_be_an_item_is_refused(desk: Office, path: Path) -> N
     refused: list[tuple[dict[str, str], str]] = [
         ({"text": ""}, "fewer than 6 letters"),
         ({"text": "… 12 ab …"}, "fewer than 6 letters"),
-        ({"text": "a" * (ITEM_CHARS_MAX + 1)}, "has 100001 characters"),
+        ({"text": "a" * (ITEM_CHARS_MAX + 1)}, "has 100,001 characters"),
         ({"until": "tomorrow"}, "tomorrow is not a time"),
         ({"until": "2026-02-30"}, "is not a time"),
         ({"until": "9999-12-31T23:59-23:00"}, "is not a time"),
         ({"similarity": "2"}, "from 0.5 to 1"),
-        ({"title": "t" * 4_097}, "at most 4096"),
+        ({"title": "t" * 4_097}, "at most 4,096"),
         ({"labels": "a\x1bb"}, "labels are possible"),
     ]
     for form, said in refused:
@@ -351,7 +351,7 @@ def test_what_of_a_flag_cannot_be_added(desk: Office, path: Path) -> None:
         answer = desk.ann.send(f"/flags/{flag_id}/bank", f"/flags/{flag_id}", side=side, bank=of_bank)
         check_refused(answer, status, said)
     desk.room.flag(article("long-b", "B", TEXT), article("long-a", "A", "a" * (ITEM_CHARS_MAX + 1)))
-    check_refused(desk.ann.send("/flags/3/bank", side="original", bank="spam"), 400, "has 100001 characters")
+    check_refused(desk.ann.send("/flags/3/bank", side="original", bank="spam"), 400, "has 100,001 characters")
     check_refused(desk.ann.send("/flags/3/bank", side="article", bank="nobody"), 404, "There is no such bank")
     check_refused(desk.ann.send("/flags/3/bank", side="article"), 404, "There is no such bank")
     assert desk.ann.send("/flags/4711/bank", side="article", bank="spam").status == 404

@@ -1,11 +1,13 @@
 """Chinese and English are complete, and each page is in the language that its reader wants."""
 
 import re
+from http import HTTPStatus
 from typing import Final
 
 import pytest
 
-from consumer.console.i18n import CODES, chosen, read_languages
+from consumer.console.faults import PageError
+from consumer.console.i18n import CODES, Code, chosen, read_languages
 from tests.unit.console.messages import extracted, translated
 
 _VALUE: Final = re.compile(r"%\(\w+\)[sd]")
@@ -94,6 +96,19 @@ def test_numbers_and_times_are_written_as_in_the_language() -> None:
     assert zh.moment(1_764_000_000_000) == "2025年11月24日 16:00:00 UTC"
     assert en.span(7_200) == "2 hours"
     assert zh.span(7_200) == "2小时"
+
+
+def test_an_error_names_a_field_as_its_page_does() -> None:
+    """By its label in either language, and a parameter that has none by its name; numbers have separators."""
+    message = "“%(field)s” has %(num)s characters; at most %(most)s are possible."
+    languages = read_languages()
+
+    def said(code: Code, field: str) -> str:
+        return PageError(HTTPStatus.BAD_REQUEST, message, field=field, num=12_000, most=300).said(languages[code])
+
+    assert said("en", "original_source").startswith("“Source of the original” has 12,000 characters; at most 300 ")
+    assert said("zh", "original_source").startswith("“原文的来源”有 12,000 个字符")
+    assert said("en", "at_ms").startswith("“at_ms” has")
 
 
 @pytest.mark.parametrize(

@@ -256,12 +256,12 @@ def test_a_pasted_id_may_have_spaces_around_it(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        (urlencode({"id": "x" * 10_000}), 400, "An id has at most 512 bytes in UTF-8, and this one has 10000."),
+        (urlencode({"id": "x" * 10_000}), 400, "An id has at most 512 bytes in UTF-8, and this one has 10,000."),
         (urlencode({"id": "Ж" * 300}), 400, "this one has 600"),
         ("id=a%00b", 400, "has a NUL character"),
         ("id=%ff", 400, "not UTF-8 text"),
         (urlencode({"id": "copy", "version": "v" * 100}), 400, "version has 100 characters"),
-        (urlencode({"id": "copy", "part": "-1"}), 400, "part is not a number"),
+        (urlencode({"id": "copy", "part": "-1"}), 400, "“part” is not a number"),
         (urlencode({"id": "\x1b[31m"}), 404, "no article with this id"),
     ],
 )

@@ -20,6 +20,7 @@ from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from storage.errors import StoreUnavailable
+from tests.unit.console.desks import office
 from tests.unit.console.serving import Answer, Served, metrics, served
 
 FORM = "application/x-www-form-urlencoded"
@@ -192,6 +193,18 @@ def test_a_query_that_is_no_text(console: Served, query: str) -> None:
         )
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert answer.startswith(b"HTTP/1.1 400")
+
+
+def test_what_cannot_be_read_keeps_the_navigation(tmp_path: Path) -> None:
+    """Of somebody who is signed in, in their language; a form as well as a query."""
+    with office(tmp_path) as desk:
+        desk.ann.send("/me/language", language="zh")
+        token = desk.ann.get("/me").token
+        for answer in (desk.ann.get("/?source=%ff"), desk.ann.post("/flags/1/note", {"token": token, "text": "a\0"})):
+            assert answer.status == 400
+            assert "NUL" in answer.shown
+            assert "队列 报道 来源" in answer.shown
+            assert "退出登录" in answer.shown
 
 
 @pytest.mark.parametrize(

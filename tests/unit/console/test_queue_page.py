@@ -292,17 +292,17 @@ def test_only_the_rows_of_a_page_can_be_asked_for(desk: Office) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("state=closed", "state is closed; it can be open, skipped"),
-        ("order=random", "order is random"),
-        ("kind=x", "kind is x"),
-        ("similarity_min=2", "similarity_min is a similarity, from 0 to 1."),
-        ("similarity_max=high", "similarity_max is not a number."),
-        ("from=yesterday", "from is not a day. Write it as 2026-11-21."),
-        ("to=9999-12-31", "to is not a day."),
-        ("story_id=one", "story_id is not a number."),
-        (f"source={'x' * 301}", "source has 301 characters"),
+        ("state=closed", "“state” is closed; it can be open, skipped"),
+        ("order=random", "“Order” is random"),
+        ("kind=x", "“Kind” is x"),
+        ("similarity_min=2", "“Similarity from” is a similarity, from 0 to 1."),
+        ("similarity_max=high", "“Similarity to” is not a number."),
+        ("from=yesterday", "“Arrived from (UTC)” is not a day. Write it as 2026-11-21."),
+        ("to=9999-12-31", "“Arrived to (UTC)” is not a day."),
+        ("story_id=one", "“Number of the story” is not a number."),
+        (f"source={'x' * 301}", "“Source” has 301 characters"),
         ("after=nonsense", "This page of the queue cannot be found."),
-        ("decided=x", "decided is not a number."),
+        ("decided=x", "“decided” is not a number."),
     ],
 )
 def test_what_makes_no_sense_is_said(quiet: Office, query: str, said: str) -> None:

@@ -74,7 +74,7 @@ def test_what_cannot_be_is_said(desk: Office, wei: Browser) -> None:
         ("/reasons", {"name": "Timetable"}, 409, "There is a reason of this name already"),
         ("/reasons", {"name": " "}, 400, "Give a name"),
         ("/reasons", {"name": "a\u202eb"}, 400, "Give a name"),
-        ("/reasons", {"name": "x" * 81}, 400, "name has 81 characters"),
+        ("/reasons", {"name": "x" * 81}, 400, "“Name” has 81 characters"),
         ("/reasons/1", {"action": "delete"}, 400, "can be renamed, retired"),
         ("/reasons/1", {"action": "rename"}, 400, "Give a name"),
         ("/reasons/9", {"action": "retire"}, 404, "There is no such page."),
@@ -115,7 +115,7 @@ def test_only_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
     wei.send("/reasons", name="Timetable")
     desk.ann.send("/flags/1/decide", decision="right", reason="1")
     assert page(desk.ann, "/flags/1").texts(".history .reason") == []
-    for wrong, said in (("9", "There is no such reason, and nothing was decided."), ("x", "reason is not a number")):
+    for wrong, said in (("9", "There is no such reason, and nothing was decided."), ("x", "“reason” is not a number")):
         answer = desk.ann.send("/flags/2/decide", decision="wrong", reason=wrong)
         assert (answer.status, said in answer.shown) == (400, True)
     assert desk.room.state("two") == "open"

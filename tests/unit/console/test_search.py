@@ -157,7 +157,7 @@ def test_no_search_has_a_special_meaning(quiet: Office, text: str, count: int) -
 
 def test_long_searches(quiet: Office) -> None:
     """One that is too long is refused; of one with many words the page says how many are looked up."""
-    for text, said in (("x" * 10_000, "q has 10000 characters; at most 200"), ("a\0b", "has a NUL character")):
+    for text, said in (("x" * 10_000, "“Search” has 10,000 characters; at most 200"), ("a\0b", "has a NUL character")):
         answer = quiet.ann.get(f"/?q={quote(text)}")
         assert answer.status == 400
         assert said in answer.shown

@@ -147,7 +147,7 @@ def test_a_console_that_may_not_write_says_so(tmp_path: Path) -> None:
             assert said in desk.ann.get(path).shown, path
         waits = "the release waits, since this console may not write /data/feed.store"
         assert waits in desk.ann.get(f"/flags/{flag.flag_id}").shown
-        assert "is released" not in desk.ann.get(f"/flags/{flag.flag_id}").shown
+        assert "will be released" not in desk.ann.get(f"/flags/{flag.flag_id}").shown
         assert said not in desk.served.browser().get("/sign-in").shown, "strangers learn where the store is"
 
 

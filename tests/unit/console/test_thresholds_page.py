@@ -124,8 +124,8 @@ def test_any_threshold_can_be_asked_for(desk: Office) -> None:
     assert "That is the threshold as it is." in page(desk.ann, "/thresholds?threshold=0.75").answer.shown
     for query, said in (
         ("threshold=0.2", "only for whole percents from 0.60 to 0.99"),
-        ("threshold=nan", "threshold is not a number."),
-        ("precision=2", "precision is a share, from 0 to 1."),
+        ("threshold=nan", "“Threshold” is not a number."),
+        ("precision=2", "“Wanted precision” is a share, from 0 to 1."),
     ):
         answer = desk.ann.get(f"/thresholds?{query}")
         assert (answer.status, said in answer.shown) == (400, True)
