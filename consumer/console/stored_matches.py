@@ -23,7 +23,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.article import Article
 from consumer.model.errors import StoreMismatch
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatches, compare
-from consumer.store_tools.explanation import Side
+from consumer.store_tools.explanation import ComparedArticle
 from consumer.store_tools.inspection import id_hash_of, last_links, version_in
 from consumer.store_tools.text_query import Matcher, QueriedStore, QueriedText, TextQuery, unstored_versions
 from consumer.text.visible import one_line
@@ -77,8 +77,8 @@ class ComparedPair(NamedTuple):
     ``is_one_story``: both are the same kept article, or copies of it.
     """
 
-    article: Side
-    original: Side
+    article: ComparedArticle
+    original: ComparedArticle
     comparison: Comparison
     is_one_story: bool
 
@@ -128,14 +128,14 @@ class MatchSearch:
         with self._alone() as (queried, proceed):
             opened = queried.compared
             store = opened.store
-            a = _side(store, one)
+            a = _compared_article(store, one)
             proceed()
             if isinstance(other, Article):
                 (version,) = unstored_versions(opened.engine, opened.builder, [other], self._now_ms())
-                earlier, later = a, Side(Stored(version.record, None, None), version.body, ())
+                earlier, later = a, ComparedArticle(Stored(version.record, None, None), version.body, ())
                 is_one_story = False
             else:
-                b = _side(store, other)
+                b = _compared_article(store, other)
                 earlier, later = sorted((a, b), key=lambda side: side.stored.record.arrival)
                 ends = [link.stored.record.reference for link in last_links(store, [a.stored, b.stored])]
                 is_one_story = ends[0] == ends[1]
@@ -195,7 +195,7 @@ def _sketched(opened: ComparableStore) -> ComparableStore:
     return opened
 
 
-def _side(store: Store, named: NamedVersion) -> Side:
+def _compared_article(store: Store, named: NamedVersion) -> ComparedArticle:
     """Read an article. Raises ``PageError`` where the store does not have it."""
     history = store.history(id_hash_of(named.id))
     stored = version_in(history, named.version)
@@ -204,7 +204,7 @@ def _side(store: Store, named: NamedVersion) -> Side:
         if named.version is not None:
             message = N_("The store no longer has this version of the article %(id)s.")
         raise PageError(HTTPStatus.NOT_FOUND, message, id=one_line(named.id, ID_CHARS_SHOWN))
-    return Side(stored, store.bodies([stored.record.reference])[0], history)
+    return ComparedArticle(stored, store.bodies([stored.record.reference])[0], history)
 
 
 def _too_slow() -> PageError:

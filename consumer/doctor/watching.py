@@ -15,7 +15,7 @@ from consumer.doctor.scrapes import Interval, Scrape, parse_scrape
 _OURS: Final = "dupwatch_"
 
 
-class Side(msgspec.Struct, frozen=True):
+class ShownArticle(msgspec.Struct, frozen=True):
     """One of the two articles of a flag, as far as it is shown."""
 
     title: str = ""
@@ -32,8 +32,8 @@ class ShownFlag(msgspec.Struct, frozen=True):
     decided_at: str
     shared_keywords: tuple[str, ...] = ()
     released: bool = False
-    article: Side | None = None
-    original: Side | None = None
+    article: ShownArticle | None = None
+    original: ShownArticle | None = None
 
 
 class ShownText(msgspec.Struct, frozen=True):

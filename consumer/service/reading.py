@@ -14,7 +14,7 @@ from consumer.model.verdict import decode_verdict
 from consumer.service.desk import Judging
 from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry, StatsAnswer, StoreCounts, WindowEstimate
 from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
-from consumer.store_tools.explanation import explained, plain, stored_side
+from consumer.store_tools.explanation import compared_article, explained, plain
 from consumer.store_tools.inspection import Link, arrival_of, chain, latest
 from consumer.store_tools.store_plan import window_size
 from consumer.text.timestamps import rfc3339
@@ -94,10 +94,10 @@ def explanation_answer(judging: Judging, a: tuple[str, str | None], b: tuple[str
     Raises ``ProblemError`` where one is not stored.
     """
     try:
-        side_a, side_b = (stored_side(judging.store, _STORE, *named) for named in (a, b))
+        article_a, article_b = (compared_article(judging.store, _STORE, *named) for named in (a, b))
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
-    return msgspec.json.encode(plain(explained(side_a, side_b, judging.settings, judging.lexicon)))
+    return msgspec.json.encode(plain(explained(article_a, article_b, judging.settings, judging.lexicon)))
 
 
 def counted(judging: Judging) -> StatsAnswer:

@@ -19,7 +19,7 @@ from storage.interface import Store
 from storage.records import Stored
 
 
-class Side(NamedTuple):
+class ComparedArticle(NamedTuple):
     """One of the two articles, its text None where the store keeps none. An article of a file has no history."""
 
     stored: Stored
@@ -46,8 +46,8 @@ class SlotConflict(NamedTuple):
 class Explanation(NamedTuple):
     """Everything that is shown about a pair. ``other_settings`` are given settings that differ from the store's."""
 
-    a: Side
-    b: Side
+    a: ComparedArticle
+    b: ComparedArticle
     comparison: Comparison
     judged_by: JudgeSettings
     other_settings: list[str]
@@ -56,14 +56,18 @@ class Explanation(NamedTuple):
     difference: list[Stretch] | None
 
 
-def stored_side(store: Store, url: str, article_id: str, version: str | None = None) -> Side:
+def compared_article(store: Store, url: str, article_id: str, version: str | None = None) -> ComparedArticle:
     """Return the named version of a stored article, or the latest. Raises ``ConfigError`` where there is none."""
     stored, history = stored_article(store, url, article_id, version)
-    return Side(stored, store.bodies([stored.record.reference])[0], history)
+    return ComparedArticle(stored, store.bodies([stored.record.reference])[0], history)
 
 
 def explained(
-    a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon, other_settings: Sequence[str] = ()
+    a: ComparedArticle,
+    b: ComparedArticle,
+    judged_by: JudgeSettings,
+    lexicon: Lexicon,
+    other_settings: Sequence[str] = (),
 ) -> Explanation:
     """Compare two articles, their facts where these count, and their texts where both are there."""
     comparison = compare(a.stored, [b.stored], judged_by)[0]
@@ -85,8 +89,8 @@ def plain(explanation: Explanation) -> dict[str, object]:
         "apart_ms": gap_ms(a.stored, b.stored),
         "window_ms": explanation.judged_by.window_ms,
         "other_settings": explanation.other_settings,
-        "a": _plain_side(a),
-        "b": _plain_side(b),
+        "a": _plain_article(a),
+        "b": _plain_article(b),
         "difference": None if stretches is None else _plain_changes(stretches),
     }
 
@@ -96,18 +100,18 @@ def gap_ms(a: Stored, b: Stored) -> int:
     return abs(a.record.time_ms - b.record.time_ms)
 
 
-def _plain_side(side: Side) -> dict[str, object]:
-    ends_at = side.stored.ends_at
+def _plain_article(article: ComparedArticle) -> dict[str, object]:
+    ends_at = article.stored.ends_at
     return {
-        "id": side.stored.record.id,
-        "version": version_name(side.stored.record.reference),
-        "arrived_at": rfc3339(side.stored.record.time_ms),
+        "id": article.stored.record.id,
+        "version": version_name(article.stored.record.reference),
+        "arrived_at": rfc3339(article.stored.record.time_ms),
         "ends_at": None if ends_at is None else rfc3339(ends_at.time_ms),
     }
 
 
 def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
-    """Return every change in full: its places and the text of each side."""
+    """Return every change in full: its places and the text of each article."""
     return [
         {
             "at_a": stretch.at_a,
@@ -135,7 +139,9 @@ def _plain_facts(explanation: Explanation) -> dict[str, object]:
     }
 
 
-def _slot_conflicts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon) -> list[SlotConflict] | None:
+def _slot_conflicts(
+    a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lexicon: Lexicon
+) -> list[SlotConflict] | None:
     """Return the slots with different values; None if a text is missing, since records hold only hashes."""
     if a.body is None or b.body is None:
         return None
@@ -148,7 +154,7 @@ def _slot_conflicts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon
     ]
 
 
-def _facts(a: Side, b: Side, judged_by: JudgeSettings, lexicon: Lexicon) -> Facts | None:
+def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lexicon: Lexicon) -> Facts | None:
     """Return the facts of both; None if a text is missing, since records hold only hashes of facts."""
     if a.body is None or b.body is None:
         return None

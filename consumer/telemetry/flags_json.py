@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from consumer.model.verdict import Part, SeenBefore, Verdict
-from consumer.telemetry.latest_flags import Flag, LatestFlags, Side
+from consumer.telemetry.latest_flags import Flag, FlagArticle, LatestFlags
 from consumer.text.visible import cut, safe_url
 from consumer.web.page import PLAIN, Page, Request, Response
 
@@ -18,7 +18,7 @@ _DIGITS_MAX: Final = 9
 _TITLE_CHARS_MAX: Final = 300
 
 
-class SideJson(msgspec.Struct, frozen=True):
+class FlagArticleJson(msgspec.Struct, frozen=True):
     """One article of a flag, as JSON. ``url`` is "" unless it is http or https.
 
     ``ended_at`` is when the version was replaced or its article retracted, null while it is in force.
@@ -53,8 +53,8 @@ class FlagJson(msgspec.Struct, frozen=True):
     decided_at: str
     released: bool
     href: str | None
-    article: SideJson | None
-    original: SideJson | None
+    article: FlagArticleJson | None
+    original: FlagArticleJson | None
 
 
 class ReturnedJson(msgspec.Struct, frozen=True):
@@ -136,8 +136,8 @@ def _flag(flag: Flag, console_url: str | None) -> FlagJson:
         decided_at=verdict.decided_at,
         released=flag.released,
         href=None if console_url is None else _href(console_url, verdict),
-        article=_side(flag.article),
-        original=_side(flag.original),
+        article=_article_json(flag.article),
+        original=_article_json(flag.original),
     )
 
 
@@ -146,15 +146,15 @@ def _href(console_url: str, verdict: Verdict) -> str:
     return f"{console_url}/flags?{urlencode({'id': verdict.id, 'version': verdict.version or ''})}"
 
 
-def _side(side: Side | None) -> SideJson | None:
-    if side is None:
+def _article_json(article: FlagArticle | None) -> FlagArticleJson | None:
+    if article is None:
         return None
-    record = side.record
-    return SideJson(
+    record = article.record
+    return FlagArticleJson(
         title=cut(record.title, _TITLE_CHARS_MAX),
         source=record.source,
         url=safe_url(record.url) or "",
         lang=record.lang,
-        arrived_at=side.arrived_at,
-        ended_at=side.ended_at,
+        arrived_at=article.arrived_at,
+        ended_at=article.ended_at,
     )

@@ -34,7 +34,7 @@ _RETURNING_MAX: Final = 1_000
 """Of more texts, those that came most often are kept."""
 
 
-class Side(NamedTuple):
+class FlagArticle(NamedTuple):
     """One of the two articles of a flag.
 
     ``ended_at`` is when another version replaced it or its article was retracted, None while it is in force.
@@ -50,8 +50,8 @@ class Flag(NamedTuple):
 
     reference: bytes
     verdict: Verdict
-    article: Side | None
-    original: Side | None
+    article: FlagArticle | None
+    original: FlagArticle | None
     released: bool
 
 
@@ -186,17 +186,17 @@ class LatestFlags:
         return Flag(
             reference,
             verdict,
-            self._side(reference),
-            self._side(original_of(verdict)),
+            self._flag_article(reference),
+            self._flag_article(original_of(verdict)),
             released=stored is not None and stored.released_from is not None,
         )
 
-    def _side(self, reference: bytes) -> Side | None:
+    def _flag_article(self, reference: bytes) -> FlagArticle | None:
         stored = self._stored.get(reference)
         if stored is None:
             return None
         ended_at = None if stored.ends_at is None else rfc3339(stored.ends_at.time_ms)
-        return Side(stored.record, rfc3339(stored.record.time_ms), ended_at)
+        return FlagArticle(stored.record, rfc3339(stored.record.time_ms), ended_at)
 
     def _run(self, store: Store) -> None:
         while self._wait_for_question():

@@ -24,7 +24,15 @@ from consumer.judge.guards import guard_skips
 from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, JudgeSettings, differences
 from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
-from consumer.store_tools.explanation import Explanation, Facts, Side, explained, gap_ms, plain, stored_side
+from consumer.store_tools.explanation import (
+    ComparedArticle,
+    Explanation,
+    Facts,
+    compared_article,
+    explained,
+    gap_ms,
+    plain,
+)
 from consumer.store_tools.inspection import History, how_it_ended, id_hash_of, moment
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.counts import counted
@@ -79,13 +87,13 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
             # A file is read as the articles of the store were.
             config = completed(config, stored.settings)
             other_settings = differences(stored.settings.encode(), bound.settings)
-        side_a, side_b = (_side(*named, config, opened, bound, lexicon) for named in (a, b))
-    return explained(side_a, side_b, bound.settings, lexicon, other_settings)
+        article_a, article_b = (_named_article(*named, config, opened, bound, lexicon) for named in (a, b))
+    return explained(article_a, article_b, bound.settings, lexicon, other_settings)
 
 
 def _text(explanation: Explanation) -> Iterator[RenderableType]:
     a, b, comparison = explanation.a, explanation.b, explanation.comparison
-    yield from (_fingerprint_line(name, side) for name, side in (("A", a), ("B", b)))
+    yield from (_fingerprint_line(name, article) for name, article in (("A", a), ("B", b)))
     if explanation.other_settings:
         different = "; ".join(explanation.other_settings)
         yield render.plain(f"Compared with settings that differ from the store's: {different}")
@@ -102,9 +110,9 @@ def _text(explanation: Explanation) -> Iterator[RenderableType]:
         yield from difference_view.notes(explanation.difference)
 
 
-def _facts_lines(facts: Facts | None, a: Side, b: Side) -> Iterator[RenderableType]:
+def _facts_lines(facts: Facts | None, a: ComparedArticle, b: ComparedArticle) -> Iterator[RenderableType]:
     if facts is None:
-        counts = [facts_count(side.stored.record.facts) for side in (a, b)]
+        counts = [facts_count(article.stored.record.facts) for article in (a, b)]
         yield f"A has {counted(counts[0], 'fact')}, B has {counts[1]}; listing them needs the texts."
         return
     for name, some in (("facts only in A", facts.only_a), ("only in B", facts.only_b), ("in both", facts.both)):
@@ -113,30 +121,30 @@ def _facts_lines(facts: Facts | None, a: Side, b: Side) -> Iterator[RenderableTy
             yield f"... and {len(some) - FACTS_SHOWN_MAX} more; use --json for all"
 
 
-def _side(
+def _named_article(
     name: str, version: str | None, config: Config, store: Store | None, bound: Binding, lexicon: Lexicon
-) -> Side:
+) -> ComparedArticle:
     if is_text(name):
         if version is not None:
             raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
         fingerprints = engine(config, bound, lexicon).fingerprint([article.body or ""], [article.lang])
         built = version_builder(bound).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
-        return Side(Stored(built.record, None, None), article.body, ())
+        return ComparedArticle(Stored(built.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(f"no file named {name!r}; if it is an id, name its store: {STORE_EXAMPLES}")
     if not store.history(id_hash_of(name)):
         raise ConfigError(f"no file named {name!r}, and no article with that id in {config.store.url}")
-    return stored_side(store, config.store.url, name, version)
+    return compared_article(store, config.store.url, name, version)
 
 
-def _fingerprint_line(name: str, side: Side) -> Text:
-    record = side.stored.record
+def _fingerprint_line(name: str, article: ComparedArticle) -> Text:
+    record = article.stored.record
     bits = 8 * len(record.fingerprint)
     blocks = split_blocks(int.from_bytes(record.fingerprint), bits, bits // 16)
     cut = " ".join(f"{block:04x}" for block in blocks)
     line = Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
-    if len(side.history) > 1:
+    if len(article.history) > 1:
         line.append(f"  version {version_name(record.reference)}; dupwatch show lists all", "dim")
     return line
 
@@ -196,7 +204,7 @@ def _seconds(time_ms: int) -> str:
 
 def _in_force_text(a: Stored, b: Stored, histories: tuple[History, History]) -> str:
     """Return whether the earlier version was in force when the later one arrived."""
-    sides = sorted(zip("AB", (a, b), histories, strict=True), key=lambda side: side[1].record.arrival)
+    sides = sorted(zip("AB", (a, b), histories, strict=True), key=lambda named: named[1].record.arrival)
     (name, earlier, history), (other_name, later, _) = sides
     arrived = f"{name} arrived first, {rfc3339(earlier.record.time_ms)},"
     ended = how_it_ended(earlier, history)

@@ -9,7 +9,7 @@ import pytest
 import dupwatch
 from consumer.judge.versions import ArrivedAt, tombstone
 from consumer.service import reading
-from consumer.store_tools.explanation import explained, plain, stored_side
+from consumer.store_tools.explanation import compared_article, explained, plain
 from storage.interface import Store
 from storage.records import Tombstone, id_hash
 from tests.cli.command import text
@@ -120,7 +120,10 @@ def test_an_explanation_is_that_of_the_command(window: dupwatch.Window, client: 
     window.judge(dupwatch.Article("a", text(2)))
     judging = judging_of(window)
     for version, query in ((None, ""), (first.version, f"?version={first.version}")):
-        sides = [stored_side(judging.store, "memory:", "a", version), stored_side(judging.store, "memory:", "b")]
+        sides = [
+            compared_article(judging.store, "memory:", "a", version),
+            compared_article(judging.store, "memory:", "b"),
+        ]
         expected = plain(explained(sides[0], sides[1], judging.settings, judging.lexicon))
         answer = client.get(f"{path_of('a')}/explain/b{query}")
         assert answer.json == json.loads(json.dumps(expected))

@@ -204,7 +204,7 @@ def _known(flag: FlagRow) -> str:
     return N_("This pair was flagged. Decide about the flag, or look at the decision.")
 
 
-def _view(side: explanation.Side) -> ArticleView:
+def _view(side: explanation.ComparedArticle) -> ArticleView:
     return article_view(side.stored, side.body)
 
 
