@@ -3,7 +3,6 @@
 The metrics name no source, no article and nobody.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,10 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from consumer.telemetry.health import HangingThread
+from consumer.telemetry.health import HangingThread, HangLog
 from consumer.web.probes import Scrapes, readiness_answer
-
-log = logging.getLogger("dupwatch")
 
 PATHS: Final = ("/healthz", "/readyz", "/metrics")
 
@@ -37,20 +34,13 @@ class Probes:
 
 def probe_routes(probes: Probes) -> list[BaseRoute]:
     """Return their routes."""
-    scrapes = Scrapes(probes.registry)
+    scrapes, hang_log = Scrapes(probes.registry), HangLog(probes.hanging)
 
     async def healthz(request: Request) -> Response:
         request.state.route = "/healthz"
-        hanging = probes.hanging()
+        hanging = hang_log.hanging()
         if not hanging:
             return PlainTextResponse("ok\n")
-        for thread in hanging:
-            log.error(
-                "The %s thread has made no progress for %.0f s. Its stack:\n%s",
-                thread.thread,
-                thread.silent_s,
-                thread.stack,
-            )
         return PlainTextResponse(f"stuck: {', '.join(thread.thread for thread in hanging)}\n", 503)
 
     async def readyz(request: Request) -> Response:

@@ -4,7 +4,6 @@ Metrics name sources and how much comes of each, so they need a token, as those 
 document says nothing that the published one does not.
 """
 
-import logging
 from typing import Any, Final
 
 import msgspec
@@ -16,38 +15,14 @@ from consumer.service.access import allowed
 from consumer.service.desk import Desk
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
-from consumer.telemetry.health import Health
+from consumer.telemetry.health import HangLog
 from consumer.telemetry.metrics import MetricSet
 from consumer.web.probes import Scrapes, readiness_answer
-
-log = logging.getLogger("dupwatch")
 
 _OPERATION: Final = "operation"
 
 
-class Liveness:
-    """Tells which threads hang. The stack of each is logged, once, and not answered: probes need no token."""
-
-    def __init__(self, health: Health) -> None:
-        self._health = health
-        self._told: frozenset[str] = frozenset()
-
-    def troubles(self) -> list[str]:
-        """Return a line for each thread that hangs; nothing if the service is alive."""
-        hanging = self._health.hanging_threads()
-        for late in hanging:
-            if late.thread not in self._told:
-                log.error(
-                    "The %s thread has made no progress for %.0f s. Its stack:\n%s",
-                    late.thread,
-                    late.silent_s,
-                    late.stack,
-                )
-        self._told = frozenset(late.thread for late in hanging)
-        return [f"The {late.thread} thread has made no progress for {late.silent_s:.0f} s." for late in hanging]
-
-
-def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter:
+def open_routes(desk: Desk, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
     """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
     router = APIRouter()
     scrapes = Scrapes(metrics.registry)
@@ -68,7 +43,10 @@ def open_routes(desk: Desk, liveness: Liveness, metrics: MetricSet) -> APIRouter
     )
     async def healthz() -> Response:
         """Say ok, or which thread hangs. A store or a sink that is away is no reason to restart."""
-        troubles = liveness.troubles()
+        # Stacks are logged, and not answered: probes need no token.
+        troubles = [
+            f"The {late.thread} thread has made no progress for {late.silent_s:.0f} s." for late in hang_log.hanging()
+        ]
         return PlainTextResponse("\n".join(troubles or ["ok"]) + "\n", 503 if troubles else 200)
 
     @router.get(

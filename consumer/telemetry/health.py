@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from consumer.kafka.source.handover import ClientTurned
@@ -32,6 +32,28 @@ class HangingThread(NamedTuple):
     thread: str
     silent_s: float
     stack: str
+
+
+class HangLog:
+    """Logs the stack of each thread that hangs, once until it makes progress again: probes come every few seconds."""
+
+    def __init__(self, hanging: Callable[[], Sequence[HangingThread]]) -> None:
+        self._hanging = hanging
+        self._told: frozenset[str] = frozenset()
+
+    def hanging(self) -> Sequence[HangingThread]:
+        """Return the threads that hang now, and log those that did not hang at the last call."""
+        found = self._hanging()
+        for late in found:
+            if late.thread not in self._told:
+                log.error(
+                    "The %s thread has made no progress for %.0f s. Its stack:\n%s",
+                    late.thread,
+                    late.silent_s,
+                    late.stack,
+                )
+        self._told = frozenset(late.thread for late in found)
+        return found
 
 
 class Health:

@@ -22,11 +22,11 @@ from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.inbox import Inbox, InboxLimits
-from consumer.service.probes import Liveness, open_routes
+from consumer.service.probes import open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.routes import build_app, reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.telemetry.health import Health
+from consumer.telemetry.health import HangLog, Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
 from consumer.web.access import Access
 from consumer.web.audit_log import AuditLog
@@ -86,7 +86,7 @@ class Service(ListeningServer):
         self._banks = BankDesk(logs.banks, section)
         bank_writes = BankWrites(self._desk, self._banks, logs.audit)
         routers = (
-            open_routes(self._desk, Liveness(health), self._metrics),
+            open_routes(self._desk, HangLog(health.hanging_threads), self._metrics),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
             bank_reading_routes(self._banks, self._desk),

@@ -34,6 +34,24 @@ def test_a_thread_that_hangs_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert "File x, line 1" in line
 
 
+def test_a_thread_that_hangs_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Probes come every few seconds, and its stack says the same each time; it is logged again after it recovered."""
+    hanging: list[HangingThread] = []
+    client = TestClient(Router(probe_routes(Probes(tuple, CollectorRegistry(), lambda: list(hanging)))))
+    with caplog.at_level(logging.ERROR, "dupwatch"):
+        hanging.append(HangingThread("sending", 400, "File x, line 1"))
+        assert [client.get("/healthz").status_code for _ in range(3)] == [503, 503, 503]
+        assert len(caplog.messages) == 1
+        hanging.append(HangingThread("intake", 301, "File y, line 2"))
+        assert client.get("/healthz").text == "stuck: sending, intake\n"
+        assert ["intake" in line for line in caplog.messages] == [False, True]
+        del hanging[0]
+        client.get("/healthz")
+        hanging.append(HangingThread("sending", 302, "File x, line 3"))
+        client.get("/healthz")
+    assert ["File x, line 3" in line for line in caplog.messages] == [False, False, True]
+
+
 def test_only_what_pages_cannot_be_without_makes_it_unready() -> None:
     """The other reasons are named as well."""
     assert asked("/readyz") == (200, '{"ready":true,"reasons":[]}')

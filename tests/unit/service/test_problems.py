@@ -23,12 +23,12 @@ from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox, InboxLimits
-from consumer.service.probes import Liveness, open_routes
+from consumer.service.probes import open_routes
 from consumer.service.problems import KINDS
 from consumer.service.receiving import Receiving
 from consumer.service.routes import reading_routes, writing_routes
 from consumer.service.writing import Writes
-from consumer.telemetry.health import Health
+from consumer.telemetry.health import HangLog, Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES
 from consumer.web.problems import TYPE_PREFIX, Kind, type_of
@@ -55,7 +55,7 @@ def routes() -> list[APIRoute]:
     writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, None, report)
     banks = BankDesk(None, section)
     routers = (
-        open_routes(desk, Liveness(Health(grouped=False)), ServiceMetrics()),
+        open_routes(desk, HangLog(tuple), ServiceMetrics()),
         reading_routes(desk, Checks(1, report)),
         writing_routes(desk, writes),
         bank_reading_routes(banks, desk),
