@@ -29,13 +29,12 @@ _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle
 def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
     """Release the flagged articles that repeat these items, and write the events.
 
-    What was released like this before gets its event again, if the sink has readers.
+    What was released like this before gets its event again: an earlier run may have ended before it wrote it.
     """
     Attribution(by, reason)
 
     def chosen(found: Iterable[StoredMatch]) -> Iterator[AllowedFlag]:
-        flags = allowed_flags(found, by, reason)
-        return (flag for flag in flags if not flag.is_released or is_followed(config))
+        return allowed_flags(found, by, reason)
 
     if not yes and not _confirmed(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
         return
@@ -59,7 +58,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
     show_counts(counts)
     _tell(f"Released: {released:,}.")
     if again:
-        _tell(f"Released by an earlier run, and sent again: {again:,}.")
+        _tell(f"Released by an earlier run, and written again: {again:,}.")
     if released and not is_followed(config):
         _tell("No events were sent: releases go to topics, --sink kafka://HOST:PORT/PREFIX.")
 
@@ -151,7 +150,7 @@ def _confirmed(preview: _Preview, what: str, question: str) -> bool:
     more = f" and {preview.count - len(preview.names):,} more" if preview.count > len(preview.names) else ""
     _tell(f"{what}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
     if preview.again:
-        _tell(f"Released by an earlier run, to be sent again: {preview.again:,}.")
+        _tell(f"Released by an earlier run, to be written again: {preview.again:,}.")
     if not preview.count + preview.again:
         return False
     return confirmed(question)

@@ -57,7 +57,7 @@ def scan(
 
     The texts of a store are read, so parts of longer articles are found, too. With --release or --send it first counts
     what it would do and asks, and then writes the events. Repeated, --send sends the same events again, and --release
-    those of its earlier releases with the same --by and --reason.
+    those of its earlier releases with the same --by and --reason, whether to topics or to standard output.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
     chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
