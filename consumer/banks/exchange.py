@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -10,6 +11,7 @@ import msgspec
 
 from consumer.banks.bank import BankError, BankItem, Entry, check_entry, decode_entry, encode_entry, explained
 from consumer.fingerprint import normalise
+from consumer.text.spreadsheet import text_cell, text_of_cell
 
 COLUMNS: Final = (
     "item", "text", "title", "lang", "labels", "note", "article", "until", "similarity", "enabled", "confirmed",
@@ -26,7 +28,10 @@ def item_id(text: str) -> str:
 
 
 def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
-    """Yield the items of a CSV file with a head. Raises ``BankError`` with the number of the line at fault."""
+    """Yield the items of a CSV file with a head, as ``csv_of`` writes it.
+
+    Raises ``BankError`` with the number of the line at fault.
+    """
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     unknown = set(reader.fieldnames or ()) - set(COLUMNS)
     if unknown or "text" not in (reader.fieldnames or ()):
@@ -51,7 +56,8 @@ def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
 
     Raises ``BankError`` with the number of the line at fault.
     """
-    for number, line in enumerate(lines, 1):
+    for number, read in enumerate(lines, 1):
+        line = read.removeprefix(BOM_UTF8) if number == 1 else read
         if not line.strip():
             continue
         try:
@@ -63,19 +69,17 @@ def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
 
 
 def csv_of(items: Iterable[BankItem]) -> str:
-    """Return items as CSV, with a head."""
+    """Return items as CSV, with a head, and an apostrophe before what a spreadsheet could take for a formula."""
     written = io.StringIO()
     writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for item in items:
-        writer.writerow(
-            {name: getattr(item, name) for name in COLUMNS}
-            | {
-                "labels": " ".join(item.labels),
-                "enabled": "yes" if item.enabled else "no",
-                "confirmed": "yes" if item.confirmed else "no",
-            }
-        )
+        row = {name: getattr(item, name) for name in COLUMNS} | {
+            "labels": " ".join(item.labels),
+            "enabled": "yes" if item.enabled else "no",
+            "confirmed": "yes" if item.confirmed else "no",
+        }
+        writer.writerow({name: text_cell(value) if isinstance(value, str) else value for name, value in row.items()})
     return written.getvalue()
 
 
@@ -96,7 +100,7 @@ def _with_item_id(line: bytes) -> bytes:
 
 
 def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
-    values = {name: value for name, value in row.items() if name is not None and value}
+    values = {name: text_of_cell(value) for name, value in row.items() if name is not None and value}
     if None in row:
         raise BankError("it has more values than there are columns")
     text = values.pop("text", "")

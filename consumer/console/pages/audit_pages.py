@@ -14,6 +14,7 @@ from consumer.console.faults import N_, PageError
 from consumer.console.visit import Asked, Streamed
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters, Entry
+from consumer.text.spreadsheet import text_cell
 from consumer.text.visible import one_line
 
 ACTIONS: Final[dict[str, str]] = {
@@ -63,7 +64,6 @@ _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why"
 _FIELDS: Final = ("person", "action", "text", "from", "to")
 _CELL_CHARS_MAX: Final = 4_000
 # A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULAS: Final = tuple("=+-@\t\r")
 # Without it spreadsheets take UTF-8 for something else.
 _MARK: Final = "\ufeff"
 
@@ -162,5 +162,4 @@ def _csv(rows: Iterable[tuple[str, ...]], begin: str = "") -> bytes:
 
 def _cell(text: str) -> str:
     """Return a cell that is text to every program: no formula, nothing that controls a terminal."""
-    shown = one_line(text, _CELL_CHARS_MAX)
-    return f"'{shown}" if shown.startswith(_FORMULAS) else shown
+    return text_cell(one_line(text, _CELL_CHARS_MAX))

@@ -1,5 +1,8 @@
 """Items as CSV and as JSON lines."""
 
+import csv
+import io
+
 import pytest
 
 from consumer.banks.bank import Bank, BankError, BankItem
@@ -31,6 +34,39 @@ def test_lines_keep_everything() -> None:
     """Items go into the bank that is named; lines about banks are skipped."""
     lines = lines_of([Bank(bank="old", action="deny"), *ITEMS])
     assert list(items_of_lines("spam", [*lines.split(b"\n"), b"  "])) == ITEMS
+
+
+FORMULAS = (
+    "=command()",
+    "+1 offer now",
+    "-2 offers now",
+    "@SUMMARY(A1)",
+    "\t=1 letters",
+    "'=letters",
+    "''-letters",
+    "＝letters",
+)
+HARMLESS = ("letters = 1", "'letters'", "''letters", "letters\n=1")
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, *HARMLESS])
+def test_csv_has_no_formula_and_keeps_the_text(text: str) -> None:
+    """Whatever a text begins with; an apostrophe of its own stays, and so do cells of other programs."""
+    item = BankItem(bank="spam", item="a", text=text, title=text, note=text)
+    written = csv_of([item])
+    (row,) = csv.DictReader(io.StringIO(written, newline=""))
+    assert row["text"] == row["title"] == row["note"] == (f"'{text}" if text in FORMULAS else text)
+    assert list(items_of_csv("spam", written)) == [item]
+    if not text.startswith("'"):
+        assert [each.text for each in items_of_csv("spam", f'text\n"{text}"\n')] == [text]
+
+
+def test_a_list_of_texts_may_begin_with_a_byte_order_mark() -> None:
+    """As programs on Windows write it; only at the beginning."""
+    lines = [b'\xef\xbb\xbf{"text": "Ferry tickets"}', b'{"text": "Harbour tickets"}']
+    assert [item.text for item in items_of_lines("spam", lines)] == ["Ferry tickets", "Harbour tickets"]
+    with pytest.raises(BankError, match="line 2"):
+        list(items_of_lines("spam", [*lines[1:], lines[0]]))
 
 
 def test_a_list_of_texts_is_enough() -> None:
