@@ -53,6 +53,13 @@ def open_made(path: Path, flags: int, file_mode: int) -> int:
                 return _with_mode(os.open(path, flags | os.O_CREAT, FILE_MODE), file_mode)
 
 
+def may_write(path: Path) -> bool:
+    """Return whether this process may write to a file, or make it where it is not there; to a folder, make files."""
+    if not path.exists():
+        return not path.parent.exists() or may_write(path.parent)
+    return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
+
+
 def make_file(path: Path, flags: int, file_mode: int) -> int:
     """Create a file with this mode and return its descriptor. Raises ``FileExistsError`` if the name is taken."""
     # Never wider than intended, not even for the moment before the mode is set.

@@ -42,6 +42,7 @@ from consumer.wiring import components, feeds, kafka_parts, stores
 from consumer.wiring.banks import read_banks
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
+from storage.files import may_write
 from storage.kinds import kind_of, lasting_examples
 
 CONFIGURATION: Final = "configuration"
@@ -87,6 +88,19 @@ def _check_banks(config: Config) -> Iterator[Finding]:
         yield wrong(ConfigError, f"The banks cannot be used: {error}.", "Correct banks.url, or what it names.")
     else:
         yield ok(f"{counted(len(banks.banks), 'bank')}, {counted(len(banks.items), 'item')}.")
+    if config.banks.cache is not None:
+        yield _cache_finding(Path(config.banks.cache))
+
+
+def _cache_finding(folder: Path) -> Finding:
+    """Check that the fingerprints of items can be written; without them a run works, and starts slowly."""
+    slow = "each start computes all items"
+    if folder.exists() and not folder.is_dir():
+        return warning(f"The cache of banks {folder} is not a folder, so {slow}.", "Name a folder in banks.cache.")
+    if not may_write(folder):
+        remedy = "Let the user of the run write it, or correct banks.cache."
+        return warning(f"This user may not write the cache of banks {folder}, so {slow}.", remedy)
+    return ok(f"The cache of banks {folder} can be written.")
 
 
 class _Kafka:

@@ -13,10 +13,12 @@ KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
 def source_of(url: str) -> SourceSide:
     """Return how a source is read; ValueError says how URLs are written."""
-    kind = _kind_of(url)
-    if kind is None or kind.source is None:
-        raise ValueError(_advice([kind for kind in KINDS if kind.source is not None]))
-    return kind.source
+    return _source_kind(url)[1]
+
+
+def source_kind(url: str) -> FeedKind:
+    """Return the kind of a source; ValueError says how URLs are written."""
+    return _source_kind(url)[0]
 
 
 def sink_of(url: str) -> SinkSide:
@@ -28,7 +30,7 @@ def banks_at(url: str, opening: SinkOpening) -> BankLog:
     """Open the banks that a URL names; ValueError says how URLs are written."""
     kind = _kind_of(url)
     if kind is None or kind.banks is None:
-        raise ValueError(_advice([kind for kind in KINDS if kind.banks is not None]))
+        raise ValueError(_advice([kind.written_form for kind in KINDS if kind.banks is not None]))
     return kind.banks(url, opening)
 
 
@@ -49,10 +51,17 @@ def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | N
     return None
 
 
+def _source_kind(url: str) -> tuple[FeedKind, SourceSide]:
+    kind = _kind_of(url)
+    if kind is None or kind.source is None:
+        raise ValueError(_advice([kind.form for kind in KINDS if kind.source is not None]))
+    return kind, kind.source
+
+
 def _sink_kind(url: str) -> tuple[FeedKind, SinkSide]:
     kind = _kind_of(url)
     if kind is None or kind.sink is None:
-        raise ValueError(_advice([kind for kind in KINDS if kind.sink is not None]))
+        raise ValueError(_advice([kind.written_form for kind in KINDS if kind.sink is not None]))
     return kind, kind.sink
 
 
@@ -60,6 +69,6 @@ def _kind_of(url: str) -> FeedKind | None:
     return next((kind for kind in KINDS if kind.names(url)), None)
 
 
-def _advice(kinds: Sequence[FeedKind]) -> str:
-    *forms, last = [kind.form for kind in kinds if kind.form]
-    return f"write it as {', '.join(forms)} or {last}"
+def _advice(forms: Sequence[str]) -> str:
+    *others, last = filter(None, forms)
+    return f"write it as {', '.join(others)} or {last}"

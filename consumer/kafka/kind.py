@@ -25,6 +25,7 @@ def _refuses(sink: str) -> str | None:
 KAFKA: Final = FeedKind(
     name="kafka",
     form="kafka://HOST:PORT/TOPIC",
+    form_of_outputs="kafka://HOST:PORT/PREFIX",
     pattern="kafka://.*",
     source=SourceSide(
         open=lambda url, opening: _topics().open_source(url, opening),

@@ -168,7 +168,8 @@ class SinkSide:
 class FeedKind:
     """One kind of feed, which is read, or written, or both.
 
-    ``form`` is how messages write its URLs; empty where only one command takes them. ``pattern`` is the regular
+    ``form`` is how messages write its URLs; empty where only one command takes them. ``form_of_outputs`` is how they
+    write those of sinks and banks, where that differs. ``pattern`` is the regular
     expression of a whole URL; whether the rest of it is valid is for ``check`` to say. ``banks`` opens the banks that
     such a URL names, without asking anybody; None for a kind that holds none. It raises ``ConfigError``.
     """
@@ -179,6 +180,12 @@ class FeedKind:
     source: SourceSide | None = None
     sink: SinkSide | None = None
     banks: Callable[[str, SinkOpening], BankLog] | None = None
+    form_of_outputs: str = ""
+
+    @property
+    def written_form(self) -> str:
+        """How messages write URLs of its sinks and banks."""
+        return self.form_of_outputs or self.form
 
     def names(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""

@@ -34,7 +34,7 @@ from opentelemetry.util.types import AttributeValue
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, StageBegan, StageEnded
-from consumer.telemetry.trace_context import TraceContext, contexts
+from consumer.telemetry.trace_context import TraceContext, TracedFeed, contexts
 from consumer.web.requests import RequestEnded
 
 log = logging.getLogger("dupwatch")
@@ -61,9 +61,9 @@ class BatchSpans:
     they are judged, perhaps by another thread and ahead of time: the span of a batch begins with its decoding.
     """
 
-    def __init__(self, tracer: Tracer, group: str, links_max: int) -> None:
+    def __init__(self, tracer: Tracer, feed: TracedFeed, links_max: int) -> None:
         self._tracer = tracer
-        self._group = group
+        self._feed = feed
         self._links_max = links_max
         self._decoded: deque[tuple[int, int]] = deque(maxlen=_AHEAD_MAX)
         self._decoding_ns = 0
@@ -86,7 +86,7 @@ class BatchSpans:
         self._span = span = self._tracer.start_span(
             _name(records),
             kind=SpanKind.CONSUMER,
-            attributes=_described(records, self._group),
+            attributes=_described(records, self._feed),
             links=_links(found),
             start_time=None if decoded is None else decoded[0],
         )
@@ -188,14 +188,14 @@ class Tracing:
     sampling, resource, headers, certificates, limits and timeouts.
     """
 
-    def __init__(self, exporter: SpanExporter, group: str, version: str, links_max: int) -> None:
+    def __init__(self, exporter: SpanExporter, feed: TracedFeed, version: str, links_max: int) -> None:
         # A limit passed here would override the variable, so ours applies only if the variable is not set.
         limits = SpanLimits(max_links=None if _LINKS_VARIABLE in os.environ else links_max)
         # Without its own exit hook, which would wait for an unreachable collector.
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False, span_limits=limits)
         self._provider.add_span_processor(BatchSpanProcessor(_LoggingExporter(exporter)))
         tracer = self._provider.get_tracer("dupwatch", version)
-        self.spans = BatchSpans(tracer, group, links_max)
+        self.spans = BatchSpans(tracer, feed, links_max)
         self.requests = RequestSpans(tracer)
 
     def close(self, wait_s: float) -> None:
@@ -208,14 +208,14 @@ class Tracing:
             log.warning("The collector did not accept the last spans within %g s; they are lost", wait_s)
 
 
-def tracing_to(endpoint: str | None, group: str, version: str, links_max: int) -> Tracing:
+def tracing_to(endpoint: str | None, feed: TracedFeed, version: str, links_max: int) -> Tracing:
     """Return tracing to a collector by OTLP over HTTP; without an endpoint, the ``OTEL_`` variables name it."""
     exporter = OTLPSpanExporter(endpoint=None if endpoint is None else f"{endpoint.rstrip('/')}/{_PATH}")
     # The exporter and the processor would log every attempt; _LoggingExporter logs each change once.
     silenced = logging.getLogger("opentelemetry")
     silenced.addHandler(logging.NullHandler())
     silenced.propagate = False
-    return Tracing(exporter, group, version, links_max)
+    return Tracing(exporter, feed, version, links_max)
 
 
 class _LoggingExporter(SpanExporter):
@@ -273,7 +273,7 @@ def _links(found: Sequence[TraceContext]) -> list[Link]:
     ]
 
 
-def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeValue]:
+def _described(records: Sequence[RawRecord], feed: TracedFeed) -> dict[str, AttributeValue]:
     """Return what is known about a batch before it is judged; of its articles only their offsets."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:
@@ -281,16 +281,17 @@ def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeV
             ranges.setdefault(record.partition, []).append(record.start)
     topics = {topic for topic, _ in ranges}
     described: dict[str, AttributeValue] = {
-        "messaging.system": "kafka",
+        "messaging.system": feed.system,
         "messaging.operation.name": _OPERATION,
         "messaging.operation.type": _OPERATION,
-        "messaging.consumer.group.name": group,
         "messaging.batch.message_count": len(records),
         "dupwatch.offsets": [
             f"{topic}[{partition}]: {min(offsets)} to {max(offsets)}"
             for (topic, partition), offsets in sorted(ranges.items())[:PARTITIONS_MAX]
         ],
     }
+    if feed.group is not None:
+        described["messaging.consumer.group.name"] = feed.group
     # These two are set only if they hold for all messages of the batch.
     if len(topics) == 1:
         described["messaging.destination.name"] = next(iter(topics))

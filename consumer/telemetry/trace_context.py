@@ -20,6 +20,13 @@ _STATE_BYTES_MAX: Final = 512
 """Section 3.3.1.5: at least this much has to be kept; a longer value is dropped, as that section allows."""
 
 
+class TracedFeed(NamedTuple):
+    """Where the records of batches come from, as spans name it. ``group`` is None for a source without groups."""
+
+    system: str
+    group: str | None = None
+
+
 class TraceContext(NamedTuple):
     """A position in a trace. ``state`` is the value of tracestate, empty if there is none."""
 

@@ -8,13 +8,14 @@ from typing import Any
 from consumer.config.sections.telemetry import TracingSection
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
+from consumer.telemetry.trace_context import TracedFeed
 from consumer.text.install_advice import install_command
 
 _PACKAGE = "opentelemetry"
 
 
 @contextmanager
-def traced(section: TracingSection, group: str, hooks: Hooks) -> Iterator[None]:
+def traced(section: TracingSection, feed: TracedFeed, hooks: Hooks) -> Iterator[None]:
     """Make spans of what is reported inside, if tracing is enabled; the last ones are sent at the end.
 
     Raises ``ConfigError`` if the packages are not installed.
@@ -31,7 +32,7 @@ def traced(section: TracingSection, group: str, hooks: Hooks) -> Iterator[None]:
             f"tracing.enabled needs {error.name}, which is not installed. Install it with:\n"
             f"{install_command('tracing')}"
         ) from error
-    tracing = spans.tracing_to(section.endpoint, group, metadata.version("dupwatch"), section.links_max)
+    tracing = spans.tracing_to(section.endpoint, feed, metadata.version("dupwatch"), section.links_max)
     try:
         tracing.spans.listen(hooks)
         tracing.requests.listen(hooks)

@@ -1,6 +1,5 @@
 """The store as the console uses it: opened when it is needed, and again after it could not be."""
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from consumer.wiring import stores
 from consumer.wiring.comparable_store import bound_to, checked_binding, queries
 from consumer.workers.engines import InTurns
 from storage.errors import StoreUnavailable
+from storage.files import may_write
 from storage.interface import Store
 from storage.kinds import kind_of
 
@@ -70,13 +70,6 @@ class LazyStore:
 def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
     """Return what keeps this process from releasing: a part of the store, or the file of the console's own events."""
     return store_part() or (own if own is not None and not may_write(own) else None)
-
-
-def may_write(path: Path) -> bool:
-    """Return whether this process may write to a file, or make it where it is not there; to a folder, make files."""
-    if not path.exists():
-        return not path.parent.exists() or may_write(path.parent)
-    return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
 
 
 def check_store(config: Config) -> None:

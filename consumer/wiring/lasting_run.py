@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import waiting_for_registry
-from consumer.feeds.kinds import sink_of
+from consumer.feeds.kinds import sink_of, source_kind
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
@@ -33,6 +33,7 @@ from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.latest_flags import LatestFlags
 from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
+from consumer.telemetry.trace_context import TracedFeed
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
@@ -93,7 +94,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks, known)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
-        resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
+        resources.enter_context(traced(config.tracing, traced_feed(config), hooks))
         opened = kind.open(config.source.url, source_opening)
         interruption = GroupInterruption(turns, drain, opened.check)
         shown.latest.read_from(store)
@@ -180,6 +181,12 @@ def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
         listener.listen(hooks)
     pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
     return _Shown(metrics, health, latest, served(config, resources, pages, hooks.report))
+
+
+def traced_feed(config: Config) -> TracedFeed:
+    """Return the configured source as spans name it."""
+    group = config.kafka.group if feeds.source_side(config).is_shared else None
+    return TracedFeed(source_kind(config.source.url).name, group)
 
 
 @contextmanager

@@ -42,6 +42,7 @@ from consumer.service.inbox import Inbox
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
+from consumer.telemetry.trace_context import TracedFeed
 from consumer.telemetry.tracing import traced
 from consumer.wiring import components, stores
 from consumer.wiring.banks import busy_items, followed_banks, matcher_of
@@ -179,7 +180,7 @@ class Loading:
             engine = InTurns(engine)
         # The first text takes longer: words are loaded.
         engine.fingerprint([""], [""])
-        self._resources.enter_context(traced(config.tracing, "", self._hooks))
+        self._resources.enter_context(traced(config.tracing, TracedFeed("http"), self._hooks))
         common = components.common_hashes(config)
         self._resources.enter_context(warming(store, common))
         self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))

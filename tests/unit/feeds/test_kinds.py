@@ -8,7 +8,9 @@ from consumer.files.kind import FILE, NOWHERE, STREAM
 from consumer.kafka.kind import KAFKA
 from consumer.model.errors import ConfigError
 from consumer.pipeline.feed_kind import FeedKind
+from consumer.wiring.banks import read_banks
 from consumer.wiring.feeds import check_settings
+from consumer.wiring.lasting_run import traced_feed
 
 TOPICS, FILES = "kafka://127.0.0.1:1/articles", "feed.jsonl"
 
@@ -34,9 +36,17 @@ def test_a_url_names_one_kind(url: str, kind: FeedKind) -> None:
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "lmdb://store", "a://b"])
 def test_another_url_is_refused_with_the_forms_of_all(url: str) -> None:
     """As a source and as a sink."""
-    for section in ("source", "sink"):
-        with pytest.raises(ConfigError, match=rf"{section}\.url: write it as a file, - or kafka://HOST:PORT/TOPIC"):
+    for section, name in (("source", "TOPIC"), ("sink", "PREFIX")):
+        with pytest.raises(ConfigError, match=rf"{section}\.url: write it as a file, - or kafka://HOST:PORT/{name} "):
             load_config(None, {section: {"url": url}})
+    with pytest.raises(ConfigError, match=r"banks\.url: write it as a file or kafka://HOST:PORT/PREFIX$"):
+        read_banks(load_config(None, {"banks": {"url": url}}))
+
+
+def test_spans_call_a_source_by_its_kind() -> None:
+    """Only topics have a group."""
+    assert traced_feed(load_config(None, {"source": {"url": TOPICS}})) == ("kafka", "dupwatch")
+    assert traced_feed(load_config(None, {"source": {"url": FILES}})) == ("file", None)
 
 
 def test_nowhere_is_no_source() -> None:

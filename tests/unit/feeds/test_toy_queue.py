@@ -145,7 +145,7 @@ def test_it_has_no_transactions(queue: Path) -> None:
 
 def test_a_queue_is_not_written(queue: Path) -> None:
     """Its kind has no such side."""
-    with pytest.raises(ConfigError, match=r"sink\.url: write it as a file, - or kafka://HOST:PORT/TOPIC"):
+    with pytest.raises(ConfigError, match=r"sink\.url: write it as a file, - or kafka://HOST:PORT/PREFIX"):
         config_of(queue, f"queue://{queue}")
 
 

@@ -20,6 +20,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
+from consumer.telemetry.trace_context import TracedFeed
 from consumer.web.requests import RequestEnded
 from storage.memory import MemoryStore
 from tests.builders import raw_message
@@ -29,14 +30,17 @@ from tests.unit.telemetry.collector import collecting
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
+FEED = TracedFeed("kafka", "group")
+
+
 class SpanListening:
     """A listener, and the spans that it has made."""
 
-    def __init__(self, links_max: int = 256) -> None:
+    def __init__(self, links_max: int = 256, feed: TracedFeed = FEED) -> None:
         self.exporter = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        self.listener = BatchSpans(provider.get_tracer("test"), "group", links_max)
+        self.listener = BatchSpans(provider.get_tracer("test"), feed, links_max)
         self.hooks = Hooks(self.listener)
 
     @property
@@ -120,6 +124,18 @@ def test_a_batch_is_described_by_where_it_came_from(tracing: SpanListening) -> N
     assert several.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 5", "articles[1]: 7 to 7", "more[0]: 1 to 1")
     assert "messaging.destination.name" not in several.attributes
     assert "secret" not in single.to_json() + several.to_json()
+
+
+def test_a_batch_names_the_system_of_its_source() -> None:
+    """Kafka and its group, or another kind of source, which has no groups."""
+    for feed, group in ((TracedFeed("kafka", "group"), "group"), (TracedFeed("queue"), None)):
+        tracing = SpanListening(feed=feed)
+        tracing.hooks.report(BatchBegun(batch(("articles", 0, 5))))
+        tracing.hooks.report(BatchCommitted([], []))
+        (span,) = tracing.batches
+        assert span.attributes is not None
+        assert span.attributes["messaging.system"] == feed.system
+        assert span.attributes.get("messaging.consumer.group.name") == group
 
 
 def test_a_batch_links_to_the_traces_of_its_articles() -> None:
@@ -242,7 +258,7 @@ def judge_one(tracing: Tracing, parents: int = 0) -> None:
 def test_a_collector_gets_the_spans(no_variables: pytest.MonkeyPatch) -> None:
     """Spans go by OTLP over HTTP; the last ones are sent when the run ends."""
     with collecting() as collector:
-        tracing = tracing_to(f"{collector.endpoint}/", "group", "1.2.3", 256)
+        tracing = tracing_to(f"{collector.endpoint}/", FEED, "1.2.3", 256)
         judge_one(tracing, parents=2)
         tracing.close(20)
         assert [span.name for span in collector.spans] == ["process articles"]
@@ -258,7 +274,7 @@ def test_opentelemetrys_own_variables_hold(no_variables: pytest.MonkeyPatch) -> 
         no_variables.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=feeds")
         no_variables.setenv("OTEL_SERVICE_NAME", "feed-watch")
         no_variables.setenv("OTEL_SPAN_LINK_COUNT_LIMIT", "1")
-        tracing = tracing_to(None, "group", "1.2.3", 256)
+        tracing = tracing_to(None, FEED, "1.2.3", 256)
         judge_one(tracing, parents=2)
         tracing.close(20)
         assert collector.services == {"feed-watch"}
@@ -267,7 +283,7 @@ def test_opentelemetrys_own_variables_hold(no_variables: pytest.MonkeyPatch) -> 
         for name, value in (("OTEL_TRACES_SAMPLER", "always_off"), ("OTEL_SDK_DISABLED", "true")):
             with no_variables.context() as inner:
                 inner.setenv(name, value)
-                tracing = tracing_to(None, "group", "1.2.3", 256)
+                tracing = tracing_to(None, FEED, "1.2.3", 256)
                 judge_one(tracing)
                 tracing.close(20)
         assert len(collector.spans) == 1
@@ -283,7 +299,7 @@ def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.Monk
             collector.status = 503
         else:
             collector.answering.clear()
-        tracing = tracing_to(collector.endpoint, "group", "1.2.3", 256)
+        tracing = tracing_to(collector.endpoint, FEED, "1.2.3", 256)
         began_s = time.monotonic()
         for _ in range(3_000):
             judge_one(tracing)
@@ -299,10 +315,11 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     """Nothing that OpenTelemetry leaves behind delays the exit, even if tracing is not closed."""
     work = (
         "import sys; from consumer.telemetry.spans import tracing_to\n"
+        "from consumer.telemetry.trace_context import TracedFeed\n"
         "from consumer.model.hooks import Hooks\n"
         "from consumer.model.record import RawBatch\n"
         "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
-        "tracing = tracing_to(sys.argv[1], 'group', '1', 1)\n"
+        "tracing = tracing_to(sys.argv[1], TracedFeed('kafka'), '1', 1)\n"
         "hooks = Hooks(tracing.spans)\n"
         "hooks.report(BatchBegun(RawBatch(()))); hooks.report(BatchCommitted([], []))\n"
         "sys.argv[2:] and tracing.close(0.2)"
@@ -334,7 +351,7 @@ def test_that_spans_are_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> N
     """The loss is logged once, and so is its end; an exporter that raises does no harm."""
     exporter = Failing()
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
-        tracing = Tracing(exporter, "group", "1.2.3", 256)
+        tracing = Tracing(exporter, FEED, "1.2.3", 256)
         for _ in range(3):
             judge_one(tracing)
             tracing._provider.force_flush()

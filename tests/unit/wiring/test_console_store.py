@@ -23,10 +23,10 @@ from consumer.wiring.console_store import (
     LazyStore,
     SettingsCheck,
     StoredArticles,
-    may_write,
     unwritable_path,
 )
 from storage.errors import StoreRefused, StoreUnavailable
+from storage.files import may_write
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Release, Version
