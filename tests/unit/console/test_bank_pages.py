@@ -217,8 +217,8 @@ def test_the_longest_text_is_taken_from_those_who_are_signed_in(desk: Office, pa
     check_leads_to(desk.ann.post("/banks/spam/items", form), f"/banks/spam/items/{item_id(text)}?done=added")
     assert banks_in(path).items["spam", item_id(text)].text == text
     assert text in desk.ann.get(f"/banks/spam/items/{item_id(text)}").text
-    check_refused(desk.served.browser().post("/banks/spam/items", form), 413, "more than 65536 bytes")
-    check_refused(desk.ann.post("/banks/spam", form), 413, "more than 65536 bytes")
+    check_refused(desk.served.browser().post("/banks/spam/items", form), 413, "more than 65,536 bytes")
+    check_refused(desk.ann.post("/banks/spam", form), 413, "more than 65,536 bytes")
 
 
 def test_an_item_is_changed_switched_and_removed(desk: Office, path: Path) -> None:
