@@ -63,7 +63,6 @@ _EXPORT_ROWS: Final = 1_000
 _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why")
 _FIELDS: Final = ("person", "action", "text", "from", "to")
 _CELL_CHARS_MAX: Final = 4_000
-# A spreadsheet takes a cell that begins with one of these for a formula.
 # Without it spreadsheets take UTF-8 for something else.
 _MARK: Final = "\ufeff"
 
