@@ -6,7 +6,6 @@ leaves the last entry of each bank and item.
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from typing import Any, Final
 
 import msgspec
@@ -52,7 +51,10 @@ def planned_banks(topic: str) -> PlannedTopic:
 
 
 class BankTopic(BankLog):
-    """The banks in a topic, in which invalid messages are left out. ``change`` creates the topic if there is none."""
+    """The banks in a topic, in which invalid messages are left out. ``change`` creates the topic if there is none.
+
+    From the first change on it holds the banks, so that the next change reads only what is new.
+    """
 
     def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
         self._brokers = brokers
@@ -62,16 +64,14 @@ class BankTopic(BankLog):
         # A new one needs half a second before it can write.
         self._producer: Producer | None = None
         self._next = 0
+        self._banks: Banks | None = None
+        self._unread = NewEntries([], is_whole=False)
 
     @override
     def read(self) -> NewEntries:
-        try:
-            with asking(self._brokers, f"the topic of banks {self._topic} cannot be read", BanksUnreachable):
-                return self._read()
-        except BankError:
-            # The next read begins anew, with another client.
-            self.close()
-            raise
+        self._follow()
+        unread, self._unread = self._unread, NewEntries([], is_whole=False)
+        return unread
 
     @override
     def change(self, change: Change) -> Sequence[Entry]:
@@ -79,6 +79,9 @@ class BankTopic(BankLog):
             (report,) = init(admin_settings(self._brokers, self._options), [planned_banks(self._topic)], _SHAPE)
         except SinkError as error:
             raise BanksUnreachable(str(error)) from error
+        if report.created:
+            # Nothing that was read of an earlier topic of this name counts.
+            self._forget()
         banks = Banks.of(()) if report.created else self._current()
         entries = change(banks)
         banks.after(entries)
@@ -92,11 +95,51 @@ class BankTopic(BankLog):
             self._consumer.close()
             self._consumer = None
         self._producer = None
+        self._banks, self._unread = None, NewEntries([], is_whole=False)
 
     def _current(self) -> Banks:
-        """Read all of the topic, apart from what this object has read of it."""
-        with closing(BankTopic(self._brokers, self._topic, self._options)) as reading:
-            return Banks.of(reading.read().entries)
+        """Return the banks as they are now. Raises ``BankError``."""
+        if self._banks is None:
+            # What was read so far is not held; the next ``read`` returns it again, as the objects that are held here.
+            self._forget()
+        self._follow(holding=True)
+        assert self._banks is not None  # noqa: S101  # it is held
+        return self._banks
+
+    def _forget(self) -> None:
+        """Let the next reading begin with the first message."""
+        producer = self._producer
+        self.close()
+        self._producer = producer
+
+    def _follow(self, *, holding: bool = False) -> None:
+        """Read what is new, or all of the topic. Raises ``BankError``, and then the next reading has another client."""
+        try:
+            with asking(self._brokers, f"the topic of banks {self._topic} cannot be read", BanksUnreachable):
+                found = self._read()
+                is_held = holding or self._banks is not None
+                if is_held and not found.is_whole and not self._holds(found.entries):
+                    # Another process removed the bank of a new item. Read as a whole, such items are left out.
+                    self._forget()
+                    found = self._read()
+            if found.is_whole:
+                self._banks = Banks.of(found.entries) if is_held else None
+                self._unread = found
+            else:
+                entries, invalid = [*self._unread.entries, *found.entries], self._unread.invalid + found.invalid
+                self._unread = self._unread._replace(entries=entries, invalid=invalid)
+        except BankError:
+            self.close()
+            raise
+
+    def _holds(self, entries: Sequence[Entry]) -> bool:
+        """Hold the banks after these changes; return whether they could be made."""
+        assert self._banks is not None  # noqa: S101  # they are held
+        try:
+            self._banks = self._banks.after(entries) if entries else self._banks
+        except BankError:
+            return False
+        return True
 
     def _read(self) -> NewEntries:
         is_whole = self._consumer is None

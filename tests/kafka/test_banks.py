@@ -9,9 +9,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, encode_entry
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, Entry, encode_entry
 from consumer.kafka.bank_topic import BankTopic
 from consumer.kafka.client_settings import KafkaOptions
 from tests.cli.command import SCHEMAS, run_process, text
@@ -57,6 +58,15 @@ def _has_items(consumer: Running, items: int) -> bool:
     return consumer.metric("dupwatch_bank_items") == items
 
 
+def _is_missing(topics: Topics) -> bool:
+    with closing(opened(topics)) as reading:
+        try:
+            reading.read()
+        except BanksMissing:
+            return True
+    return False
+
+
 def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -> None:
     """The first change makes the topic; a reader gets all of it, and then what is new; removal takes items along."""
     with pytest.raises(BanksMissing, match="dupwatch bank create makes it"):
@@ -80,7 +90,8 @@ def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -
 def test_neither_a_read_nor_a_further_change_waits_for_a_client(banks: BankTopic) -> None:
     """A service makes one change after the other, and each reads the topic."""
     banks.change(lambda _: [SPAM])
-    banks.read()
+    banks.change(lambda _: [OFFER])
+    assert banks.read() == ([SPAM, OFFER], True, 0)
     reads_s, changes_s = [], []
     for number in range(CHANGES):
         item = BankItem(bank="spam", item=f"{number}", text="letters enough")
@@ -126,7 +137,59 @@ def test_a_compacted_topic_may_have_a_bank_behind_its_items(topics: Topics, bank
     assert banks.read() == ([SPAM, OFFER], True, 1)
     added = BankItem(bank="spam", item="more", text="letters enough")
     banks.change(lambda found: [added] if found == Banks.of([SPAM, OFFER]) else [])
-    assert banks.read() == ([added], False, 0)
+    # Now they are held.
+    assert banks.read() == ([SPAM, OFFER, added], True, 1)
+
+
+def test_a_change_reads_what_is_new(topics: Topics, banks: BankTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bank with a million items is read once, and not for each change; the reader gets every entry once."""
+    banks.change(lambda _: [SPAM, OFFER])
+    banks.change(lambda _: [])
+    assert banks.read() == ([SPAM, OFFER], True, 0)
+    taken: list[object] = []
+    take = BankTopic._taken
+
+    def counting(reading: BankTopic, message: Message) -> Entry | None:
+        taken.append(message.key())
+        return take(reading, message)
+
+    monkeypatch.setattr(BankTopic, "_taken", counting)
+    more = [BankItem(bank="spam", item=f"{number}", text="letters enough") for number in range(3)]
+    banks.change(lambda _: [more[0]])
+    with closing(opened(topics)) as writer:
+        writer.change(lambda _: [more[1]])
+    taken.clear()
+    banks.change(lambda found: [more[2]] if found == Banks.of([SPAM, OFFER, *more[:2]]) else [])
+    assert banks.read() == (more, False, 0)
+    assert taken == [b"spam/0", b"spam/1", b"spam/2"]
+
+
+def test_an_item_of_a_bank_that_was_removed_keeps_nobody_from_changes(topics: Topics, banks: BankTopic) -> None:
+    """Another process removed the bank while the item was added; the held banks are as the topic says."""
+    banks.change(lambda _: [SPAM, OFFER])
+    banks.change(lambda _: [])
+    banks.read()
+    producer = Producer({"bootstrap.servers": topics.address})
+    producer.produce(topics.sink("banks"), None, b"spam")
+    producer.produce(topics.sink("banks"), encode_entry(OFFER), b"spam/offer")
+    assert not producer.flush(30)
+    exams = Bank(bank="exams", action="deny")
+    banks.change(lambda found: [exams] if found == Banks.of(()) else [])
+    assert banks.read() == ([exams], True, 1)
+
+
+def test_a_topic_that_was_deleted_is_made_anew(topics: Topics, banks: BankTopic) -> None:
+    """Nothing of the one before is held, though its offsets begin again."""
+    banks.change(lambda _: [SPAM, OFFER])
+    banks.change(lambda _: [])
+    banks.read()
+    admin = AdminClient({"bootstrap.servers": topics.address})
+    (deleted,) = admin.delete_topics([topics.sink("banks")]).values()
+    deleted.result(30)
+    exams = [Bank(bank=f"exams{number}", action="deny") for number in range(3)]
+    until(partial(_is_missing, topics))
+    banks.change(lambda found: exams if found == Banks.of(()) else [])
+    assert banks.read() == (exams, True, 0)
 
 
 def test_a_topic_that_was_made_anew_is_read_as_a_whole(topics: Topics, banks: BankTopic) -> None:
