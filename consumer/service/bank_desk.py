@@ -1,12 +1,13 @@
 """Where requests read and change banks: a thread of its own, so that banks out of reach hold up nothing else."""
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
 from starlette.requests import Request
 
-from consumer.banks.bank import BankError, Banks, ChangeUnknown
+from consumer.banks.bank import BankError, Banks, BanksUnreachable, ChangeUnknown
 from consumer.banks.bank_log import BankLog
 from consumer.banks.current_banks import BankChange, ChangeRefused, CurrentBanks
 from consumer.config.sections.service import ServiceSection
@@ -18,6 +19,8 @@ log = logging.getLogger("dupwatch")
 
 RETRY_S: Final = 5
 """When a client should try again while the banks are away."""
+AWAY_S: Final = 5.0
+"""So long after the banks were out of reach requests are refused at once: each would wait half a minute in its turn."""
 
 _Answer = TypeVar("_Answer")
 
@@ -30,11 +33,18 @@ class BankDesk:
         self._workers = Workers(1, section.requests_max, section.answer_s)
         self._answer_s = section.answer_s
         self._fault: str | None = None
+        self._away_at_s: float | None = None
 
     async def read(self, request: Request, answer: Callable[[Banks], _Answer]) -> _Answer:
         """Return what ``answer`` makes of the banks as they are. Raises ``ProblemError``."""
         banks = self._configured()
-        return await self._call(request, lambda: answer(banks.read()))
+        try:
+            return await self._call(request, lambda: answer(banks.read()))
+        except ProblemError as error:
+            if error.kind is not STORE:
+                raise
+            limit = Limit("answer_s", self._answer_s)
+            raise retry_later(BANKS, f"The banks were not read within {self._answer_s:g} s.", RETRY_S, limit) from error
 
     async def change(self, request: Request, prepare: Callable[[], BankChange[_Answer]]) -> _Answer:
         """Make the change that ``prepare`` returns; return its answer. Raises ``ProblemError``.
@@ -73,21 +83,20 @@ class BankDesk:
         return await self._workers.call(lambda: self._answered(work))
 
     def _answered(self, work: Callable[[], _Answer]) -> _Answer:
+        if self._away_at_s is not None and time.monotonic() - self._away_at_s < AWAY_S:
+            raise _away()
         try:
             answer = work()
         except ChangeRefused as error:
             raise ProblemError(INVALID_REQUEST, f"{error}.") from error
         except BankError as error:
             self._note(str(error))
+            self._away_at_s = time.monotonic() if isinstance(error, BanksUnreachable) else None
             if isinstance(error, ChangeUnknown):
                 raise outcome_unknown("The banks may have been changed in part.") from error
-            raise retry_later(
-                BANKS,
-                "The banks cannot be read or changed; the log of the service says why. Try again after the seconds in "
-                "Retry-After.",
-                RETRY_S,
-            ) from error
+            raise _away() from error
         self._note(None)
+        self._away_at_s = None
         return answer
 
     def _note(self, fault: str | None) -> None:
@@ -97,3 +106,12 @@ class BankDesk:
         elif fault is None and self._fault is not None:
             log.warning("The banks answer again.")
         self._fault = fault
+
+
+def _away() -> ProblemError:
+    return retry_later(
+        BANKS,
+        "The banks cannot be read or changed; the log of the service says why. Try again after the seconds in "
+        "Retry-After.",
+        RETRY_S,
+    )

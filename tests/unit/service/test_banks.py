@@ -19,7 +19,7 @@ from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable, ChangeU
 from consumer.banks.bank_log import BankLog, Change, NewEntries
 from consumer.banks.exchange import item_id
 from consumer.files.bank_file import BankFile
-from consumer.service import bank_articles, bank_reading
+from consumer.service import bank_articles, bank_desk, bank_reading
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.writing import NO_OWNER
 from consumer.telemetry.health import HEARTBEAT_MAX_S
@@ -550,8 +550,11 @@ def test_a_file_that_becomes_invalid_is_no_fault_of_the_client(
     ("fault", "kind"),
     [(BanksUnreachable("no broker at 10.1.2.3"), "banks"), (ChangeUnknown("half"), "outcome-unknown")],
 )
-def test_banks_that_are_away_hold_up_nothing_else(window: dupwatch.Window, fault: Exception, kind: str) -> None:
+def test_banks_that_are_away_hold_up_nothing_else(
+    window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch, fault: Exception, kind: str
+) -> None:
     """Others are told to come again, and are answered once the banks are back."""
+    monkeypatch.setattr(bank_desk, "AWAY_S", 0.0)
     banks = SlowBanks(SPAM, OFFER)
     with serving_banks(window, banks) as client:
         wait_until_ready(client)
@@ -565,6 +568,33 @@ def test_banks_that_are_away_hold_up_nothing_else(window: dupwatch.Window, fault
         banks.fault = None
         assert service.add("spam", {"item": "new", "text": LETTERS}).status == 200
         assert len(service.send("GET", "/spam").json["items"]) == 2
+
+
+def test_banks_out_of_reach_are_asked_once_for_all_that_wait(
+    window: dupwatch.Window, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of ten requests would wait half a minute for the brokers, one after the other."""
+    monkeypatch.setattr(bank_desk, "AWAY_S", 1_000.0)
+    banks = SlowBanks(SPAM, OFFER)
+    with serving_banks(window, banks) as client:
+        wait_until_ready(client)
+        service = Fixture(client, Path())
+        banks.fault = BanksUnreachable("no broker")
+        banks.open.clear()
+        try:
+            waiting = [pool.submit(service.send, "GET", "/spam") for _ in range(3)]
+            wait_for(lambda: banks.calls == 1, WAIT_S)
+        finally:
+            banks.open.set()
+        answers = [each.result(WAIT_S) for each in waiting]
+        answers.append(service.add("spam", {"item": "new", "text": LETTERS}))
+        assert {(answer.status, answer.json["type"]) for answer in answers} == {(503, f"{URN}banks")}
+        assert banks.calls == 1
+        banks.fault = None
+        monkeypatch.setattr(bank_desk, "AWAY_S", 0.0)
+        assert service.send("GET", "/spam").status == 200
+        monkeypatch.setattr(bank_desk, "AWAY_S", 1_000.0)
+        assert service.send("GET", "/spam").status == 200
 
 
 def test_banks_that_hang_keep_no_thread_from_checks(window: dupwatch.Window, pool: ThreadPoolExecutor) -> None:
@@ -582,7 +612,7 @@ def test_banks_that_hang_keep_no_thread_from_checks(window: dupwatch.Window, poo
             assert client.get("/healthz").status == 200
             refused = changing.result(WAIT_S)
             assert (refused.status, refused.json["type"]) == (503, f"{URN}outcome-unknown")
-            assert (refused.json["limit"]["name"], shown.result(WAIT_S).json["type"]) == ("answer_s", f"{URN}store")
+            assert (refused.json["limit"]["name"], shown.result(WAIT_S).json["type"]) == ("answer_s", f"{URN}banks")
             assert banks.calls == 1
         finally:
             banks.open.set()
