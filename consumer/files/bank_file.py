@@ -55,6 +55,7 @@ class BankFile(BankLog):
         self._place: FilePlace | None = None
         self._banks: Banks | None = None
         self._unread = NewEntries([], is_whole=False)
+        self._had_entries = False
 
     @override
     def read(self) -> NewEntries:
@@ -73,7 +74,8 @@ class BankFile(BankLog):
                 after = banks.after(entries)
                 lines = (place.lines if place else 0) + len(entries)
                 left = len(after.banks) + len(after.items)
-                if lines - left > max(SUPERSEDED_MIN, left):
+                # Followers take an empty file for a damaged one.
+                if left and lines - left > max(SUPERSEDED_MIN, left):
                     temporary = path.with_name(f"{path.name}.new")
                     replace_file(path, temporary, lines_of(after.entries()), self._writing)
                 elif entries:
@@ -102,6 +104,10 @@ class BankFile(BankLog):
     def _follow(self, path: Path, *, holding: bool = False) -> None:
         """Read what was appended, or the whole file if it was replaced. Raises ``BankError``, and reads nothing."""
         found = _read(path, self._place)
+        if self._had_entries and found.is_whole and not found.entries:
+            # Truncated by mistake, or about to be written again: whoever removes all banks leaves lines that say so.
+            raise BankError(f"the bank file {path} has become empty; restore it, or make banks in it again")
+        self._had_entries = self._had_entries or bool(found.entries)
         if found.is_whole:
             banks = Banks.of(found.entries) if holding or self._banks is not None else None
             unread = NewEntries(found.entries, is_whole=True)

@@ -58,7 +58,14 @@ class BankReader:
         """Read what is new in the banks. Raises ``BankError`` for banks that cannot be read; then nothing changes."""
         with news(self._banks) as found:
             if found.is_whole:
+                before = len(self._known)
                 self._known.replace(found.entries)
+                if len(self._known) < before:
+                    log.warning(
+                        "The banks were replaced and have fewer items that count: %d, and before %d.",
+                        len(self._known),
+                        before,
+                    )
             elif found.entries:
                 self._known.change(found.entries)
         if found.invalid:
@@ -138,8 +145,7 @@ def followed_banks(
         yield None
         return
     cache = _cache(config, bound)
-    computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
-    known = KnownTexts(computing, bound.settings, now_ms, hooks.report, load_cache)
+    known = _known(config, bound, lexicon, cache, hooks.report)
     with opened_banks(config) as banks:
         reader = BankReader(banks, known, hooks)
         if starting is None:
@@ -148,6 +154,24 @@ def followed_banks(
             _read_when_reachable(reader, starting)
         with Following("banks", reader.look), _written_cache(cache, known):
             yield known
+
+
+def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) -> KnownTexts:
+    """Return the items of banks, to be compared with. What the configured cache lacks of them is added to it."""
+    cache = _cache(config, bound)
+    known = _known(config, bound, lexicon, cache, Hooks().report)
+    known.replace(banks.entries())
+    if cache is not None:
+        CacheWriter(cache, known).look()
+    return known
+
+
+def _known(
+    config: Config, bound: Binding, lexicon: Lexicon, cache: BankCache | None, report: Callable[[object], None]
+) -> KnownTexts:
+    """Return no items yet; the first ones are taken from the cache as far as it has them."""
+    computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
+    return KnownTexts(computing, bound.settings, now_ms, report, load_cache)
 
 
 def _cache(config: Config, bound: Binding) -> BankCache | None:

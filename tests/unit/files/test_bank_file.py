@@ -60,8 +60,6 @@ def test_a_file_that_was_replaced_is_read_as_a_whole(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"allow", b"denys"))
     with pytest.raises(BankError, match="line 1"):
         file.read()
-    path.write_bytes(b"")
-    assert file.read() == ([], True, 0)
 
 
 def test_a_second_change_reads_only_what_was_appended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +186,36 @@ def test_superseded_lines_are_dropped(path: Path, monkeypatch: pytest.MonkeyPatc
     found = followed.read()
     assert found.is_whole
     assert Banks.of(found.entries).items["spam", "i1"].text == "Win a ferry ticket 5"
+
+
+def test_a_file_that_becomes_empty_is_damaged(path: Path) -> None:
+    """Nobody removes all banks like this; one that was empty from the beginning has none yet."""
+    file = BankFile(path, WRITING)
+    file.read()
+    before = path.read_bytes()
+    for content in (b"", b"\n", before[:5]):
+        path.write_bytes(content)
+        for _ in range(2):
+            with pytest.raises(BankError, match="has become empty"):
+                file.read()
+            file.close()
+        with pytest.raises(BankError, match="has become empty"):
+            file.change(lambda _: [SPAM])
+        assert BankFile(path, WRITING).read() == ([], True, 0)
+    append(path, SPAM)
+    assert file.read() == ([SPAM], True, 0)
+
+
+def test_a_file_whose_banks_were_all_removed_is_not_empty(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its followers would take it for a damaged one."""
+    monkeypatch.setattr(bank_file, "SUPERSEDED_MIN", 2)
+    append(path, item(1), item(2), item(3))
+    file = BankFile(path, WRITING)
+    file.read()
+    append(path, Bank(bank="spam", removed=True))
+    assert file.read() == ([Bank(bank="spam", removed=True)], False, 0)
+    file.close()
+    assert Banks.of(file.read().entries) == Banks.of(())
 
 
 @pytest.mark.parametrize("name", ["missing", "folder"])

@@ -91,6 +91,30 @@ def test_an_appended_entry_that_keeps_a_run_from_starting_changes_no_run(
     assert (len(known), len(faults)) == (2, 2)
 
 
+def test_items_that_are_gone_at_once_are_named_in_the_log(
+    path: Path, known: KnownTexts, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file that was cut short is as valid as one that somebody shortened. One that is empty changes nothing."""
+    faults: list[str] = []
+    other = encode_entry(BankItem(bank="spam", item="other", text="Win two ferry tickets")) + b"\n"
+    path.write_bytes(SPAM + OFFER + other)
+    reader = reader_of(path, known, faults)
+    reader.read()
+    path.write_bytes(SPAM + OFFER)
+    reader.look()
+    assert (len(known), faults) == (1, [])
+    assert "fewer items that count: 1, and before 2" in caplog.text
+    path.write_bytes(b"")
+    for _ in range(2):
+        reader.look()
+    assert (len(known), ["has become empty" in fault for fault in faults]) == (1, [True, True])
+    caplog.clear()
+    path.write_bytes(SPAM + OFFER + other)
+    reader.look()
+    assert (len(known), len(faults)) == (2, 2)
+    assert "fewer items" not in caplog.text
+
+
 def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Path) -> None:
     """After the start, and after enough changes; a process that finds all in it writes nothing."""
     identity = CacheIdentity({}, bytes(32))
