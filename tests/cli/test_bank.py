@@ -124,6 +124,18 @@ def test_fingerprints_are_taken_from_the_cache(dupwatch: Command, made: Path, tm
     assert first[0] is not None
 
 
+def test_a_text_is_tried_with_the_cache(dupwatch: Command, made: Path, tmp_path: Path) -> None:
+    """A bank of a million items takes two minutes without; a scan of an archive uses the same one."""
+    cache = tmp_path / "cache"
+    banks = ("--banks", made, "--set", f"banks.cache={cache}", "--set", "log.level=info")
+    first, second = (dupwatch("bank", "test", "--text", text(1), *banks) for _ in range(2))
+    assert ("from the cache" in first.err, "2 from the cache, 0 to compute" in second.err) == (False, True)
+    assert first.out == second.out != b""
+    scanned = dupwatch("bank", "scan", feed(tmp_path / "feed.jsonl"), "--bank", "spam", *banks)
+    assert "1 from the cache, 0 to compute" in scanned.err
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_a_change_counts_while_a_run_goes_on(dupwatch: Command, made: Path, tmp_path: Path) -> None:
     """Within two seconds; an invalid file changes nothing and is named in the log."""
     sink = tmp_path / "verdicts.jsonl"
@@ -204,6 +216,21 @@ def test_switches_and_removal(dupwatch: Command, made: Path) -> None:
     assert (refused.code, "standard input is not a terminal; add --yes" in refused.err) == (2, True)
     assert dupwatch("bank", "remove", "notices", "--yes", "--banks", made).code == 0
     assert [line["bank"] for line in json_lines(dupwatch("bank", "list", "--json", "--banks", made).out)] == ["spam"]
+
+
+def test_a_bank_that_is_created_again_stays_disabled(dupwatch: Command, made: Path) -> None:
+    """Whoever changes its note does not switch it on; what says nothing new is not written."""
+    banks = ("--banks", made)
+    assert dupwatch("bank", "disable", "spam", *banks).code == 0
+    again = dupwatch("bank", "create", "spam", "--action", "deny", "--note", "lotteries", *banks)
+    assert b"Changed the bank spam" in again.out
+    assert b"It is disabled: dupwatch bank enable spam --banks" in again.out
+    (spam, _) = json_lines(dupwatch("bank", "list", "--json", *banks).out)
+    assert (spam["enabled"], spam["note"], spam["labels"], spam["items"]) == (False, "lotteries", [], 1)
+    before = made.read_bytes()
+    same = dupwatch("bank", "create", "spam", "--action", "deny", "--note", "lotteries", *banks)
+    assert b"nothing was changed" in same.out
+    assert made.read_bytes() == before
 
 
 def test_an_item_is_confirmed(dupwatch: Command, made: Path, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""What ``dupwatch bank add`` does, and what it says about it."""
+"""What ``dupwatch bank create`` and ``add`` do, and what they say about it."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from consumer.banks.bank import BankItem, Banks, Entry
-from consumer.banks.changes import replacement
+import msgspec
+
+from consumer.banks.bank import Bank, BankItem, Banks, Entry
+from consumer.banks.changes import replacement, unless_same
 from consumer.cli.banks.options import changed
 from consumer.config.config import Config
 from consumer.wiring.stores import outlives_run
@@ -14,6 +16,31 @@ from storage.clock import now_ms
 def options(given: Mapping[str, str | None]) -> str:
     """Return those options that were given, for a command to copy; each begins with a space."""
     return "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+
+
+def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
+    """Create a bank, or change one, which stays enabled or disabled; yield sentences about what was done.
+
+    ``banks`` is the option that names the banks. Raises ``BankError``.
+    """
+    found: list[Bank | None] = []
+
+    def created(every: Banks) -> Sequence[Entry]:
+        before = every.banks.get(entry.bank)
+        found.append(before)
+        after = entry if before is None else msgspec.structs.replace(entry, enabled=before.enabled)
+        return [] if unless_same(before, after) is before else [after]
+
+    entries, (before,) = changed(config, "create", entry.bank, created), found
+    if before is None:
+        does = "never flags what repeats its texts" if entry.action == "allow" else "reports what repeats its texts"
+        yield f"The bank {entry.bank} {does}. Add one: dupwatch bank add {entry.bank} FILE{banks}"
+    elif entries:
+        yield f"Changed the bank {entry.bank}; options that were not given have their defaults."
+    else:
+        yield f"The bank {entry.bank} is there already, and nothing was changed."
+    if before is not None and not before.enabled:
+        yield f"It is disabled: dupwatch bank enable {entry.bank}{banks}"
 
 
 def add_item(config: Config, entry: BankItem, given: Mapping[str, str | None]) -> Iterator[str]:

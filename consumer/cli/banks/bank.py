@@ -10,7 +10,7 @@ from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
 from consumer.banks.changes import new_entry
 from consumer.banks.exchange import item_id
 from consumer.cli import render
-from consumer.cli.banks.additions import add_item, options
+from consumer.cli.banks.additions import add_item, create_bank, options
 from consumer.cli.banks.comparison import Comparison
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
@@ -59,7 +59,7 @@ def create(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Create a bank, or change the labels, note and similarity of one. The file is created if there is none."""
+    """Create a bank, or replace the labels, note and similarity of one. The file is created if there is none."""
     chosen = configured(config, settings, banks__url=banks)
     values: dict[str, object] = {
         "bank": bank,
@@ -68,10 +68,8 @@ def create(
         "note": note,
         "similarity": similarity,
     }
-    entry = new_entry(values | stamp(by), Bank)
-    changed(chosen, "create", bank, lambda _: [entry])
-    done = "never flags what repeats its texts" if action == "allow" else "reports what repeats its texts"
-    say(f"The bank {bank} {done}. Add one: dupwatch bank add {bank} FILE{options({'--banks': banks})}")
+    for sentence in create_bank(chosen, new_entry(values | stamp(by), Bank), options({"--banks": banks})):
+        say(sentence)
 
 
 @app.command()

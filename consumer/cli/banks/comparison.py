@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from consumer.banks.bank import Banks
-from consumer.banks.known_texts import BankMatches, KnownTexts
+from consumer.banks.known_texts import BankMatches
 from consumer.config.config import Config
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
-from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.banks import known_texts
+from consumer.wiring.components import judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
 from storage.clock import now_ms
 
@@ -19,8 +20,7 @@ class Comparison:
         lexicon = lexicon_of(config)
         bound = unstored_binding(config, judge_settings(config, lexicon))
         self._builder = version_builder(bound)
-        self._known = KnownTexts(engine(config, bound, lexicon), bound.settings, now_ms)
-        self._known.replace(banks.entries())
+        self._known = known_texts(config, bound, lexicon, banks)
 
     def __len__(self) -> int:
         """Return the number of items that articles are compared with."""
