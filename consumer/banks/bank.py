@@ -15,6 +15,7 @@ import msgspec
 
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
+from consumer.text.counts import counted
 from consumer.text.timestamps import parse_moment, since_1970_ms
 
 Action = Literal["deny", "allow"]
@@ -63,7 +64,12 @@ _RULES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What the limits of members mean."""
-_LIMIT: Final = re.compile(r"Expected `\w+` (?:matching regex|of length|>=|<=).* - at `\$\.(?P<member>\w+)")
+_FREE_TEXTS: Final = frozenset({"text", "title", "lang", "note", "article"})
+"""Members whose pattern only keeps out NUL."""
+_LIMIT: Final = re.compile(
+    r"Expected `\w+` (?:(?P<pattern>matching regex)|of length|>=|<=) .* - at `\$"
+    r"\.(?:(?P<place>items\[\d+\])\.)?(?P<member>\w+)"
+)
 
 ItemKey = tuple[str, str]
 """The names of a bank and of an item in it."""
@@ -168,9 +174,14 @@ def decode_entry(data: bytes) -> Entry:
 
 
 def explained(error: msgspec.DecodeError) -> str:
-    """Return what is wrong with an entry, for a person: a limit as a rule, and not as a pattern."""
+    """Return what is wrong with an entry, or a request for some, for a person: a limit as a rule, and no pattern."""
     limit = _LIMIT.match(str(error))
-    return _RULES.get(limit["member"], str(error)) if limit else str(error)
+    if limit is None:
+        return str(error)
+    member, place = limit["member"], f"{limit['place']}: " if limit["place"] else ""
+    if limit["pattern"] and member in _FREE_TEXTS:
+        return f"{place}{member} has a NUL character"
+    return f"{place}{_RULES[member]}" if member in _RULES else str(error)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -205,9 +216,10 @@ def _check_meaning(entry: Entry) -> None:
         return
     letters = letters_in(entry.text)
     if letters < ITEM_LETTERS_MIN:
+        has = counted(letters, "letter or digit", "letters and digits")
         raise BankError(
-            f"item {entry.item!r} has {letters} letters and digits, and needs at least {ITEM_LETTERS_MIN}: a shorter "
-            "text would be equal to too many articles"
+            f"item {entry.item!r} has {has}, and needs at least {ITEM_LETTERS_MIN}: a shorter text would be equal to "
+            "too many articles"
         )
 
 

@@ -28,12 +28,21 @@ def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
 
 
 def replacement(banks: Banks, entry: BankItem) -> BankItem:
-    """Return an entry that adds an item or replaces it: the same text stays confirmed, another one is not."""
+    """Return an entry that adds an item or replaces it, with what remains of a confirmation."""
     before = banks.items.get(entry.key)
     if before is None:
         return entry
-    confirmed = entry.text == before.text and (entry.confirmed or before.confirmed)
-    return msgspec.structs.replace(entry, confirmed=confirmed)
+    confirmed = stays_confirmed(before, entry, banks.banks[entry.bank])
+    return msgspec.structs.replace(entry, confirmed=confirmed or (entry.confirmed and entry.text == before.text))
+
+
+def stays_confirmed(before: BankItem, after: BankItem, bank: Bank) -> bool:
+    """Return whether a confirmation outlasts a change: of the same text, which has to be as similar as before.
+
+    Otherwise somebody who is no admin could let a confirmed item match nearly everything.
+    """
+    had, has = (item.similarity or bank.item_similarity for item in (before, after))
+    return before.confirmed and after.text == before.text and has >= had
 
 
 def items_need_admin(bank: Bank) -> bool:

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
-from consumer.banks.changes import items_need_admin, new_entry, replacement, state_of, unless_same
+from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, explained
+from consumer.banks.changes import items_need_admin, new_entry, replacement, state_of, stays_confirmed, unless_same
 from consumer.banks.current_banks import BankChange
 from consumer.banks.exchange import item_id
 from consumer.decode.json_value import check_values
@@ -100,9 +100,10 @@ class BankWrites:
             patch = _decoded(_PATCH_DECODER, body)
 
             def patched(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
-                _check_patch(request, known_bank(banks, name), patch)
+                bank = known_bank(banks, name)
+                _check_patch(request, bank, patch)
                 before = known_item(banks, name, item)
-                after = unless_same(before, _patched(before, patch, made))
+                after = unless_same(before, _patched(before, patch, made, bank))
                 return [] if after is before else [after], after
 
             return patched
@@ -162,7 +163,8 @@ def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
     except BadRecord as error:
         raise unreadable(error, LIMITS) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
+        why = explained(error) if isinstance(error, msgspec.ValidationError) else str(error)
+        raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {why}.") from error
 
 
 def _entry(values: Mapping[str, object], kind: type[_Kind], place: str = "") -> _Kind:
@@ -229,12 +231,15 @@ def _copied(judging: Judging, article_id: str, place: str) -> tuple[str, str, st
     return body, record.title, record.lang
 
 
-def _patched(before: BankItem, patch: ItemPatch, made: Stamp) -> BankItem:
+def _patched(before: BankItem, patch: ItemPatch, made: Stamp, bank: Bank) -> BankItem:
     values = msgspec.structs.asdict(before)
     values |= {name: value for name, value in msgspec.structs.asdict(patch).items() if value is not msgspec.UNSET}
     if isinstance(patch.until, datetime):
         values["until"] = _timestamp(patch.until, "")
-    return _entry(values | made, BankItem)
+    after = _entry(values | made, BankItem)
+    if patch.confirmed is not msgspec.UNSET:
+        return after
+    return msgspec.structs.replace(after, confirmed=stays_confirmed(before, after, bank))
 
 
 def _timestamp(moment: datetime | None, place: str) -> str | None:

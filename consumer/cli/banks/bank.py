@@ -186,7 +186,7 @@ def confirm(
 ) -> None:
     """Confirm that an item may match any share of the feed: its bank matches are sent, and no alert fires.
 
-    Another text has to be confirmed again.
+    Another text, or a lower similarity of the item, has to be confirmed again.
     """
     made, name = stamp(by), f"{bank}/{item}"
 

@@ -16,7 +16,7 @@ from consumer.banks.bank import (
     Banks,
     Entry,
 )
-from consumer.banks.changes import unless_same
+from consumer.banks.changes import stays_confirmed, unless_same
 from consumer.banks.exchange import item_id
 from consumer.console.faults import N_, PageError
 from consumer.console.item_search import item_page
@@ -143,13 +143,14 @@ def change_item(asked: Asked) -> Response:
         bank, before = the_bank(asked, banks), the_item(asked, banks)
         check_may_change_items(asked, bank)
         check_seen(form, before)
-        values = {
+        values: dict[str, object] = {
             "title": title_in(form),
             "labels": labels_in(form),
             "note": note_in(form),
             "until": until_in(form, before.until),
             "similarity": similarity_in(form, allows=bank.action == "allow"),
         }
+        values["confirmed"] = stays_confirmed(before, entry_after(before, values), bank)
         return _entries(before, values | made, "item.change")
 
     try:

@@ -485,3 +485,11 @@ def test_an_item_is_confirmed_by_an_admin(desk: Office, path: Path) -> None:
     check_leads_to(wei.send(f"{at}/unconfirm", at, seen=AT), f"{at}?done=unconfirmed")
     assert not banks_in(path).items["spam", "offer"].confirmed
     assert noted(desk) == [("Wei", "item.confirm", "spam/offer", ""), ("Wei", "item.unconfirm", "spam/offer", "")]
+    desk.served.clock.pass_s(1)
+    seen = page(wei, at).form(f"{at}/confirm")["seen"]
+    check_leads_to(wei.send(f"{at}/confirm", at, seen=seen), f"{at}?done=confirmed")
+    for similarity, is_confirmed in (("0.8", True), ("0.75", False)):
+        form = page(desk.ann, at).form(at) | {"similarity": similarity}
+        check_leads_to(desk.ann.send(at, at, **form), f"{at}?done=changed")
+        assert banks_in(path).items["spam", "offer"].confirmed is is_confirmed
+        desk.served.clock.pass_s(1)

@@ -289,6 +289,19 @@ def test_an_item_is_confirmed_as_long_as_its_text_stays(service: Fixture) -> Non
     ]  # fmt: skip
 
 
+def test_a_lower_similarity_ends_a_confirmation(service: Fixture) -> None:
+    """Or a reviewer could let a confirmed item match nearly everything. An admin may confirm with the same change."""
+    item = "/spam/items/offer"
+    for change, is_confirmed in (
+        ({"confirmed": True}, True), ({"similarity": 0.9}, True), ({"similarity": 0.8}, False),
+        ({"confirmed": True}, True), ({"similarity": None}, False), ({"similarity": 0.6, "confirmed": True}, True),
+        ({"similarity": 0.7}, True),
+    ):  # fmt: skip
+        assert service.send("PATCH", item, change).json["confirmed"] is is_confirmed, change
+    lower = {"item": "offer", "text": OFFER.text, "similarity": 0.5}
+    assert service.add("spam", lower).json["items"][0]["confirmed"] is False
+
+
 LONG = "x" * 100_001
 MANY = json.dumps({"items": [{"item": f"i{number}", "text": LETTERS} for number in range(ITEMS_MAX + 1)]}).encode()
 REFUSED: list[tuple[str, str, object, int, str, str]] = [
@@ -315,8 +328,8 @@ REFUSED: list[tuple[str, str, object, int, str, str]] = [
     ("PUT", "/new", {"action": "allow", "similarity": 0.8}, 422, "invalid-request", "at least 0.9"),
     ("PUT", "/new", {"action": "deny", "labels": ["a b"]}, 422, "invalid-request", "labels"),
     ("PUT", "/new", {"action": "deny", "labels": ["a\n"]}, 422, "invalid-request", "labels"),
-    ("PUT", "/new", {"action": "deny", "labels": ["a"] * 21}, 422, "invalid-request", "labels"),
-    ("PUT", "/new", {"action": "deny", "note": "a\0"}, 422, "invalid-request", "note"),
+    ("PUT", "/new", {"action": "deny", "labels": ["a"] * 21}, 422, "invalid-request", "at most 20 labels"),
+    ("PUT", "/new", {"action": "deny", "note": "a\0"}, 422, "invalid-request", ": note has a NUL character"),
     ("PUT", "/spam", {"action": "allow"}, 409, "other-action", "has the action 'deny', which never changes"),
     ("DELETE", "/Spam", None, 422, "invalid-request", "the name of a bank has at most 64"),
     ("POST", "/none/items", {"items": [{"text": LETTERS}]}, 404, "unknown-bank", "no bank 'none'"),
@@ -330,13 +343,13 @@ REFUSED: list[tuple[str, str, object, int, str, str]] = [
     ("POST", "/spam/items", {"items": [{"text": LETTERS, "article": "a"}]}, 422, "invalid-request", "either text, or"),
     ("POST", "/spam/items", {"items": [{"article": "none"}]}, 404, "unknown-article", r"items\[0\]: no article 'none'"),
     ("POST", "/spam/items", {"items": [{"text": "short"}]}, 422, "invalid-request", r"items\[0\]: .* 5 letters"),
-    ("POST", "/spam/items", {"items": [{"text": LONG}]}, 422, "invalid-request", "100000"),
-    ("POST", "/spam/items", {"items": [{"text": f"{LETTERS}\0"}]}, 422, "invalid-request", r"items\[0\]\.text"),
+    ("POST", "/spam/items", {"items": [{"text": LONG}]}, 422, "invalid-request", "the text has at most 100,000"),
+    ("POST", "/spam/items", {"items": [{"text": f"{LETTERS}\0"}]}, 422, "invalid-request", r"\[0\]: text has a NUL"),
     ("POST", "/spam/items", b'{"items": [{"text": "letters \\ud800"}]}', 422, "invalid-request", "body cannot be read"),
     ("POST", "/spam/items", b'{"items": ' + b"[" * 50_000, 422, "invalid-request", "body cannot be read"),
     ("POST", "/spam/items", b'{"items": [{"labels": ' + b"[" * 50_000, 422, "invalid-request", "body cannot be read"),
     ("POST", "/spam/items", b'{"items": [' + b"{}," * 100_000 + b"{}]}", 422, "invalid-request", "values_max = 100000"),
-    ("POST", "/spam/items", {"items": [{"item": "a/b", "text": LETTERS}]}, 422, "invalid-request", "item"),
+    ("POST", "/spam/items", {"items": [{"item": "a/b", "text": LETTERS}]}, 422, "invalid-request", "the id of an item"),
     ("POST", "/spam/items", {"items": [{"item": "a\n", "text": LETTERS}]}, 422, "invalid-request", "item"),
     ("POST", "/spam/items", {"items": [{"item": "", "text": LETTERS}]}, 422, "invalid-request", "item"),
     ("POST", "/spam/items", {"items": [{"text": LETTERS, "until": "2030-01-01"}]}, 422, "invalid-request", "until"),
