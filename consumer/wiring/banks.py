@@ -42,7 +42,7 @@ _LAST_WRITE_S: Final = 10.0
 
 
 class BankReader:
-    """Keeps known texts as the banks say. One thread calls ``look``, about every second."""
+    """Keeps known texts as the banks say. One thread calls ``look`` about every second, and another one ``watch``."""
 
     def __init__(
         self, banks: BankLog, known: KnownTexts, hooks: Hooks, clock_s: Callable[[], float] = time.monotonic
@@ -91,6 +91,16 @@ class BankReader:
         else:
             self._fault = ""
             self._hooks.report(Outage("banks", "reader", None))
+
+    def watch(self) -> None:
+        """Say that the run is not ready while one reading takes longer than ``LAG_S``: many items may have come.
+
+        The next look takes that back.
+        """
+        lag_s = self._clock_s() - self._read_s
+        if lag_s > LAG_S:
+            why = self._fault or f"they are {lag_s:.0f} s behind: many of their items have changed, or they are slow"
+            self._hooks.report(Outage("banks", "reader", why))
 
 
 class CacheWriter:
@@ -152,7 +162,7 @@ def followed_banks(
             reader.read()
         else:
             _read_when_reachable(reader, starting)
-        with Following("banks", reader.look), _written_cache(cache, known):
+        with Following("banks", reader.look), Following("bank-lag", reader.watch), _written_cache(cache, known):
             yield known
 
 

@@ -279,6 +279,8 @@ def test_export_and_import(dupwatch: Command, made: Path, tmp_path: Path) -> Non
     assert ended.code == 2
     assert "line 3" in ended.err
     assert made.read_bytes() == before
+    csv.write_text("text\nletters enough\nletters enough\n")
+    assert b"Added 1 item to" in dupwatch("bank", "import", "more", csv, "--banks", made).out
 
 
 def test_a_stored_article_is_copied(dupwatch: Command, made: Path, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ def import_(
     if not entries:
         raise SourceError(f"{source} has no items")
     changed(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
-    say(f"Added {counted(len(entries), 'item')} to the bank {bank}.")
+    # A text that the file has twice is one item.
+    say(f"Added {counted(len({entry.item for entry in entries}), 'item')} to the bank {bank}.")
 
 
 def export(

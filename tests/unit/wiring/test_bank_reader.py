@@ -10,7 +10,7 @@ from consumer.files.bank_cache import BankCache, CacheIdentity
 from consumer.files.bank_file import BankFile
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings
-from consumer.model.hooks import Hooks
+from consumer.model.hooks import Hooks, Outage
 from consumer.wiring.banks import BankReader, CacheWriter
 from consumer.workers.engines import built_engine, chosen_engine
 from consumer.workers.word_files import load_lexicon
@@ -113,6 +113,34 @@ def test_items_that_are_gone_at_once_are_named_in_the_log(
     reader.look()
     assert (len(known), len(faults)) == (2, 2)
     assert "fewer items" not in caplog.text
+
+
+def test_a_run_whose_banks_lag_is_not_ready(path: Path, known: KnownTexts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while one reading takes that long, as of a million new items; the next one ends it."""
+    hooks, reported, now_s = Hooks(), list[Outage](), 0.0
+    hooks.on(Outage, reported.append)
+    reader = BankReader(BankFile(path, FileWriting(durable=False)), known, hooks, lambda: now_s)
+    reader.look()
+    watched: list[list[Outage]] = []
+    read = reader.read
+
+    def reading() -> None:
+        nonlocal now_s
+        for pause_s in (29.0, 2.0):
+            now_s += pause_s
+            reported.clear()
+            reader.watch()
+            watched.append(list(reported))
+        read()
+
+    monkeypatch.setattr(reader, "read", reading)
+    reader.look()
+    assert [len(each) for each in watched] == [0, 1]
+    assert (watched[1][0].part, "31 s behind" in str(watched[1][0].why)) == ("banks", True)
+    assert reported[-1] == Outage("banks", "reader", None)
+    reported.clear()
+    reader.watch()
+    assert reported == []
 
 
 def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Path) -> None:
