@@ -11,43 +11,38 @@ item that stands in the article, with a standard error of √(p (1 − p) / 24).
 Everything here works on arrays: n items and m articles.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from consumer.banks.rows import KeyFilter, Pairs, Places, Rows, Words, ordered_rows, rarest_hits
 from consumer.fingerprint import SketchSimilarity, TextKind, densified_sketches
 from storage.records import Record
 
 BANDS: Final = 12
 BAND_MINIMA: Final = 3
-ROW_ITEMS_MAX: Final = 1_000
-"""How many items with the same text, band or shingle an article is compared with."""
 SKETCH_BYTES: Final = 256
 _DIGEST_WORDS: Final = 2
 _SHINGLE_BYTES: Final = 8
+_ROUNDING: Final = 1e-6
+"""By less than this a share of shingles is off, as a number of them."""
 _PAIRS_AT_ONCE: Final = 4_096
 _KEYS_AT_ONCE: Final = 8_192
-_KEY_BITS: Final = np.uint64(32)
-_FILTER_BITS_MAX: Final = 8
-_FILTER_SIZE_MIN: Final = 3
-_FILTER_SIZE_MAX: Final = 28
-"""32 MB; with more than five million items more keys pass."""
-_FILTER_HASH: Final = np.uint32(0x9E3779B1)
-"""Spreads keys over the top bits of the product (Knuth, "The Art of Computer Programming", volume 3, section 6.4)."""
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds of texts that are compared by their sketches."""
+
+PART_MARGIN: Final = 0.1
+"""So much more of an item must stand in an article than similar texts have to share: the estimate errs by 0.1."""
 
 EQUAL: Final = "equal"
 SIMILAR: Final = "similar"
 PART: Final = "part"
 FORMS: Final = (EQUAL, SIMILAR, PART)
-
-Words = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,84 +81,6 @@ class Texts:
             np.concatenate([part.sketches for part in parts]),
             np.concatenate([part.text_digests for part in parts]),
         )
-
-
-class Pairs(NamedTuple):
-    """Articles and items, each by its place; ``limited`` are the articles for which there were more, each once."""
-
-    articles: Places
-    items: Places
-    limited: Places
-
-
-class Rows(NamedTuple):
-    """Items by key: ``keys`` ascending, and ``items`` uint32, one for each key."""
-
-    keys: npt.NDArray[np.unsignedinteger]
-    items: npt.NDArray[np.uint32]
-
-    @classmethod
-    def of(cls, keys: npt.NDArray[np.unsignedinteger], items: npt.NDArray[np.uint32]) -> Self:
-        """Return the rows of keys in any order."""
-        order = np.argsort(keys, kind="stable")
-        return cls(keys[order], items[order])
-
-    def of_items(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return the rows of the items for which ``chosen`` bool[n] is true, which are numbered anew."""
-        stay = chosen[self.items]
-        numbers = np.cumsum(chosen, dtype=np.uint32) - np.uint32(1)
-        return type(self)(self.keys[stay], numbers[self.items[stay]])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self], sizes: Sequence[int]) -> Self:
-        """Return the rows of one or more parts, of which each has so many items; these are numbered on."""
-        offsets = np.cumsum([0, *sizes[:-1]], dtype=np.uint32)
-        items = [part.items + offset for part, offset in zip(parts, offsets, strict=True)]
-        return cls.of(np.concatenate([part.keys for part in parts]), np.concatenate(items))
-
-    def pairs(self, keys: npt.NDArray[np.unsignedinteger], articles: Places) -> Pairs:
-        """Return the article of each key with each item that has this key."""
-        # Searched in order, neighbouring keys use the same memory.
-        order = np.argsort(keys)
-        keys, articles = keys[order], articles[order]
-        starts = np.searchsorted(self.keys, keys)
-        # Nearly all keys are in no item.
-        hit = (
-            np.flatnonzero(self.keys[np.minimum(starts, len(self.keys) - 1)] == keys) if len(self.keys) else starts[:0]
-        )
-        starts, articles = starts[hit], articles[hit]
-        counts = np.searchsorted(self.keys, keys[hit], side="right") - starts
-        limited = np.unique(articles[counts > ROW_ITEMS_MAX])
-        counts = np.minimum(counts, ROW_ITEMS_MAX)
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return Pairs(
-            np.repeat(articles, counts),
-            self.items[np.repeat(starts, counts) + within].astype(np.intp),
-            limited,
-        )
-
-
-class KeyFilter(NamedTuple):
-    """Rules out most keys that are not in a set, so that they need not be searched: a bit for a hash of each key.
-
-    ``bits`` are 2 to the power of ``size``, 8 in a byte.
-    """
-
-    bits: npt.NDArray[np.uint8]
-    size: int
-
-    @classmethod
-    def of(cls, keys: npt.NDArray[np.uint32]) -> Self:
-        """Return the filter of n keys: of 4 to 8 bits each, which one in five to eight other keys passes."""
-        size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
-        flags = np.zeros(1 << size, np.bool_)
-        flags[_hashed(keys, size)] = True
-        return cls(np.packbits(flags, bitorder="little"), size)
-
-    def passing(self, keys: npt.NDArray[np.uint32]) -> Places:
-        """Return the places of the keys that may be in the set."""
-        hashes = _hashed(keys, self.size)
-        return np.flatnonzero(self.bits[hashes >> 3] >> (hashes & 7).astype(np.uint8) & 1)
 
 
 NO_TEXTS: Final = Texts(
@@ -209,12 +126,19 @@ class ItemIndex:
         ``known_shingles`` are those of each article that occur in any item, 8 bytes each. At least the pairs with
         ``share_min`` are returned.
         """
+        hits_min = max(1, math.ceil(share_min * self._shingles_min - _ROUNDING))
         counts = np.array([len(shingles) // _SHINGLE_BYTES for shingles in known_shingles], np.int64)
         # Most articles have a few by chance, and too few for any item.
-        enough = np.flatnonzero(counts >= max(1.0, share_min * self._shingles_min))
+        enough = np.flatnonzero(counts >= hits_min)
         hashes = hashes_of([known_shingles[article] for article in enough.tolist()])
-        pairs, shared = self._distinct(self.shingles.pairs(hashes, np.repeat(enough, counts[enough])))
-        return pairs, shared / self._shingle_counts[pairs.items]
+        runs = self.shingles.runs(hashes, np.repeat(enough, counts[enough]))
+        # Common shingles have many items, so that they are not counted before rare ones say which items are worth it.
+        rare, hits = self._distinct(self.shingles.pairs_of(runs.rarest(hits_min)))
+        is_candidate = hits >= rarest_hits(hits_min)
+        candidates = Pairs(rare.articles[is_candidate], rare.items[is_candidate], runs.limited)
+        of_candidates = self.shingles.pairs_of(runs.of(np.isin(runs.articles, candidates.articles)))
+        shared = _counted(self._codes(of_candidates), self._codes(candidates))
+        return candidates, shared / self._shingle_counts[candidates.items]
 
     def build(self) -> Self:
         """Build everything now that the first use would build, and return the index itself."""
@@ -223,9 +147,16 @@ class ItemIndex:
 
     def _distinct(self, pairs: Pairs) -> tuple[Pairs, npt.NDArray[np.int64]]:
         """Return each pair once, and how often it was there."""
-        items = max(len(self.texts), 1)
-        distinct, counts = np.unique(pairs.articles * items + pairs.items, return_counts=True)
-        return Pairs(distinct // items, distinct % items, pairs.limited), counts
+        distinct, counts = np.unique(self._codes(pairs), return_counts=True)
+        return Pairs(distinct // self._width, distinct % self._width, pairs.limited), counts
+
+    def _codes(self, pairs: Pairs) -> Places:
+        """Return a number for each pair."""
+        return pairs.articles * self._width + pairs.items
+
+    @property
+    def _width(self) -> int:
+        return max(len(self.texts), 1)
 
     @cached_property
     def _by_digest(self) -> Rows:
@@ -237,7 +168,7 @@ class ItemIndex:
         # What is computed of one sketch takes ten times the memory of its keys.
         parts = [compared[at : at + _KEYS_AT_ONCE] for at in range(0, len(compared), _KEYS_AT_ONCE)]
         keys = [_band_keys(self.texts.sketches[part]).reshape(-1) for part in parts]
-        return _ordered(np.concatenate([np.zeros(0, np.uint32), *keys]), np.repeat(compared, BANDS))
+        return ordered_rows(np.concatenate([np.zeros(0, np.uint32), *keys]), np.repeat(compared, BANDS))
 
     @cached_property
     def _band_filter(self) -> KeyFilter:
@@ -254,15 +185,13 @@ class ItemIndex:
         return int(counts.min()) if len(counts) else 0
 
 
-def _hashed(keys: npt.NDArray[np.uint32], size: int) -> npt.NDArray[np.uint32]:
-    return keys * _FILTER_HASH >> np.uint32(32 - size)
-
-
-def _ordered(keys: npt.NDArray[np.uint32], items: npt.NDArray[np.uint32]) -> Rows:
-    """Return the rows of keys in any order, and of each key by item. Takes a tenth of the time of ``Rows.of``."""
-    packed = keys.astype(np.uint64) << _KEY_BITS | items
-    packed.sort()
-    return Rows((packed >> _KEY_BITS).astype(np.uint32), packed.astype(np.uint32))
+def _counted(codes: Places, counted: Places) -> Places:
+    """Return how often each of ``counted``, which ascend, is among the codes."""
+    if not len(counted):
+        return counted
+    places = np.searchsorted(counted, codes)
+    is_counted = counted[np.minimum(places, len(counted) - 1)] == codes
+    return np.bincount(places[is_counted], minlength=len(counted))
 
 
 def shingle_rows(shingles: Sequence[bytes]) -> Rows:

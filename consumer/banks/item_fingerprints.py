@@ -2,14 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, encode_entry
-from consumer.banks.index import NO_SHINGLES, NO_TEXTS, Places, Rows, Texts, Words
+from consumer.banks.index import NO_SHINGLES, NO_TEXTS, Texts
+from consumer.banks.rows import Places, Rows, Words
+from consumer.fingerprint import held_hashes
 
 DIGEST_WORDS: Final = 2
 _DIGEST_BYTES: Final = 16
@@ -43,6 +45,10 @@ class ItemFingerprints:
             self.shingles.of_items(chosen),
             {int(numbers[place]): facts for place, facts in self.facts.items() if chosen[place]},
         )
+
+    def held(self) -> Self:
+        """Return the same with shingles of which ``KnownShingles`` makes no copy."""
+        return replace(self, shingles=Rows(held_hashes(self.shingles.keys), self.shingles.items))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -1,6 +1,6 @@
 """The known texts of all banks, as a process that judges holds them: found quickly, and changed while it runs.
 
-Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 550 more of those that are
+Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 350 more of those that are
 found as parts. Items lie in two indexes. A change builds the small one again; when that has grown to a share of the
 large one, both become one.
 """
@@ -310,10 +310,7 @@ class KnownTexts:
 
 
 def _known_shingles(*segments: Segment) -> KnownShingles | None:
-    keys = [segment.items.fingerprints.shingles.keys.astype(np.uint64, copy=False) for segment in segments]
-    for part in keys:
-        # Arrays of items never change, so that they need not be copied.
-        part.flags.writeable = False
+    keys = [segment.items.fingerprints.shingles.keys for segment in segments]
     return KnownShingles(*keys) if any(map(len, keys)) else None
 
 

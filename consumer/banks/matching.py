@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import Bank
-from consumer.banks.index import FORMS, PART
+from consumer.banks.index import FORMS, PART, PART_MARGIN
 from consumer.banks.segment import Items, Likenesses
 from consumer.judge.guards import guards_let_pass
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
 from storage.records import ALLOW, DENY, BankMatch, Record
 
-PART_MARGIN: Final = 0.1
-"""So much more of an item must stand in an article than similar texts have to share: the estimate errs by 0.1."""
 _SIMILARITY_DIGITS: Final = 4
 _PART: Final = FORMS.index(PART)
 

@@ -1,7 +1,7 @@
 """Some items of banks as arrays: what they are compared by, an index over that, and what each asks for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 from typing import Final, NamedTuple, Self
 
@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, ItemKey
-from consumer.banks.index import FORMS, ItemIndex, Places, Texts
+from consumer.banks.index import FORMS, PART_MARGIN, ItemIndex, Texts
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
+from consumer.banks.rows import Places
 from consumer.fingerprint import SketchSimilarity
 
 NEVER_MS: Final = np.iinfo(np.int64).max
@@ -98,7 +99,8 @@ class Segment:
     @classmethod
     def of(cls, items: Items, similarity: SketchSimilarity) -> Self:
         """Index items, all of which count."""
-        compared = items.fingerprints
+        compared = items.fingerprints.held()
+        items = replace(items, fingerprints=compared)
         index = ItemIndex(compared.texts, compared.shingles, similarity).build()
         return cls(items, index, np.ones(len(items), np.bool_))
 
@@ -111,7 +113,9 @@ class Segment:
         return type(self)(self.items, self.index, alive)
 
     def likenesses(self, articles: Texts, known_shingles: Sequence[bytes], similarity_min: float) -> "Likenesses":
-        """Return the items that count, and that are at least so similar to articles, or so much of which these have.
+        """Return the items that count, and that are similar enough to articles or stand in them to a larger share.
+
+        That share is at least ``PART_MARGIN`` more than the similarity, as ``BankRules`` asks for.
 
         ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
@@ -119,7 +123,7 @@ class Segment:
             return NO_LIKENESSES
         equal = self.index.equal(articles)
         similar, similarities = self.index.similar(articles)
-        parts, shares = self.index.parts(known_shingles, similarity_min)
+        parts, shares = self.index.parts(known_shingles, min(similarity_min + PART_MARGIN, 1.0))
         by_form = equal, similar, parts
         found = Likenesses(
             np.concatenate([pairs.articles for pairs in by_form]),

@@ -26,8 +26,9 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from consumer.banks.index import SKETCH_BYTES, Rows, Texts
+from consumer.banks.index import SKETCH_BYTES, Texts
 from consumer.banks.item_fingerprints import DIGEST_WORDS, ItemFingerprints
+from consumer.banks.rows import Rows
 from storage.files import FileWriting, locked_folder, make_folders, opened_regular, replace_with_pieces
 
 log = logging.getLogger("dupwatch")

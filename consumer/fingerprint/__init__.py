@@ -29,6 +29,7 @@ from consumer.fingerprint.known_shingles import (
     KNOWN_SHINGLES_MAX,
     SHINGLES_KEPT,
     KnownShingles,
+    held_hashes,
     unpacked_shingles,
 )
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
@@ -118,6 +119,7 @@ __all__ = [
     "fingerprint_vectors",
     "fnv1a_64",
     "hamming_distance",
+    "held_hashes",
     "joined",
     "marked_sketch_similarity",
     "normalise",

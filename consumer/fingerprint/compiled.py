@@ -22,7 +22,7 @@ from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.tokenizers import with_frequencies
 
-REVISION: Final = 6
+REVISION: Final = 7
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"

@@ -25,59 +25,49 @@ SHINGLES_KEPT: Final = 24
 KNOWN_SHINGLES_MAX: Final = 4_096
 """Known shingles reported of an article. An article with more is cut: its smallest hashes stay."""
 
+_HELD: Final = np.dtype("<u8")
+
 
 class KnownShingles:
-    """An immutable set of shingle hashes, uint64[n] in any order, in one or more parts.
+    """An immutable set of shingle hashes in one or more parts, each uint64[n] in any order.
 
-    Threads may share it, and it can be pickled. Duplicates count once. Arrays that are read-only are kept, others are
-    copied. Raises ``TypeError`` for an array of other than unsigned integers.
+    Threads may share it, and it can be pickled. Duplicates count once. Parts from ``held_hashes`` are kept, others
+    are copied. Raises ``TypeError`` for an array of other than unsigned integers.
     """
 
-    __slots__ = ("_ascending", "_compiled", "_lock", "_parts")
+    __slots__ = ("_compiled", "_lock", "_parts")
 
     def __init__(self, *parts: npt.NDArray[np.uint64]) -> None:
-        self._parts = tuple(
-            part.astype(np.uint64, casting="safe", copy=part.flags.writeable).reshape(-1) for part in parts
-        )
-        self._ascending: npt.NDArray[np.uint64] | None = None
+        self._parts = tuple(held_hashes(part) for part in parts)
         self._compiled: object = None
         self._lock = Lock()
-
-    def __len__(self) -> int:
-        """Return the number of distinct hashes."""
-        return len(self.hashes)
 
     @override
     def __reduce__(self) -> tuple[type["KnownShingles"], tuple[npt.NDArray[np.uint64]]]:
         """Pickle the hashes alone; the compiled engine of another process builds its own form of them."""
-        return KnownShingles, (self.hashes,)
+        return KnownShingles, (self.hashes(),)
 
-    @property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """The hashes, ascending and distinct; the array is read-only, and stays once it was asked for."""
-        with self._lock:
-            if self._ascending is None:
-                self._ascending = _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
-                self._ascending.flags.writeable = False
-            return self._ascending
+        """Return all hashes, ascending and distinct."""
+        return _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
 
     def among(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return for each hash whether it is in the set."""
-        ascending = self.hashes
-        if not len(ascending):
-            return np.zeros(len(hashes), dtype=np.bool_)
-        places = np.searchsorted(ascending, hashes)
-        found: npt.NDArray[np.bool_] = ascending[np.minimum(places, len(ascending) - 1)] == hashes
+        found = np.zeros(len(hashes), dtype=np.bool_)
+        for ascending in self._parts:
+            if len(ascending):
+                places = np.searchsorted(ascending, hashes)
+                found |= ascending[np.minimum(places, len(ascending) - 1)] == hashes
         return found
 
-    def compiled(self, build: Callable[[bytes], object]) -> object:
+    def compiled(self, build: Callable[[list[bytes]], object]) -> object:
         """Return the set as the compiled engine reads it.
 
-        The first call has ``build`` make it from numbers of 8 bytes, little-endian and in any order.
+        The first call has ``build`` make it from the parts: numbers of 8 bytes, little-endian and ascending.
         """
         with self._lock:
             if self._compiled is None:
-                self._compiled = build(b"".join(part.astype("<u8", copy=False).tobytes() for part in self._parts))
+                self._compiled = build([_bytes_under(part) or b"" for part in self._parts])
             return self._compiled
 
 
@@ -124,6 +114,24 @@ def smallest_shingles(
     for chunk in hashed_chunks(texts, languages, shingling):
         smallest.add(chunk)
     return smallest.packed()
+
+
+def held_hashes(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return hashes ascending, in memory that the compiled engine can read, too; the array itself if it is that.
+
+    Raises ``TypeError`` for an array of other than unsigned integers.
+    """
+    if not (hashes[1:] >= hashes[:-1]).all():
+        hashes = np.sort(hashes)
+    if _bytes_under(hashes) is not None:
+        return hashes
+    return np.frombuffer(hashes.astype(_HELD, casting="safe", copy=False).tobytes(), _HELD)
+
+
+def _bytes_under(hashes: npt.NDArray[np.uint64]) -> bytes | None:
+    """Return the bytes that hold these hashes and no others; None if something else does."""
+    held: object = hashes.base
+    return held if isinstance(held, bytes) and hashes.dtype == _HELD and len(held) == hashes.nbytes else None
 
 
 def unpacked_shingles(packed: bytes) -> npt.NDArray[np.uint64]:

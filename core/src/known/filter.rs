@@ -6,6 +6,8 @@
 //! article do not. So hashes with the same top bits have words of their own: nearly all look-ups meet the few words of
 //! the larger hashes, which stay in the fastest cache of the processor.
 
+use super::table::number;
+
 /// The filter has at most this many bits for each hash of the set, and more than half as many.
 const BITS_MAX: usize = 16;
 /// With more words, the same bits of a hash would choose a word and bits in it.
@@ -31,11 +33,12 @@ struct Group {
 }
 
 impl Filter {
-    /// The filter of fewer than 2³² hashes.
+    /// The filter of the packed hashes of all parts, fewer than 2³².
     #[allow(clippy::cast_possible_truncation)] // 2³² hashes have at most 2³⁰ words, and 64 more
-    pub(super) fn of(hashes: &[u64]) -> Self {
+    pub(super) fn of(parts: &[&[[u8; 8]]]) -> Self {
+        let hashes = || parts.iter().copied().flatten().map(number);
         let mut counts = [0_usize; GROUPS];
-        for &hash in hashes {
+        for hash in hashes() {
             counts[group(hash)] += 1;
         }
         let mut groups = [Group::default(); GROUPS];
@@ -53,7 +56,7 @@ impl Filter {
             groups,
             words: vec![0; end],
         };
-        for &hash in hashes {
+        for hash in hashes() {
             let place = filter.place(hash);
             filter.words[place] |= bits(hash);
         }

@@ -12,7 +12,7 @@ mod table;
 use crate::sketch::{Reader, Shingled};
 use filter::Filter;
 use smallest::Smallest;
-use table::Table;
+use table::{Bucket, Table, number};
 
 /// Hashes kept of a known text.
 pub const SHINGLES_KEPT: usize = 24;
@@ -30,36 +30,33 @@ pub fn smallest_shingles(text: &impl Shingled) -> Vec<u8> {
     smallest.packed()
 }
 
-/// A set of shingle hashes, in at most 12 bytes each. Any number of threads share it.
-#[derive(Debug)]
+/// Packed hashes that are held elsewhere, 8 bytes each, little-endian.
+pub type HeldHashes = Box<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Hashes that are not 8 bytes each, or do not ascend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAscending;
+
+/// A set of shingle hashes, in at most 4 bytes each beside the hashes themselves. Any number of threads share it.
 pub struct KnownShingles {
     filter: Filter,
-    table: Table,
+    tables: Vec<Table>,
+    largest: u64,
 }
 
 impl KnownShingles {
-    /// The set of these hashes, which may be in any order; duplicates count once.
-    #[must_use]
-    pub fn new(mut hashes: Vec<u64>) -> Self {
-        hashes.sort_unstable();
-        hashes.dedup();
-        hashes.shrink_to_fit();
-        Self {
-            filter: Filter::of(&hashes),
-            table: Table::of(hashes),
-        }
-    }
-
-    /// The number of distinct hashes.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there is no hash.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The set of the hashes of all parts, each of which ascends; duplicates count once.
+    ///
+    /// # Errors
+    ///
+    /// [`NotAscending`] if a part does not ascend, or ends within a hash.
+    pub fn new(parts: Vec<HeldHashes>) -> Result<Self, NotAscending> {
+        let tables = parts.into_iter().map(Table::of).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            filter: Filter::of(&tables.iter().map(Table::hashes).collect::<Vec<_>>()),
+            largest: tables.iter().map(Table::largest).max().unwrap_or_default(),
+            tables,
+        })
     }
 
     /// A reader that collects the shingles of a text that are in the set.
@@ -67,20 +64,30 @@ impl KnownShingles {
     pub fn hits(&self) -> Hits<'_> {
         Hits {
             known: self,
+            largest: self.largest,
             waiting: [0; TOGETHER],
             count: 0,
+            passing: [0; 2 * TOGETHER],
+            passed: 0,
             found: Smallest::default(),
         }
     }
 }
 
 /// Collects the known shingles of a text that it reads.
-#[derive(Debug)]
+///
+/// Memory is far away, so each step waits until there are many hashes for it. No branch depends on what a step loads,
+/// and the processor loads the memory of several hashes at once.
 pub struct Hits<'a> {
     known: &'a KnownShingles,
-    /// The first `count` are hashes to check.
+    /// The largest known hash. Known shingles are the smallest ones of texts, so that most others are larger.
+    largest: u64,
+    /// The first `count` are hashes to filter.
     waiting: [u64; TOGETHER],
     count: usize,
+    /// The first `passed` are hashes to look up: fewer than `TOGETHER`, and those that one turn of the filter adds.
+    passing: [u64; 2 * TOGETHER],
+    passed: usize,
     found: Smallest<KNOWN_SHINGLES_MAX>,
 }
 
@@ -88,26 +95,40 @@ impl Hits<'_> {
     /// The packed hashes of the known shingles, at most [`KNOWN_SHINGLES_MAX`], once the text is read.
     #[must_use]
     pub fn packed(mut self) -> Vec<u8> {
-        self.check();
+        self.filter();
+        self.look_up();
         self.found.packed()
     }
 
-    /// Check the waiting hashes.
+    /// Filter the waiting hashes.
     #[inline(never)]
-    fn check(&mut self) {
-        let mut passing = [0; TOGETHER];
-        let mut passed = 0;
-        // No branch depends on the filter, so that the processor loads several of its words at once.
+    fn filter(&mut self) {
         for &hash in &self.waiting[..self.count] {
-            passing[passed] = hash;
-            passed += usize::from(self.known.filter.may_contain(hash));
+            self.passing[self.passed] = hash;
+            self.passed += usize::from(self.known.filter.may_contain(hash));
         }
         self.count = 0;
-        for &hash in &passing[..passed] {
-            if self.known.table.contains(hash) {
-                self.found.shingle(hash);
+        if self.passed >= TOGETHER {
+            self.look_up();
+        }
+    }
+
+    /// Look up the hashes that passed the filter.
+    fn look_up(&mut self) {
+        let passing = &self.passing[..self.passed];
+        for table in &self.known.tables {
+            let mut buckets = [Bucket::default(); 2 * TOGETHER];
+            for (bucket, &hash) in buckets.iter_mut().zip(passing) {
+                *bucket = table.bucket(hash);
+            }
+            let hashes = table.hashes();
+            for (bucket, &hash) in buckets.iter().zip(passing) {
+                if bucket.of(hashes).binary_search_by_key(&hash, number).is_ok() {
+                    self.found.shingle(hash);
+                }
             }
         }
+        self.passed = 0;
     }
 }
 
@@ -115,9 +136,9 @@ impl Reader for Hits<'_> {
     #[inline]
     fn shingle(&mut self, hash: u64) {
         self.waiting[self.count] = hash;
-        self.count += 1;
+        self.count += usize::from(hash <= self.largest);
         if self.count == TOGETHER {
-            self.check();
+            self.filter();
         }
     }
 }

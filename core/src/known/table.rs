@@ -1,55 +1,95 @@
-//! A set of hashes that is searched with two accesses to memory.
+//! Hashes in ascending order, held elsewhere, that are found with two accesses to memory.
 
-/// A bucket has about this many hashes.
+use super::{HeldHashes, NotAscending};
+
+/// A bucket has at least about this many hashes.
 const PER_BUCKET: usize = 4;
 const BUCKET_BITS_MAX: u32 = 30;
 
-/// Hashes in buckets by their lowest bits: the top bits of the smallest hashes of texts are nearly always 0.
-#[derive(Debug)]
+/// Hashes in buckets by their top bits, without those that are 0 in all of them.
+///
+/// The smallest hashes of long texts crowd the first buckets, so that buckets are searched by halves.
 pub(super) struct Table {
-    /// By bucket.
-    hashes: Vec<u64>,
-    /// Where each bucket begins, and the last one ends; the number of buckets is a power of two.
+    hashes: HeldHashes,
+    /// Where each bucket begins, and the last one ends.
     starts: Vec<u32>,
+    /// A hash without so many of its lowest bits is the number of its bucket.
+    shift: u32,
+}
+
+/// Where the hashes of a bucket begin and end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bucket {
+    start: u32,
+    end: u32,
+}
+
+impl Bucket {
+    /// The hashes of the bucket among those of its table.
+    #[inline]
+    pub(super) fn of(self, hashes: &[[u8; 8]]) -> &[[u8; 8]] {
+        &hashes[self.start as usize..self.end as usize]
+    }
 }
 
 impl Table {
-    /// A set of fewer than 2³² distinct hashes.
-    pub(super) fn of(mut hashes: Vec<u64>) -> Self {
-        let bits = (hashes.len() / PER_BUCKET).max(1).ilog2().min(BUCKET_BITS_MAX);
-        let buckets = 1_usize << bits;
-        hashes.sort_unstable_by_key(|&hash| (bucket(hash, buckets), hash));
-        let mut starts = Vec::with_capacity(buckets + 1);
-        let mut end = 0;
-        starts.push(0);
-        for number in 0..buckets {
-            while hashes.get(end).is_some_and(|&hash| bucket(hash, buckets) == number) {
-                end += 1;
-            }
-            starts.push(u32::try_from(end).expect("fewer than 2^32 hashes"));
+    /// The table of fewer than 2³² hashes.
+    pub(super) fn of(hashes: HeldHashes) -> Result<Self, NotAscending> {
+        let (ascending, []) = (*hashes).as_ref().as_chunks() else {
+            return Err(NotAscending);
+        };
+        if !ascending.is_sorted_by_key(number) {
+            return Err(NotAscending);
         }
-        Self { hashes, starts }
+        let largest = ascending.last().map_or(0, number);
+        let bits = (ascending.len() / PER_BUCKET).max(2).ilog2().min(BUCKET_BITS_MAX);
+        let shift = (u64::BITS - largest.leading_zeros()).saturating_sub(bits);
+        let mut starts = Vec::with_capacity((1 << bits) + 1);
+        for (place, hash) in ascending.iter().enumerate() {
+            while starts.len() as u64 <= number(hash) >> shift {
+                starts.push(count(place));
+            }
+        }
+        starts.push(count(ascending.len()));
+        Ok(Self { hashes, starts, shift })
     }
 
-    pub(super) const fn len(&self) -> usize {
-        self.hashes.len()
-    }
-
+    /// All hashes, packed.
     #[inline]
-    pub(super) fn contains(&self, hash: u64) -> bool {
-        let number = bucket(hash, self.starts.len() - 1);
-        let (start, end) = (self.starts[number] as usize, self.starts[number + 1] as usize);
-        self.hashes[start..end].contains(&hash)
+    pub(super) fn hashes(&self) -> &[[u8; 8]] {
+        (*self.hashes).as_ref().as_chunks().0
+    }
+
+    /// The largest hash, 0 without any.
+    pub(super) fn largest(&self) -> u64 {
+        self.hashes().last().map_or(0, number)
+    }
+
+    /// The bucket that has a hash if the table has it.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the smaller one is below 2³²
+    pub(super) fn bucket(&self, hash: u64) -> Bucket {
+        let ends = &self.starts[1..];
+        let place = (hash >> self.shift).min((ends.len() as u64).saturating_sub(1)) as usize;
+        Bucket {
+            start: self.starts[place],
+            end: ends.get(place).copied().unwrap_or_default(),
+        }
     }
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.hashes.as_slice()) + size_of_val(self.starts.as_slice())
+        size_of_val(self.starts.as_slice())
     }
 }
 
+/// A packed hash as a number.
 #[inline]
-#[allow(clippy::cast_possible_truncation)] // only low bits are used
-const fn bucket(hash: u64, buckets: usize) -> usize {
-    hash as usize & (buckets - 1)
+#[allow(clippy::trivially_copy_pass_by_ref)] // searches hand over what they meet
+pub(super) const fn number(packed: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*packed)
+}
+
+fn count(hashes: usize) -> u32 {
+    u32::try_from(hashes).expect("fewer than 2^32 hashes")
 }

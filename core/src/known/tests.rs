@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::filter::GROUPS;
+use super::table::number;
 use super::*;
 use crate::hashes::mix_64;
 
@@ -12,6 +13,32 @@ fn packed(hashes: impl IntoIterator<Item = u64>) -> Vec<u8> {
 
 fn hashes(count: u64) -> impl Iterator<Item = u64> {
     (1..=count).map(mix_64)
+}
+
+/// Hashes as a part of a set: packed, ascending, with duplicates.
+fn held(hashes: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut hashes: Vec<u64> = hashes.into_iter().collect();
+    hashes.sort_unstable();
+    hashes.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+fn set_of(parts: impl IntoIterator<Item = Vec<u8>>) -> KnownShingles {
+    let parts = parts.into_iter().map(|part| Box::new(part) as HeldHashes).collect();
+    KnownShingles::new(parts).expect("hashes that ascend")
+}
+
+fn table_of(hashes: impl IntoIterator<Item = u64>) -> Table {
+    Table::of(Box::new(held(hashes))).expect("hashes that ascend")
+}
+
+fn filter_of(hashes: impl IntoIterator<Item = u64>) -> Filter {
+    Filter::of(&[held(hashes).as_chunks().0])
+}
+
+fn hits_of(known: &KnownShingles, hashes: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut hits = known.hits();
+    hashes.into_iter().for_each(|hash| hits.shingle(hash));
+    hits.packed()
 }
 
 fn smallest<const COUNT_MAX: usize>(hashes: impl IntoIterator<Item = u64>) -> Vec<u8> {
@@ -43,28 +70,62 @@ fn the_order_and_repetitions_do_not_matter() {
 #[test]
 fn a_set_has_its_hashes_and_no_others() {
     for count in [0, 1, 2, 3, 63, 64, 65, 4_000] {
-        let known = KnownShingles::new(hashes(count).chain(hashes(count / 2)).collect());
-        assert_eq!(known.len() as u64, count);
-        assert_eq!(known.is_empty(), count == 0);
-        let mut hits = known.hits();
-        hashes(3 * count + 9).for_each(|hash| hits.shingle(hash));
-        assert_eq!(hits.packed(), packed(hashes(count).collect::<BTreeSet<_>>()));
+        let expected = packed(hashes(count).collect::<BTreeSet<_>>());
+        let asked = || hashes(3 * count + 9);
+        // In one part with duplicates, and in two that overlap.
+        let known = set_of([held(hashes(count).chain(hashes(count / 2)))]);
+        assert_eq!(hits_of(&known, asked()), expected, "{count}");
+        let known = set_of([
+            held(hashes(count / 2)),
+            held(hashes(count).skip(1)),
+            held(hashes(1.min(count))),
+        ]);
+        assert_eq!(hits_of(&known, asked()), expected, "{count}");
     }
+    assert_eq!(hits_of(&set_of([]), hashes(99).chain([0, u64::MAX])), packed([]));
 }
 
 #[test]
 fn hits_are_the_known_ones_of_a_text() {
-    let known = KnownShingles::new(hashes(10_000).filter(|hash| hash % 2 == 0).collect());
-    let mut hits = known.hits();
-    hashes(300).chain(hashes(200)).for_each(|hash| hits.shingle(hash));
-    let expected: BTreeSet<u64> = hashes(300).filter(|hash| hash % 2 == 0).collect();
-    assert_eq!(hits.packed(), packed(expected));
+    let even = |count| hashes(count).filter(|hash| hash % 2 == 0);
+    let known = set_of([held(even(10_000))]);
+    let expected: BTreeSet<u64> = even(300).collect();
+    assert_eq!(hits_of(&known, hashes(300).chain(hashes(200))), packed(expected));
 
-    let mut hits = known.hits();
-    hashes(10_000).for_each(|hash| hits.shingle(hash));
-    let expected: BTreeSet<u64> = hashes(10_000).filter(|hash| hash % 2 == 0).collect();
+    let expected: BTreeSet<u64> = even(10_000).collect();
     assert!(expected.len() > KNOWN_SHINGLES_MAX);
-    assert_eq!(hits.packed(), packed(expected.into_iter().take(KNOWN_SHINGLES_MAX)));
+    assert_eq!(
+        hits_of(&known, hashes(10_000)),
+        packed(expected.into_iter().take(KNOWN_SHINGLES_MAX))
+    );
+}
+
+#[test]
+fn a_table_finds_hashes_however_they_crowd() {
+    let crowded = |place: u64| mix_64(place) >> (place % 60);
+    for count in [0, 1, 2, 3, 9, 100, 5_000] {
+        let repeated = || (0..200).map(|_| 17);
+        let table = table_of((0..count).map(crowded).chain(repeated()).chain([0, u64::MAX]));
+        let set: BTreeSet<u64> = (0..count).map(crowded).chain([0, 17, u64::MAX]).collect();
+        for hash in (0..3 * count)
+            .map(crowded)
+            .chain([0, 1, 16, 17, 18, u64::MAX - 1, u64::MAX])
+        {
+            let found = table
+                .bucket(hash)
+                .of(table.hashes())
+                .binary_search_by_key(&hash, number);
+            assert_eq!(found.is_ok(), set.contains(&hash), "{count}: {hash}");
+        }
+    }
+}
+
+#[test]
+fn parts_ascend_and_end_with_a_hash() {
+    let refused = |part: Vec<u8>| KnownShingles::new(vec![Box::new(part)]).is_err();
+    assert!(refused([2_u64, 1].into_iter().flat_map(u64::to_le_bytes).collect()));
+    assert!(refused(held([1, 2])[..15].to_vec()));
+    assert!(!refused(held([1, 1, 2])));
 }
 
 #[test]
@@ -72,7 +133,7 @@ fn the_filter_passes_all_hashes_of_a_set_and_few_others_whatever_their_top_bits(
     let drawn = |shift: u64, count: u64| hashes(count).map(move |hash| hash >> shift);
     // Nearly all hashes in few groups, and a few in all.
     let set: Vec<u64> = drawn(5, 20_000).chain(drawn(2, 2_000)).chain(drawn(0, 200)).collect();
-    let filter = Filter::of(&set);
+    let filter = filter_of(set.iter().copied());
     assert!(set.iter().all(|&hash| filter.may_contain(hash)));
     assert!(filter.bytes() <= 2 * set.len() + 8 * GROUPS);
     let passing = hashes(200_000)
@@ -80,7 +141,7 @@ fn the_filter_passes_all_hashes_of_a_set_and_few_others_whatever_their_top_bits(
         .filter(|&hash| filter.may_contain(hash))
         .count();
     assert!(passing < 6_000, "{passing}");
-    assert!(!hashes(1_000).any(|hash| Filter::of(&[]).may_contain(hash)));
+    assert!(!hashes(1_000).any(|hash| filter_of([]).may_contain(hash)));
 }
 
 #[test]
@@ -88,13 +149,15 @@ fn few_others_pass_the_filter_and_it_is_small() {
     for count in [2_730, 2_731, 4_000, 5_461] {
         // As the smallest hashes of texts are, with top bits of 0.
         let small = |hash: u64| hash >> 8;
-        let filter = Filter::of(&hashes(count).map(small).collect::<Vec<_>>());
+        let filter = filter_of(hashes(count).map(small));
         assert!(hashes(count).all(|hash| filter.may_contain(small(hash))));
         let others = hashes(3 * count + 100_000).skip(usize::try_from(3 * count).expect("small"));
         let passing = others.filter(|&hash| filter.may_contain(hash)).count();
         assert!(passing < 6_000, "{count}: {passing}");
         assert!(filter.bytes() as u64 <= 2 * count, "{count}");
-        let table = Table::of(hashes(count).map(small).collect());
-        assert!(table.bytes() as u64 <= 10 * count + 8, "{count}");
+        assert!(
+            table_of(hashes(count).map(small)).bytes() as u64 <= 2 * count,
+            "{count}"
+        );
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::pybacked::PyBackedBytes;
 
-use crate::known::KnownShingles;
+use crate::known::{HeldHashes, KnownShingles, NotAscending};
 
 /// An immutable set of shingle hashes. Threads may share it.
 #[pyclass(frozen, name = "KnownShingles", module = "dupwatch_core")]
@@ -14,22 +14,17 @@ pub struct PyKnownShingles(Arc<KnownShingles>);
 
 #[pymethods]
 impl PyKnownShingles {
-    /// Build the set from little-endian numbers of 8 bytes, in any order; duplicates count once.
+    /// Build the set from parts of little-endian numbers of 8 bytes, each of which ascends; duplicates count once. The
+    /// set holds the parts.
     ///
-    /// Raises `ValueError` if the number of bytes is not a multiple of 8.
+    /// Raises `ValueError` for a part that does not ascend or whose number of bytes is not a multiple of 8.
     #[new]
-    fn new(hashes: &Bound<'_, PyBytes>) -> PyResult<Self> {
-        let (numbers, rest) = hashes.as_bytes().as_chunks();
-        if !rest.is_empty() {
-            return Err(PyValueError::new_err("a hash has 8 bytes"));
+    fn new(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Self> {
+        let parts = parts.into_iter().map(|part| Box::new(part) as HeldHashes).collect();
+        match py.detach(|| KnownShingles::new(parts)) {
+            Ok(known) => Ok(Self(Arc::new(known))),
+            Err(NotAscending) => Err(PyValueError::new_err("hashes have 8 bytes each, and ascend")),
         }
-        let numbers = numbers.iter().map(|&number| u64::from_le_bytes(number)).collect();
-        Ok(Self(Arc::new(hashes.py().detach(|| KnownShingles::new(numbers)))))
-    }
-
-    /// The number of distinct hashes.
-    fn __len__(&self) -> usize {
-        self.0.len()
     }
 }
 

@@ -10,7 +10,7 @@ mod parts_words;
 mod strings;
 
 /// What this module and `consumer.fingerprint.compiled` have agreed on.
-const REVISION: u32 = 6;
+const REVISION: u32 = 7;
 
 #[pymodule]
 fn dupwatch_core(module: &Bound<'_, PyModule>) -> PyResult<()> {

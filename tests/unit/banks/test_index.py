@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from consumer.banks.index import BANDS, ROW_ITEMS_MAX, SKETCH_BYTES, ItemIndex, KeyFilter, Rows, Texts, shingle_rows
+from consumer.banks.index import BANDS, SKETCH_BYTES, ItemIndex, Texts, shingle_rows
+from consumer.banks.rows import ROW_ITEMS_MAX, KeyFilter, Rows
 from consumer.fingerprint import TextKind, densified_sketches, marked_sketch_similarity
 
 _BINS = 3 * BANDS
@@ -91,6 +92,57 @@ def test_a_band_of_too_many_items_is_cut_by_the_order_of_items() -> None:
     assert pairs.limited.tolist() == [0]
 
 
+def packed(hashes: Iterable[int]) -> bytes:
+    """Return distinct hashes as an engine packs them."""
+    return b"".join(number.to_bytes(8, "big") for number in sorted({*hashes}))
+
+
+@pytest.mark.parametrize("share_min", [0.1, 0.75, 0.8, 1.0])
+@pytest.mark.parametrize(("vocabulary", "kept"), [(40, 6), (40, 24), (400, 24), (20_000, 24), (20_000, 1)])
+def test_items_that_stand_in_articles_are_found(vocabulary: int, kept: int, share_min: float) -> None:
+    """Whether their shingles are in many other items or in few; with the share of each."""
+    random = np.random.default_rng([vocabulary, kept])
+    # Some shingles are common, and some items have few.
+    drawn_hashes = [{*(random.zipf(1.4, 3 * kept) % vocabulary).tolist()} for _ in range(300)]
+    items = [{*sorted(hashes)[: random.integers(0 if kept < 24 else 20, kept + 1)]} for hashes in drawn_hashes]
+    articles = [
+        {*random.permutation(sorted(items[place]))[: random.integers(kept + 1)].tolist()}
+        | {*random.integers(0, vocabulary, random.integers(30)).tolist()}
+        for place in range(60)
+    ]
+    known = indexed(drawn(len(items), random, 9), map(packed, items))
+    pairs, shares = known.parts([packed(article) for article in articles], share_min)
+    expected = {
+        (a, i): len(own & other) / len(other)
+        for a, own in enumerate(articles)
+        for i, other in enumerate(items)
+        if other and len(own & other) / len(other) >= share_min
+    }
+    assert expected
+    found = dict(zip(pairs_of(pairs.articles, pairs.items), shares.tolist(), strict=True))
+    assert {pair: share for pair, share in found.items() if share >= share_min} == expected
+    assert all(share == len(articles[a] & items[i]) / len(items[i]) for (a, i), share in found.items())
+
+
+def test_common_shingles_alone_bring_no_item() -> None:
+    """An article is compared with the items that have several of its rarest shingles, not with all that have any."""
+    common = range(1, 23)
+    items = [packed((*common, 100 + 2 * place, 101 + 2 * place)) for place in range(500)]
+    known = indexed(drawn(len(items), np.random.default_rng(4), 9), items)
+    pairs, shares = known.parts([packed((*common, 9_000, 9_001)), packed((*common, 106, 107))], 0.95)
+    assert (pairs.articles.tolist(), pairs.items.tolist(), shares.tolist()) == ([1], [3], [1.0])
+
+
+def test_a_shingle_of_too_many_items_is_cut_by_the_order_of_items() -> None:
+    """As a band is."""
+    count = ROW_ITEMS_MAX + 5
+    known = indexed(drawn(count, np.random.default_rng(2), 200), [packed((1, 2))] * count)
+    pairs, shares = known.parts([packed((1, 2, 3)), packed((3, 4))], 0.5)
+    assert pairs.items.tolist() == list(range(ROW_ITEMS_MAX))
+    assert set(shares.tolist()) == {1.0}
+    assert pairs.limited.tolist() == [0]
+
+
 @pytest.mark.parametrize("count", [0, 1, 7, 1_000, 40_000])
 def test_the_filter_passes_all_keys_and_few_others(count: int) -> None:
     """It takes at most a byte for each key."""
@@ -101,6 +153,21 @@ def test_the_filter_passes_all_keys_and_few_others(count: int) -> None:
     assert kept.passing(keys).tolist() == list(range(count))
     others = random.integers(0, 1 << 24, 10_000, np.uint32) | np.uint32(BANDS << 24)
     assert len(kept.passing(others)) <= (3_000 if count > 1 else 2_000)
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 63, 64, 65, 1_000])
+def test_rows_find_all_items_of_a_key(count: int, kind: type[np.unsignedinteger]) -> None:
+    """Of one that is smaller or larger than all, that many items have, and that none has."""
+    random = np.random.default_rng(count)
+    for values in (2, 40, 2_000):
+        keys = random.integers(1, values, count).astype(kind)
+        rows = Rows.of(keys, np.arange(count, dtype=np.uint32))
+        asked = np.array([0, *random.permutation(values + 2), np.iinfo(kind).max], kind)
+        pairs = rows.pairs(asked, np.arange(len(asked)))
+        expected = [(a, i) for a, key in enumerate(asked.tolist()) for i, own in enumerate(keys.tolist()) if key == own]
+        assert pairs_of(pairs.articles, pairs.items) == expected
+        assert pairs.limited.tolist() == []
 
 
 def test_rows_are_in_the_order_of_keys_and_items() -> None:

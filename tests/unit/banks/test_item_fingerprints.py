@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from consumer.banks.bank import BankItem
-from consumer.banks.index import SKETCH_BYTES, Rows, Texts
+from consumer.banks.index import SKETCH_BYTES, Texts
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints, digests_of, entry_digest
+from consumer.banks.rows import Rows
 
 
 def drawn(count: int, seed: int) -> ItemFingerprints:

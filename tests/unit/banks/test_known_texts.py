@@ -9,9 +9,9 @@ import pytest
 
 from consumer.banks import known_texts
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
-from consumer.banks.index import ROW_ITEMS_MAX
 from consumer.banks.item_fingerprints import ItemFingerprints
 from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
+from consumer.banks.rows import ROW_ITEMS_MAX
 from consumer.fingerprint import BlockPlan, Engine, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder

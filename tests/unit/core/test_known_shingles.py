@@ -85,10 +85,10 @@ def test_the_same_are_kept_of_too_many(name: str) -> None:
     shingling = WORDS if name == "jieba-tfidf/2" else of_letters(PUBLISHED_SECRET.hash_key)
     folded = reference._forms([text]).shingled
     known = KnownShingles(np.concatenate([chunk.hashes for chunk in hashed_chunks(folded, None, shingling)]))
-    assert len(known) > KNOWN_SHINGLES_MAX
+    assert len(known.hashes()) > KNOWN_SHINGLES_MAX
     (found,) = compiled.fingerprint([text], None, known).known_shingles
     assert (found,) == reference.fingerprint([text], None, known).known_shingles
-    assert unpacked_shingles(found).tolist() == known.hashes[:KNOWN_SHINGLES_MAX].tolist()
+    assert unpacked_shingles(found).tolist() == known.hashes()[:KNOWN_SHINGLES_MAX].tolist()
 
 
 @pytest.mark.parametrize("sketched", [True, False])
@@ -114,10 +114,22 @@ def test_threads_share_a_set() -> None:
     assert found == expected
 
 
-def test_a_set_of_the_core() -> None:
-    """Counts distinct hashes, and refuses half a hash."""
-    numbers = np.array([7, 1, 7], dtype="<u8").tobytes()
-    assert len(core.KnownShingles(numbers)) == 2
-    assert len(core.KnownShingles(b"")) == 0
-    with pytest.raises(ValueError, match="a hash has 8 bytes"):
-        core.KnownShingles(numbers[:-1])
+def test_parts_are_one_set() -> None:
+    """Overlapping ones, an empty one, and one that is smaller than all of the other's."""
+    reference, compiled = engines(Scheme(NAMES[-1], facts=True))
+    texts = written()[:24]
+    hashes = set_of(compiled.smallest_shingles(texts)).hashes()
+    for parts in ([hashes[:40], hashes[:0], hashes[30:]], [hashes[:9], hashes[9:]], [hashes[:0]], []):
+        known = KnownShingles(*parts)
+        found = compiled.fingerprint(texts, None, known).known_shingles
+        assert found == reference.fingerprint(texts, None, known).known_shingles
+        assert any(found) == any(map(len, parts))
+
+
+def test_the_core_refuses_what_it_could_not_search() -> None:
+    """Hashes that do not ascend, and half a hash."""
+    numbers = np.array([1, 7, 7], dtype="<u8").tobytes()
+    core.KnownShingles([numbers, b""])
+    for part in (numbers[::-1], numbers[:-1]):
+        with pytest.raises(ValueError, match="hashes have 8 bytes each, and ascend"):
+            core.KnownShingles([numbers, part])
