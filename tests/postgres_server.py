@@ -23,6 +23,29 @@ from tests.hbase_server import (
 )
 
 _NAME: Final = "postgres"
+_TABLES: Final = "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+_SHAPE: Final = """
+    SELECT 'table', relname, relkind::text, relacl::text FROM pg_class WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT 'column', attrelid::regclass::text, attname, concat_ws(' ', attnum, atttypid::regtype, attnotnull)
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = 'public'::regnamespace AND attnum > 0
+    UNION ALL SELECT 'index', indexrelid::regclass::text, pg_get_indexdef(indexrelid), ''
+        FROM pg_index JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT 'constraint', conname, pg_get_constraintdef(oid), ''
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT 'default', adrelid::regclass::text, adnum::text, pg_get_expr(adbin, adrelid) FROM pg_attrdef
+    UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, '' FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'function', proname, '', '' FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT 'schema', nspname, nspacl::text, '' FROM pg_namespace WHERE nspname !~ '^pg_'
+    UNION ALL SELECT 'setting', setrole::text, setconfig::text, ''
+        FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = current_database()
+    ORDER BY 1, 2, 3, 4"""
+"""Everything that a test could change about a database, except rows and sequences."""
+_SEQUENCES: Final = "SELECT quote_ident(sequencename), last_value FROM pg_sequences WHERE schemaname = 'public'"
+_END_OTHERS: Final = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 class PostgresDatabase(NamedTuple):
@@ -56,14 +79,62 @@ def postgres_database(postgres_server: Postgres) -> Iterator[PostgresDatabase]:
 
 
 @contextmanager
-def new_database(server: Postgres, template: str = "template1") -> Iterator[PostgresDatabase]:
-    """Make a database that is a copy of another one, which nobody may be connected to; drop it afterwards."""
+def new_database(server: Postgres) -> Iterator[PostgresDatabase]:
+    """Make an empty database; drop it afterwards."""
     name = f"test_{uuid4().hex}"
     with _administering(server) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        connection.execute(f"CREATE DATABASE {name}".encode())
     yield PostgresDatabase(server.url(name), server.password)
     with _administering(server) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+class ReusedDatabase:
+    """A database that several tests use in turn, each as it was at first: a new one costs ten times as much."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        """Remember what is in a database."""
+        self.database = database
+        with self._connection() as connection:
+            self._shape = connection.execute(_SHAPE).fetchall()
+            self._tables = [str(table) for (table,) in connection.execute(_TABLES).fetchall()]
+            self._rows = {table: _rows_of(connection, table) for table in self._filled(connection)}
+            self._sequences = dict(connection.execute(_SEQUENCES).fetchall())
+
+    def restore(self) -> bool:
+        """Bring back rows and sequences; return False if the test has changed more than these.
+
+        Connections that the test has left open are closed.
+        """
+        with self._connection() as connection:
+            connection.execute(_END_OTHERS)
+            if connection.execute(_SHAPE).fetchall() != self._shape:
+                return False
+            if filled := self._filled(connection):
+                connection.execute(f"TRUNCATE {', '.join(filled)} CASCADE".encode())
+            for sequence, value in dict(connection.execute(_SEQUENCES).fetchall()).items():
+                before = self._sequences[sequence]
+                if value != before:
+                    connection.execute("SELECT setval(%s, %s, %s)", (sequence, before or 1, before is not None))
+            # Rows may refer to tables that are still empty.
+            connection.execute("SET session_replication_role = replica")
+            for table, rows in self._rows.items():
+                with connection.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copy:
+                    copy.write(rows)
+        return True
+
+    def _filled(self, connection: psycopg.Connection[tuple[Any, ...]]) -> list[str]:
+        """Return the tables that have rows."""
+        looks = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in self._tables)
+        return [str(table) for (table,) in connection.execute(looks.encode()).fetchall()]
+
+    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.database.url, password=self.database.password, autocommit=True)
+
+
+def _rows_of(connection: psycopg.Connection[tuple[Any, ...]], table: str) -> bytes:
+    with connection.cursor().copy(f"COPY {table} TO STDOUT".encode()) as copy:
+        return b"".join(bytes(block) for block in copy)
 
 
 @pytest.fixture

@@ -1,22 +1,46 @@
 """Databases for tests: the same tests on SQLite and on a real PostgreSQL."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from consumer.reviews.database import Database, opened_database
 from deploy.local.postgres import Postgres
-from tests.postgres_server import new_database
+from tests.postgres_server import ReusedDatabase, new_database
 from tests.unit.reviews.made import Address, empty_database
 
 
-@pytest.fixture(scope="session")
-def with_tables(postgres_server: Postgres) -> Iterator[str]:
-    """The name of an empty database with its tables, to be copied: making them takes longer than most tests."""
-    with new_database(postgres_server) as made:
+class LentDatabases:
+    """Lends an empty database with its tables, the same one again unless a test has changed its tables."""
+
+    def __init__(self, made: ExitStack, server: Postgres) -> None:
+        """Remember the server. ``made`` drops the databases."""
+        self._made = made
+        self._server = server
+        self._free: ReusedDatabase | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[Address]:
+        """Yield where the database is."""
+        reused = self._free or self._new()
+        self._free = None
+        yield Address(*reused.database)
+        if reused.restore():
+            self._free = reused
+
+    def _new(self) -> ReusedDatabase:
+        made = self._made.enter_context(new_database(self._server))
         opened_database(*made).close()
-        yield made.url.rpartition("/")[2]
+        return ReusedDatabase(made)
+
+
+@pytest.fixture(scope="session")
+def with_tables(postgres_server: Postgres) -> Iterator[LentDatabases]:
+    """This worker's databases with tables: making them takes longer than most tests."""
+    with ExitStack() as made:
+        yield LentDatabases(made, postgres_server)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
@@ -25,10 +49,12 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]
     has_tables = "database" in request.fixturenames
     if request.param == "sqlite":
         yield empty_database(tmp_path) if has_tables else Address(f"sqlite:///{tmp_path / 'console.db'}", None)
-        return
-    template = request.getfixturevalue("with_tables") if has_tables else "template1"
-    with new_database(request.getfixturevalue("postgres_server"), template) as made:
-        yield Address(*made)
+    elif has_tables:
+        with request.getfixturevalue("with_tables").lent() as lent:
+            yield lent
+    else:
+        with new_database(request.getfixturevalue("postgres_server")) as made:
+            yield Address(*made)
 
 
 @pytest.fixture
