@@ -77,6 +77,7 @@ def test_no_server_outlives_a_killed_run(tmp_path: Path) -> None:
     assert wait_until(lambda: not answers(address_file.read_text()), WAIT_S)
 
 
+@pytest.mark.load
 def test_a_broker_keeps_its_messages(own_kafka: Callable[[], KafkaBroker]) -> None:
     """A broker that is killed and started again has what was acknowledged."""
     broker = own_kafka()

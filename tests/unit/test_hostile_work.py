@@ -28,7 +28,7 @@ def ordinary(bench: Bench) -> dict[BodyForm, Cost]:
     return {form: bench.ordinary(CHARS, form) for form in ("text", *FORMS.values())}
 
 
-@pytest.mark.parametrize("name", drawn(cases(), 6))
+@pytest.mark.parametrize("name", drawn(cases(), 12))
 def test_a_hostile_record_costs_little_more_than_an_ordinary_one(
     bench: Bench, ordinary: dict[BodyForm, Cost], name: str
 ) -> None:
