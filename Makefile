@@ -36,6 +36,13 @@ MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
     LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)
 
+# Tests use an engine without link-time optimisation: with it, cargo compiles every crate twice, once for the Python module
+# and once for the engine's own tests. `make core`, `make wheels` and `make bench` optimise.
+ifneq ($(filter test test-light checks rust unit unit-light,$(MAKECMDGOALS)),)
+export CARGO_PROFILE_RELEASE_LTO := off
+endif
+CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
+
 .PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
 .PHONY: core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean
 
@@ -71,12 +78,13 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-# In the profile of the build, so that crates are compiled once.
+# In the profile of the build, so that crates are compiled once. All tests are in the library; without --lib cargo would
+# also build the Python module again.
 rust: export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 rust: core
 	cargo fmt --manifest-path core/Cargo.toml --check
 	cargo clippy $(MANIFEST) --release --all-targets --quiet -- -D warnings
-	cargo test $(MANIFEST) --release --quiet
+	cargo test $(MANIFEST) --release --quiet --lib
 
 # Java, Maven, the jars of the servers and of OpenAPI Generator, PostgreSQL, Chromium, Prometheus and kustomize. Reports
 # what is missing and not installable.
@@ -105,7 +113,7 @@ chaos: servers .venv/test.stamp
 compose-test: .venv/test.stamp
 	$(BIN)/pytest -m compose -n 0 --capture=no tests/compose $(COMPOSE_TESTS)
 
-core: rust-toolchain .venv/core.stamp
+core: rust-toolchain $(CORE)
 
 # Before anything else, or what is missing would be said at the end of pages that pip prints.
 rust-toolchain: | .venv/bin/python
@@ -161,10 +169,11 @@ clean:
 	@$(PIP) --require-hashes -r requirements-test.lock
 	@touch $@
 
-.venv/core.stamp: $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | rust-toolchain
+$(CORE): $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | rust-toolchain
 	@echo "Building the compiled engine ..." >&2
 	@$(PIP) --require-hashes -r requirements-core.lock
 	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON=$(CURDIR)/$(BIN)/python $(PIP) --no-deps --no-build-isolation --force-reinstall ./core
+	@rm -f .venv/core.stamp .venv/core-of-tests.stamp
 	@touch $@
 
 .venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python

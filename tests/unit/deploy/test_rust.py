@@ -126,3 +126,14 @@ def test_the_engine_is_left_out_where_cargo_is_not_to_be_used(tmp_path: Path) ->
     environment = path_with(tmp_path / "bin", cargo="1.100.1", rustc="1.100.1")
     assert any(asks_for_rust(commands_of(environment, "test")))
     assert not any(asks_for_rust(commands_of(environment, "test", "CARGO=")))
+
+
+def test_make_core_replaces_the_engine_of_the_tests(tmp_path: Path) -> None:
+    """Each build removes the other's stamp, so that benchmarks never measure the engine of the tests."""
+    environment = path_with(tmp_path / "bin", cargo="1.100.1", rustc="1.100.1")
+    for goal, stamp in {
+        "test": "core-of-tests", "test-light": "core-of-tests", "rust": "core-of-tests", "core": "core", "bench": "core"
+    }.items():  # fmt: skip
+        commands = commands_of(environment, goal, "--what-if=core/Cargo.toml")
+        made = commands.index(f"touch .venv/{stamp}.stamp")
+        assert commands[made - 1] == "rm -f .venv/core.stamp .venv/core-of-tests.stamp"
