@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -42,10 +43,7 @@ _SHAPE: Final = """
     ORDER BY 1, 2, 3, 4"""
 """Everything that a test could change about a database, except rows and sequences."""
 _SEQUENCES: Final = "SELECT quote_ident(sequencename), last_value FROM pg_sequences WHERE schemaname = 'public'"
-_END_OTHERS: Final = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()
-"""
+_OTHERS: Final = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
 class PostgresDatabase(NamedTuple):
@@ -104,11 +102,10 @@ class ReusedDatabase:
     def restore(self) -> bool:
         """Bring back rows and sequences; return False if the test has changed more than these.
 
-        Connections that the test has left open are closed.
+        Also return False if somebody is still connected: a thread of the last test could write into the next one.
         """
         with self._connection() as connection:
-            connection.execute(_END_OTHERS)
-            if connection.execute(_SHAPE).fetchall() != self._shape:
+            if _has_others(connection) or connection.execute(_SHAPE).fetchall() != self._shape:
                 return False
             if filled := self._filled(connection):
                 connection.execute(f"TRUNCATE {', '.join(filled)} CASCADE".encode())
@@ -130,6 +127,15 @@ class ReusedDatabase:
 
     def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
         return psycopg.connect(self.database.url, password=self.database.password, autocommit=True)
+
+
+def _has_others(connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    """Return whether others stay connected; a session ends a moment after its connection is closed."""
+    for _ in range(20):
+        if connection.execute(_OTHERS).fetchone() is None:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def _rows_of(connection: psycopg.Connection[tuple[Any, ...]], table: str) -> bytes:
