@@ -24,7 +24,8 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.console.story_chart import bar_length_ms
 from consumer.reviews import queue, stories
 from consumer.reviews.database import Connection, Database, opened_database
-from consumer.reviews.flag_row import KINDS, STATES
+from consumer.reviews.flag_row import STATES
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import Cursor, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order
 from deploy.local.ports import free_ports

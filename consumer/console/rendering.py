@@ -21,6 +21,8 @@ from markupsafe import Markup, escape
 
 from consumer.console.faults import N_
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
+from consumer.console.kind_words import WORDS
+from consumer.reviews.kinds.rules import RULES
 from consumer.text.visible import one_line, paragraphs, safe_url
 
 _FOLDER: Final = Path(__file__).parent / "static"
@@ -106,6 +108,9 @@ def _environment(language: Language) -> Environment:
         safe_url=safe_url,
         host=_host,
         lang_tag=_lang_tag,
+        # Of a kind of entries.
+        words=WORDS.__getitem__,
+        rule=RULES.__getitem__,
     )
     return environment
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from consumer.console.context import Desk
 from consumer.reviews.database import Connection
-from consumer.reviews.flag_row import KINDS, UNDECIDED, tally
+from consumer.reviews.flag_row import UNDECIDED, tally
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.queries.scope import Hits
 from consumer.reviews.queue import Filters, Page
 from consumer.reviews.word_index.parts import indexed_count

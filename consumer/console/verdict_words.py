@@ -1,6 +1,6 @@
 """Verdicts and pairs in words: why a pair was flagged or was not, and what else a verdict says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -12,20 +12,44 @@ from consumer.console.rendering import moment
 from consumer.judge.comparison import Comparison
 from consumer.model.verdict import EndedBefore, SeenBefore, Verdict
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.bank_mentions import Mention
 from consumer.text.timestamps import parse_moment, since_1970_ms
 from consumer.text.visible import one_line
 
 _ID_CHARS_MAX: Final = 80
+_MENTIONS_MAX: Final = 20
 
 
-def reasons(desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None) -> list[str]:
-    """Return why a pair was flagged, or was not, as sentences; ``verdict`` is None if the store no longer has it."""
-    said = [*_measured(desk, language, flag)]
+def reasons(
+    desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None, mentions: Sequence[Mention] = ()
+) -> list[str]:
+    """Return why an entry is in the queue, as sentences; ``verdict`` is None if the store no longer has it."""
+    ended = None if verdict is None or flag.kind != "ended_before" else verdict.ended_before
+    if mentions:
+        said = [_mentioned(language, mention) for mention in mentions[:_MENTIONS_MAX]]
+    elif isinstance(ended, EndedBefore):
+        said = [ended_before_text(language, ended)]
+    else:
+        said = [*_measured(desk, language, flag)]
     if verdict is not None:
         said += of_verdict(language, verdict)
     elif flag.truncated:
         said.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
     return said
+
+
+def _mentioned(language: Language, mention: Mention) -> str:
+    told = {
+        "equal": N_("The text is that of the item %(item)s of the bank %(bank)s."),
+        "similar": N_("About %(share)s of the text is in both the article and the item %(item)s of the bank %(bank)s."),
+        "part": N_("The article contains about %(share)s of the item %(item)s of the bank %(bank)s."),
+    }[mention.form]
+    return language.gettext(
+        told,
+        share=percent(language, mention.similarity),
+        item=one_line(mention.item, _ID_CHARS_MAX),
+        bank=one_line(mention.bank, _ID_CHARS_MAX),
+    )
 
 
 def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:

@@ -37,11 +37,17 @@ def is_denied(verdict: Verdict) -> bool:
     return verdict.banks is not msgspec.UNSET and any(mention.action == "deny" for mention in verdict.banks)
 
 
-def bank_match(verdict: Verdict) -> bytes | None:
-    """Return the event as JSON without a line end; None where the article repeats no text that a bank denies."""
+def match_of(verdict: Verdict) -> BankMatchEvent | None:
+    """Return the event, None where the article repeats no text that a bank denies."""
     if verdict.version is None or verdict.banks is msgspec.UNSET or not is_denied(verdict):
         return None
     return _event(verdict, verdict.version, verdict.banks, msgspec.UNSET)
+
+
+def bank_match(verdict: Verdict) -> bytes | None:
+    """Return the event as JSON without a line end; None where the article repeats no text that a bank denies."""
+    match = match_of(verdict)
+    return None if match is None else msgspec.json.encode(match)
 
 
 def retroactive_match(verdict: Verdict, mention: BankMention) -> bytes | None:
@@ -52,7 +58,8 @@ def retroactive_match(verdict: Verdict, mention: BankMention) -> bytes | None:
     named = () if verdict.banks is msgspec.UNSET else verdict.banks
     if verdict.version is None or any((each.bank, each.item) == (mention.bank, mention.item) for each in named):
         return None
-    return _event(verdict, verdict.version, (mention,), True)  # noqa: FBT003  # the only value that the member has
+    match = _event(verdict, verdict.version, (mention,), True)  # noqa: FBT003  # the only value that the member has
+    return msgspec.json.encode(match)
 
 
 def _event(
@@ -60,17 +67,15 @@ def _event(
     version: str,
     banks: tuple[BankMention, ...],
     retroactive: Literal[True] | msgspec.UnsetType,
-) -> bytes:
-    return msgspec.json.encode(
-        BankMatchEvent(
-            id=verdict.id,
-            version=version,
-            outcome=verdict.outcome,
-            banks=banks,
-            arrived_at=verdict.arrived_at,
-            decided_at=verdict.decided_at,
-            retroactive=retroactive,
-        )
+) -> BankMatchEvent:
+    return BankMatchEvent(
+        id=verdict.id,
+        version=version,
+        outcome=verdict.outcome,
+        banks=banks,
+        arrived_at=verdict.arrived_at,
+        decided_at=verdict.decided_at,
+        retroactive=retroactive,
     )
 
 

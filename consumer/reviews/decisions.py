@@ -8,7 +8,8 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from consumer.model.verdict import REASON_CHARS_MAX
-from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State, add_to_tally
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
+from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
@@ -120,6 +121,15 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
     return list(undone)
 
 
+def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
+    """Open those of these flags again that are decided. Their decisions stay in the history.
+
+    Whoever calls this holds ``Lock.FLAGS``.
+    """
+    decided = [flag for flag in _flags(connection, flag_ids).values() if flag.state not in UNDECIDED]
+    _change_states(connection, [(flag, "open") for flag in decided])
+
+
 def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
     columns = select(FLAGS.c.flag_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.story_id, FLAGS.c.released_ms)
     found: dict[int, _Flag] = {}
@@ -181,7 +191,7 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     for flag, state in changes:
         states[flag.kind, flag.state] -= 1
         states[flag.kind, state] += 1
-        if flag.kind == "flag":
+        if RULES[flag.kind].is_copy:
             stories[flag.story_id] = stories.get(flag.story_id, Change()) + _difference(flag.state, state)
     add_to_tally(connection, states)
     change_stories(connection, stories)

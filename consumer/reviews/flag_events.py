@@ -1,4 +1,4 @@
-"""Takes in what consumers say: flags, their releases, and near misses.
+"""Takes in what consumers say: flags and their releases.
 
 What is stored depends on which events came, and not on their order or on how often they came: stories, counts and
 states are the same after a topic was read from its beginning again, whatever came first.
@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from sqlalchemy import Connection, bindparam, case, select, update
 
-from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import Verdict
-from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, Kind, State, add_to_tally
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
+from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import Version, part_from_released
 from consumer.reviews.new_flags import NewFlag, insert_new, known_flags, name_roots
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
@@ -90,30 +90,6 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         others=others,
         stories=_stories_of(connection, list(inserted.values())),
     )
-
-
-def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
-    """Store sampled pairs, and return how many are new."""
-    one_at_a_time(connection, Lock.FLAGS)
-    rows: dict[Version, NewFlag] = {}
-    for pair in pairs:
-        new = NewFlag(
-            kind="near_miss",
-            copy=(pair.id, pair.version),
-            original=(pair.original, pair.original_version),
-            cluster=None,
-            source=pair.source,
-            original_source=pair.original_source,
-            similarity=pair.similarity,
-            distance=pair.distance,
-            certainty=pair.similarity,
-            sampled_in=pair.sampled_in,
-            truncated=pair.truncated,
-            arrived_ms=_time_ms(pair.arrived_at),
-            decided_ms=_time_ms(pair.decided_at),
-        )
-        rows.setdefault(new.copy, new)
-    return len(insert_new(connection, list(rows.values()), "near_miss"))
 
 
 def sources_missing(connection: Connection, limit: int) -> list[SourcesMissing]:

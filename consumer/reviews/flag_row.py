@@ -1,4 +1,4 @@
-"""A flag or a near miss as pages, decisions and exports see it."""
+"""An entry of the queue, a flag or another kind, as pages, decisions and exports see it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -7,12 +7,11 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
 
+from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES, TALLY
 
-Kind = Literal["flag", "near_miss"]
 State = Literal["open", "skipped", "right", "wrong", "released"]
 
-KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
 STATES: Final[tuple[State, ...]] = ("open", "skipped", "right", "wrong", "released")
 IN_FORCE: Final[tuple[State, ...]] = ("open", "skipped", "right")
 """The states in which a flag is a copy of its story."""
@@ -40,7 +39,7 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagRow(Figures):
-    """A flag or a near miss, and the story it belongs to."""
+    """An entry of the queue, and the story it belongs to. Without an earlier article its original is the article."""
 
     flag_id: int
     kind: Kind

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, func, insert, select, update
 
 from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
@@ -96,7 +97,7 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
     """Return the spans of time in which so many copies came within a window, of the latest ones."""
     latest = (
         select(FLAGS.c.arrived_ms)
-        .where(FLAGS.c.story_id == story_id, FLAGS.c.kind == "flag", FLAGS.c.state.in_(IN_FORCE))
+        .where(FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
         .order_by(FLAGS.c.arrived_ms.desc())
         .limit(LATEST_MAX + flood_copies)
     )
@@ -124,7 +125,7 @@ def _noted(connection: Connection, story_id: int, burst: _Burst, now_ms: int, wi
     within = FLAGS.c.arrived_ms.between(began_ms, last_ms)
     copies = connection.execute(
         select(func.count()).where(
-            FLAGS.c.story_id == story_id, FLAGS.c.kind == "flag", FLAGS.c.state.in_(IN_FORCE), within
+            FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), within
         )
     ).scalar_one()
     values = {"began_ms": began_ms, "last_ms": last_ms, "copies": copies}

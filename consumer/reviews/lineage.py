@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import CTE, Connection, and_, func, select, update
 
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED
+from consumer.reviews.kinds.rules import COPIES, RULES
 from consumer.reviews.portable import portions
 from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
@@ -25,7 +26,7 @@ def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> None:
         apart = (
             select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version)
             .join_from(FLAGS, _COPIES, of_it)
-            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
+            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
             .where(_COPIES.c.story_id != FLAGS.c.story_id)
             .distinct()
         )
@@ -68,7 +69,7 @@ def _move(connection: Connection, version: Version, story_id: int) -> None:
     )
     changes: dict[int, Change] = {story_id: Change()}
     for former, kind, state, number in connection.execute(counted):
-        is_copy = kind == "flag"
+        is_copy = RULES[kind].is_copy
         moved = Change(number * (is_copy and state in IN_FORCE), number * (is_copy and state in UNDECIDED))
         changes[former] = changes.get(former, Change()) + Change(-moved.copies, -moved.open_copies)
         changes[story_id] += moved
@@ -85,7 +86,7 @@ def _move(connection: Connection, version: Version, story_id: int) -> None:
 
 def _below(version: Version) -> CTE:
     """Return a query for the copies of a version, the copies of these, and so on."""
-    leads_on = and_(FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
+    leads_on = and_(FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
     columns = select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, leads_on.label("leads_on"))
     first = columns.where(FLAGS.c.original_id == version[0], FLAGS.c.original_version == version[1])
     below = first.cte("below", recursive=True)

@@ -1,4 +1,4 @@
-"""Stores flags and near misses that were not there before, each in its story."""
+"""Stores flags and other entries that were not there before, each in its story."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
-from consumer.reviews.flag_row import FIGURES, Figures, Kind, State, add_to_tally
+from consumer.reviews.flag_row import FIGURES, Figures, State, add_to_tally
+from consumer.reviews.kinds.rules import COPIES, RULES, Kind
 from consumer.reviews.lineage import Version, take_over_copies
 from consumer.reviews.portable import portions
 from consumer.reviews.sources import source_ids
@@ -18,7 +19,7 @@ from consumer.reviews.word_index.waiting import wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFlag(Figures):
-    """A flag or a near miss as its event says. ``cluster`` is the root as the judge knew it."""
+    """An entry of the queue as its event says. ``cluster`` is the root as the judge knew it."""
 
     kind: Kind
     copy: Version
@@ -38,8 +39,8 @@ class Known(NamedTuple):
     distance: int | None
 
 
-def known_flags(connection: Connection, versions: Collection[Version], kind: Kind) -> dict[Version, Known]:
-    """Return the flags of these versions."""
+def known_flags(connection: Connection, versions: Collection[Version], *kinds: Kind) -> dict[Version, Known]:
+    """Return the entries of these versions that are of one of these kinds."""
     columns = select(
         FLAGS.c.article_id,
         FLAGS.c.version,
@@ -53,7 +54,7 @@ def known_flags(connection: Connection, versions: Collection[Version], kind: Kin
     wanted = set(versions)
     # By article alone: pairs within IN would have SQLite read all flags. An article has few versions.
     for portion in portions({article_id for article_id, _ in wanted}):
-        named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind == kind)
+        named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(kinds))
         for article_id, version, *known in connection.execute(named):
             if (article_id, version) in wanted:
                 found[article_id, version] = Known(*known)
@@ -82,7 +83,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     name_roots(
         connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
     )
-    if kind == "flag":
+    if RULES[kind].is_copy:
         take_over_copies(connection, list(inserted.values()))
     return inserted
 
@@ -99,8 +100,8 @@ def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
 
 def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, int]:
     """Return the story of each row, made if need be."""
-    originals = known_flags(connection, {row.original for row in rows}, "flag")
-    own = {row.copy: row for row in rows if row.kind == "flag"}
+    originals = known_flags(connection, {row.original for row in rows}, *COPIES)
+    own = {row.copy: row for row in rows if RULES[row.kind].is_copy}
     places = {row.copy: _place(row, originals, own) for row in rows}
     spans: dict[str, tuple[int, int]] = {}
     for row in rows:
@@ -177,6 +178,6 @@ def _count(connection: Connection, new: Sequence[NewFlag], stories: Mapping[Vers
         story_id = stories[row.copy]
         copies, first_ms, last_ms = growths.get(story_id, Growth(0, row.arrived_ms, row.arrived_ms))
         growths[story_id] = Growth(
-            copies + (row.kind == "flag"), min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms)
+            copies + RULES[row.kind].is_copy, min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms)
         )
     grow_stories(connection, growths)

@@ -5,7 +5,7 @@ same time whether it is the first or the last. What no index has is looked at ro
 page: such a page may have fewer rows than were asked for, and still be followed by others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from consumer.reviews import search
-from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows, tally
+from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows, tally
+from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import ANY, Hits, Range, Scope, Way
@@ -72,15 +73,20 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many flags there are in each state, near misses left out, and how many near misses are open."""
+    """How many flags there are in each state, and how many entries of the other kinds are open."""
 
     open: int
     skipped: int
     right: int
     wrong: int
     released: int
-    near_misses_open: int
+    others_open: Mapping[Kind, int]
     oldest_open_ms: int | None
+
+    @property
+    def all_open(self) -> int:
+        """How many entries of any kind nobody has decided on."""
+        return self.open + sum(self.others_open.values())
 
 
 def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> Page:
@@ -161,13 +167,13 @@ def counts(connection: Connection) -> Counts:
         right=found_["flag", "right"],
         wrong=found_["flag", "wrong"],
         released=found_["flag", "released"],
-        near_misses_open=found_["near_miss", "open"],
+        others_open={kind: found_[kind, "open"] for kind in KINDS if kind != "flag"},
         oldest_open_ms=oldest_ms,
     )
 
 
 def state_counts(connection: Connection, filters: Filters, hits: Hits | None = None) -> dict[State, Count]:
-    """Return how many flags and near misses the pages of each state list, whatever state ``filters`` name.
+    """Return how many entries the pages of each state list, whatever state ``filters`` name.
 
     Without other filters than the kind all are counted, else up to ``search.COUNTED_MAX`` of each state. ``hits`` is
     what their search found, if a page of them has found it already.
@@ -186,7 +192,7 @@ def is_counted_whole(filters: Filters) -> bool:
 
 
 def latest_flag_id(connection: Connection) -> int:
-    """Return the number of the flag or near miss that was stored last, 0 where there is none."""
+    """Return the number of the entry that was stored last, 0 where there is none."""
     return connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
 
 
@@ -198,7 +204,7 @@ def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
 
 
 def flag(connection: Connection, flag_id: int) -> FlagRow | None:
-    """Return a flag or a near miss, None where there is none of this number."""
+    """Return an entry of any kind, None where there is none of this number."""
     row = connection.execute(_numbered(), {"flag_id": flag_id}).one_or_none()
     return None if row is None else flag_row(row)
 
@@ -215,7 +221,7 @@ def flag_of_version(connection: Connection, article_id: str, version: str) -> in
 
 
 def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
-    """Return flags and near misses by number, in order; numbers of none are left out."""
+    """Return entries by number, in order; numbers of none are left out."""
     rows: list[FlagRow] = []
     for portion in portions(sorted(set(flag_ids))):
         rows += map(flag_row, connection.execute(flag_rows().where(FLAGS.c.flag_id.in_(portion))))

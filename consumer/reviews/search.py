@@ -24,7 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import FromClause, Subquery
 
-from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State, flag_row, flag_rows
+from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows
+from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
 from consumer.reviews.queries.scope import KEYS, NUMBERS, Key, Scope, Way
 from consumer.reviews.tables import FLAGS

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
+from consumer.reviews.kinds.rules import RELEASED
 from consumer.reviews.portable import storable
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, UNSENT
 
@@ -66,7 +67,7 @@ def backlog(connection: Connection, now_ms: int) -> Backlog:
     query = (
         select(REVIEWS.c.final_ms)
         .join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind == "flag")
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind.in_(RELEASED))
     )
     times = list(connection.execute(query).scalars())
     return Backlog(len(times), min(times, default=None))
@@ -78,7 +79,7 @@ def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[
     free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
     return (
         columns.join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind == "flag")
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind.in_(RELEASED))
         .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
         .limit(limit)
     )

@@ -10,6 +10,7 @@ from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews import search
 from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
+from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import Scope, Way
@@ -19,7 +20,7 @@ from consumer.reviews.tables import FLAGS, SOURCES, STORIES
 RECENT_MAX: Final = 50_000
 """Flags that are counted for what spreads fastest, and for who copies whom: the latest ones."""
 _BY_ARRIVAL: Final = Way("arrived_ms", is_descending=False)
-_COPIES: Final = (FLAGS.c.kind == "flag", FLAGS.c.state.in_(IN_FORCE))
+_COPIES: Final = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def story(connection: Connection, story_id: int) -> Story | None:
     if found is None or _has_flags(connection, story_id):
         return found
     # Its root has turned out to be a copy.
-    of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind == "flag")
+    of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind.in_(COPIES))
     other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
     return found if other is None else _numbered(connection, other)
 
@@ -78,13 +79,13 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
 
     Raises ``BadCursor``.
     """
-    scope = Scope(kinds=("flag",), story_id=story_id)
+    scope = Scope(kinds=COPIES, story_id=story_id)
     return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decoded(after))
 
 
 def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
     """Return a flag among the flags of its story that arrived just before and after it, up to so many on each side."""
-    scope, here = Scope(kinds=("flag",), story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
+    scope, here = Scope(kinds=COPIES, story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
     before = search.found(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
     return [*reversed(before), flag, *search.found(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
 
@@ -170,7 +171,7 @@ def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
 
 def open_flags(connection: Connection, story_ids: Sequence[int], limit: int) -> list[FlagRow]:
     """Return the open flags of some stories, the oldest first."""
-    query = flag_rows().where(FLAGS.c.story_id.in_(story_ids), FLAGS.c.state == "open", FLAGS.c.kind == "flag")
+    query = flag_rows().where(FLAGS.c.story_id.in_(story_ids), FLAGS.c.state == "open", FLAGS.c.kind.in_(COPIES))
     rows = connection.execute(query.order_by(FLAGS.c.arrived_ms, FLAGS.c.flag_id).limit(limit))
     return [flag_row(row) for row in rows]
 
@@ -181,7 +182,7 @@ def _recent(since_ms: int) -> Subquery:
     latest = FLAGS.c.arrived_ms.desc()
     # An index has each state in order, but not several together.
     of_states = [
-        columns.where(FLAGS.c.kind == "flag", FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
+        columns.where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
         .order_by(latest)
         .limit(RECENT_MAX)
         .subquery()

@@ -16,7 +16,7 @@ from consumer.console.bank_access import BankAccess
 from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
 from consumer.console.intake.indexing import IndexParts, index_background
-from consumer.console.intake.intake import Intake, IntakeParts, NearMissIntake, Stopped, count_queue
+from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
 from consumer.console.intake.store_reading import fill_in
@@ -42,9 +42,9 @@ from consumer.wiring import components, stores
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_sink
-from consumer.wiring.console_near_misses import LOOK_S as NEAR_MISSES_S
-from consumer.wiring.console_near_misses import NearMissesAssigned, TakingNearMisses
 from consumer.wiring.console_releases import SinkReleases
+from consumer.wiring.console_side_topics import LOOK_S as TOPICS_S
+from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, TakingSideTopic
 from consumer.wiring.console_store import (
     ComparableStores,
     LazyStore,
@@ -177,7 +177,9 @@ class ConsoleServer(ListeningServer):
         sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, now_ms, hooks, sending.wake)
         feed = flag_feed(config, database, hooks, stopping.is_set)
-        taking = TakingFlags(feed, Intake(intake_parts, stopping), self._opened.writes, hooks, self._rebuild)
+        # The verdicts of a file are all that says what topics have for themselves.
+        flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
+        taking = TakingFlags(feed, flags, self._opened.writes, hooks, self._rebuild)
 
         def fill() -> bool:
             with turns.at_work():
@@ -199,7 +201,7 @@ class ConsoleServer(ListeningServer):
         return [
             sending,
             intake,
-            *self._taking_near_misses(stopping),
+            *self._reading_side_topics(stopping),
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
@@ -210,16 +212,16 @@ class ConsoleServer(ListeningServer):
             ),
         ]
 
-    def _taking_near_misses(self, stopping: threading.Event) -> Iterator[Background]:
-        """Yield what takes in near misses, where the sink is topics: files have none."""
+    def _reading_side_topics(self, stopping: threading.Event) -> Iterator[Background]:
+        """Yield what takes in entries that are no flags, where the sink is topics."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
-        if not is_followed(config):
-            return
-        intake = NearMissIntake(database, hooks, stopping)
-        taking = TakingNearMisses(config, intake, hooks, stopping, again=self._rebuild == "sink")
-        background = Background("near-misses", taking.work, Repeating(NEAR_MISSES_S, "source"), hooks, stopping)
-        hooks.on(NearMissesAssigned, lambda _: background.recovered())
-        yield background
+        backgrounds: dict[str, Background] = {}
+        for side in SIDE_TOPICS if is_followed(config) else ():
+            taking = TakingSideTopic(side, config, database, hooks, stopping, again=self._rebuild == "sink")
+            repeating = Repeating(TOPICS_S, "source")
+            backgrounds[side.thread] = Background(side.thread, taking.work, repeating, hooks, stopping)
+        hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].recovered())
+        yield from backgrounds.values()
 
     def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[Background]:
         """Yield what keeps the banks as they are shown up to date, where there are any."""

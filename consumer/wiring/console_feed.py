@@ -1,6 +1,7 @@
-"""Where the console's flags and near misses come from: the sink of the consumers, or the store, to begin again.
+"""Where the console's entries come from: the sink of the consumers, or the store, to begin again.
 
-A sink is topics, or a file. Near misses are in topics alone.
+A sink is topics, or a file. Near misses are in topics alone; ``console_side_topics`` reads those of
+entries that are no flags.
 """
 
 import logging
@@ -51,9 +52,6 @@ log = logging.getLogger("dupwatch")
 Rebuild = Literal["sink", "store"]
 LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=2_000)
 """Events are small: ids and keywords, and no texts. A batch is one transaction, so large ones write fewer pages."""
-NEAR_MISSES_ENDING: Final = "-near-misses"
-"""What follows on ``console.group`` in the name of the group that reads near misses."""
-
 
 _FILE: Final = "file"
 CONSOLE_SUFFIX: Final = ".console.jsonl"
@@ -99,11 +97,6 @@ class TopicRead(NamedTuple):
 def flags_read(config: Config) -> TopicRead:
     """Return the topic of flags."""
     return TopicRead(sink_topics(config).duplicates_topic, config.console.group)
-
-
-def near_misses_read(config: Config) -> TopicRead:
-    """Return the topic of near misses. Its group is its own, so that flags never wait for what happens to that one."""
-    return TopicRead(sink_topics(config).near_misses_topic, f"{config.console.group}{NEAR_MISSES_ENDING}")
 
 
 class TopicEvents(EventSource):
@@ -298,8 +291,7 @@ class TakingFlags:
             with self._turns.at_work():
                 count = add_from_store(self._intake, self._access)
             log.info(
-                "%d flags and releases were read from the store. It has no near misses: --rebuild sink reads those of "
-                "topics.",
+                "%d verdicts were read from the store. It has no near misses: --rebuild sink reads those of topics.",
                 count,
             )
         elif self._rebuild == "sink":
@@ -310,10 +302,10 @@ class TakingFlags:
 
 
 def add_from_store(intake: Intake, access: StoreAccess) -> int:
-    """Take in all flags and releases of the store; return how many there are. Raises ``StoreError`` and ``Stopped``."""
+    """Take in what verdicts of the store say; return how many say anything. Raises ``StoreError`` and ``Stopped``."""
     count = 0
     for events in flags_in(access()):
-        intake.take_in(events, intake.proceed)
+        intake.take_in_all(events, intake.proceed)
         count += len(events)
     return count
 

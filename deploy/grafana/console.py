@@ -25,9 +25,9 @@ _NOW: Final = Row(
             runbooks=("console-releases-waiting",),
         ),
         stat(
-            "Near misses to look at",
-            "Sampled pairs just under the threshold.",
-            "max(dupwatch_console_near_misses_open{$of})",
+            "Other entries to look at",
+            "Near misses, repeats of retracted articles, and bank matches.",
+            'sum(max by (kind) (dupwatch_console_open_entries{kind!="flag", $of}))',
         ),
         stat(
             "Flags not indexed yet",
@@ -45,6 +45,11 @@ _PEOPLE: Final = Row(
             about="Of the whole queue; every process of a console counts the same database.",
             queries=(Query("max by (state) (dupwatch_console_flags{$of})", "{{state}}"),),
             runbooks=("console-flags-unreviewed",),
+        ),
+        Panel(
+            title="Open entries by kind",
+            about="What nobody has decided on: flags, near misses, repeats of retracted articles, and bank matches.",
+            queries=(Query("max by (kind) (dupwatch_console_open_entries{$of})", "{{kind}}"),),
         ),
         Panel(
             title="Decisions",

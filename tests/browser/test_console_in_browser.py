@@ -19,6 +19,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import BankMention
 from consumer.reviews import floods, people
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.reasons import add_reason
@@ -45,6 +46,8 @@ PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": T
 LOOKS: Final = drawn([*product(("en", "zh"), ("light", "dark"))], 4)
 """What two long tests look at, one of the four in each run."""
 COPIES: Final = 4
+LOST: Final = "z" * 64
+"""An item that no bank has any longer."""
 _WORD: Final = "a-label-that-does-not-end" * 2
 NOTICE: Final = written(1, 100)
 NOTICE_PATH: Final = f"/banks/{'x' * 64}/items/notice"
@@ -476,6 +479,39 @@ def places(browser: Chrome) -> list[float]:
     script = "return [...document.querySelectorAll('ol.queue li')].flatMap((row) => [row.offsetTop, row.offsetHeight])"
     found: list[float] = browser.execute_script(script)
     return found
+
+
+@pytest.mark.parametrize(("language", "scheme"), LOOKS)
+def test_what_repeats_a_retracted_article_or_an_item_is_decided_on_a_phone(
+    browser: Chrome, desk: Office, language: str, scheme: str
+) -> None:
+    """Without scripts and sideways scrolling, with hostile titles as text; *wrong* leads to the item and its page."""
+    desk.ann.send("/me/language", language=language)
+    room = desk.room
+    gone = article(f"gone{HOSTILE}", HOSTILE, HOSTILE)
+    again = room.repeat_of_ended(article(f"again{HOSTILE}", HOSTILE, f"{HOSTILE} {'w' * 900}"), gone)
+    items = [BankMention(bank="spam", item=name, action="deny", form="part", similarity=0.9) for name in ("evil", LOST)]
+    match = room.bank_match(article(f"match{HOSTILE}", HOSTILE, HOSTILE), *items)
+    enter(browser, desk)
+    with on_a_phone(browser, scheme=scheme), without_scripts(browser):
+        for flag, kind, buttons in ((again, "ended_before", 1), (match, "bank_match", 2)):
+            paths = [f"/?kind={kind}", f"/flags/{flag.flag_id}", f"/flags/{flag.flag_id}?item=spam/{LOST}"]
+            for path in paths:
+                browser.get(f"{desk.served.url}{path}")
+                size = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+                assert size["width"] <= 360, path
+            browser.get(f"{desk.served.url}/?kind={kind}")
+            browser.find_element(By.CSS_SELECTOR, "ol.queue a").click()
+            button(browser, "decision", "wrong").click()
+            wait_for(browser, lambda: browser.find_elements(By.CSS_SELECTOR, ".decided a"))
+            assert len(browser.find_elements(By.CSS_SELECTOR, ".decided a")) == buttons
+        assert (room.state(again.article_id), room.state(match.article_id)) == ("wrong", "wrong")
+        browser.find_elements(By.CSS_SELECTOR, ".decided a")[1].click()
+        wait_for(browser, lambda: browser.current_url.endswith(f"/flags/{match.flag_id}#item"))
+        browser.find_element(By.CSS_SELECTOR, "#item .about a").click()
+        wait_for(browser, lambda: browser.current_url.endswith("/banks/spam/items/evil"))
+    browser.get(f"{desk.served.url}/flags/{match.flag_id}")
+    assert browser.execute_script("return window.owned") is None
 
 
 def test_a_missed_copy_is_looked_up_and_reported(browser: Chrome, desk: Office) -> None:

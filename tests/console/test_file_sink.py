@@ -88,6 +88,45 @@ def test_wrong_is_released_beside_the_file_of_a_run(place: Place, tmp_path: Path
         assert console.stop() == 0, console.log.read_text()
 
 
+def test_other_entries_are_made_of_verdicts(tmp_path: Path) -> None:
+    """Of a file, and of the store; unique verdicts that say nothing else are passed over, and nothing is released."""
+    feed, sink, store = tmp_path / "feed.jsonl", tmp_path / "v.jsonl", f"lmdb:{tmp_path / 'store'}"
+    banks = tmp_path / "banks.jsonl"
+    given = ("--set", f"banks.url={banks}")
+    for arguments in (("create", "spam", "--action", "deny"), ("add", "spam", "--text", text(3), "--item", "offer")):
+        assert run_process("bank", *arguments, "--banks", banks).code == 0
+    bodies = [("gone", text(1)), ("gone", None), ("again", text(1)), ("offer", text(3)), ("copy", text(3))]
+    records = [{"id": name, "body": body} for name, body in [*bodies, ("other", text(2))]]
+    feed.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+    judged(feed, sink, store, "--emit", "all", *given)
+    kinds = {"flag": 1, "ended_before": 1, "bank_match": 2}
+    for folder, rebuild in (("file", ()), ("store", ("--rebuild", "store"))):
+        (tmp_path / folder).mkdir()
+        place = sqlite_place(tmp_path / folder)
+        followed = tmp_path / "nothing.jsonl" if rebuild else sink
+        followed.touch()
+        with console_over(followed, store, place, tmp_path / folder, *rebuild, *given) as console:
+            signed_in(console, place)
+            for kind, number in kinds.items():
+                wait_for(lambda kind=kind, number=number: console.metric(open_of(kind)) == number)  # type: ignore[misc]
+            assert "repeats, although retracted or replaced" in console.get("/?kind=ended_before").shown
+            pages = {flag_id: console.get(f"/flags/{flag_id}").shown for flag_id in console.open_flags()}
+            of_item = [flag_id for flag_id, page in pages.items() if "matches this item" in page]
+            assert len(of_item) == 2
+            assert [text(3)[:60] in pages[flag_id] for flag_id in of_item] == [True, True]
+            for flag_id in of_item:
+                assert console.decide(flag_id, "wrong") == 303
+            wait_for(lambda: console.metric(open_of("bank_match")) == 0)
+            assert console.metric("dupwatch_console_releases_due") == 0
+            assert console.stop() == 0, console.log.read_text()
+    assert not sink.with_name(f"{sink.name}.console.jsonl").exists()
+
+
+def open_of(kind: str) -> str:
+    """The metric of open entries of a kind."""
+    return f'dupwatch_console_open_entries{{kind="{kind}"}}'
+
+
 def test_service_run_and_console_share_a_store(tmp_path: Path) -> None:
     """Three processes have it open. The console follows the service: what is released over HTTP leaves the queue."""
     place, sink, store = sqlite_place(tmp_path), tmp_path / "s.jsonl", f"lmdb:{tmp_path / 'store'}"

@@ -1,4 +1,4 @@
-"""Near misses from a real consumer to a decision: through their topic, and through whatever happens to it."""
+"""Near misses and other entries to a decision: through their topics, and through whatever happens to these."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
     AclBinding,
@@ -20,6 +21,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from consumer.evaluation.reviewed_pairs import SCHEMA
 from consumer.model.near_miss import encode
+from consumer.model.verdict import encode as encode_verdict
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import FAST, run_process, text, wait_for
 from tests.console.consoles import Place, Running, consoling, sqlite_place
@@ -28,13 +30,14 @@ from tests.kafka.reading import delete_topic
 from tests.kafka.running import running
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, send, wait_for_count, wait_until_known
-from tests.unit.console.events_made import missed
+from tests.unit.console.events_made import flag, matched, missed, repeat, unique
 
 pytestmark = pytest.mark.servers
 
 WAIT_S: Final = 120
 TAKEN: Final = 'dupwatch_console_events_total{kind="near_miss"}'
-OPEN: Final = "dupwatch_console_near_misses_open"
+OPEN: Final = 'dupwatch_console_open_entries{kind="near_miss"}'
+SKIPPED: Final = 'dupwatch_console_events_skipped_total{reason="not_an_event"}'
 WITH_ACLS: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -176,6 +179,34 @@ def test_what_is_broken_or_newer_costs_no_flag(topics: Topics, tmp_path: Path) -
         wait_for(lambda: console.metric('dupwatch_console_flags{state="open"}') == 2, WAIT_S)
         assert console.metric(TAKEN) == 2
         assert console.stop() == 0, console.log.read_text()
+
+
+def test_bank_matches_and_repeats_of_ended_articles_come_from_their_topics(topics: Topics, tmp_path: Path) -> None:
+    """Once, and again where the topics are read again; *wrong* releases nothing. Other verdicts are passed over."""
+    matches = [matched(1), matched(1, item="late", retroactive=True), matched(2)]
+    put(topics, *(msgspec.json.encode(each) for each in matches), topic="bank-matches")
+    verdicts = [unique(3), flag(4), repeat(5), repeat(5)]
+    put(topics, *(encode_verdict(each) for each in verdicts), topic="verdicts")
+    store = f"lmdb:{tmp_path / 'store'}"
+    taken = {"bank_match": 2, "ended_before": 1}
+    for folder, more, times in (("one", (), 1), ("one", (), 0), ("two", ("--rebuild", "sink"), 1)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        place = sqlite_place(tmp_path / folder)
+        with consoling(topics, store, place, tmp_path / folder, *more) as console:
+            signed_in(console, place)
+            put(topics, b"{", topic="bank-matches")
+            put(topics, b"{", topic="verdicts")
+            wait_for(lambda: console.metric(SKIPPED) >= 2, WAIT_S)
+            for kind, events in taken.items():
+                assert console.metric(f'dupwatch_console_events_total{{kind="{kind}"}}') == events * times, kind
+            if times:
+                assert console.metric('dupwatch_console_events_total{kind="other"}') == 2
+                for flag_id in console.open_flags():
+                    assert console.decide(flag_id, "wrong") == 303
+                assert console.open_flags() == []
+                assert console.metric("dupwatch_console_releases_due") == 0
+            assert console.stop() == 0, console.log.read_text()
+    assert read_all(topics, topics.sink("duplicates")) == []
 
 
 def test_who_may_not_read_them_is_told(own_kafka: Callable[..., KafkaBroker], tmp_path: Path) -> None:

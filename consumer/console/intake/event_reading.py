@@ -1,4 +1,4 @@
-"""Reads events from records of flags and near misses: nothing is left out uncounted and unlogged.
+"""Reads events from records of flags and other entries: nothing is left out uncounted and unlogged.
 
 A record that can never be read is skipped. One that a newer version of dupwatch could read is not: whoever skipped it
 would never see that flag.
@@ -12,14 +12,17 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from consumer.model.article import Reason
+from consumer.model.bank_match import SCHEMA as BANK_MATCH_SCHEMA
+from consumer.model.bank_match import BankMatchEvent, decode_bank_match
 from consumer.model.flood import FLOOD_SCHEMA
 from consumer.model.limits import DecodeLimits
 from consumer.model.near_miss import SCHEMA as NEAR_MISS_SCHEMA
 from consumer.model.near_miss import NearMiss, decode_near_miss
 from consumer.model.record import RawRecord
 from consumer.model.verdict import SCHEMA, Released, Verdict, decode_verdict
+from consumer.reviews.kinds.bank_mentions import denied
 from consumer.reviews.portable import is_storable_id
-from consumer.telemetry.metrics.console import EventSkipped, SkippedFor
+from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, SkippedFor
 
 log = logging.getLogger("dupwatch")
 
@@ -33,6 +36,8 @@ SAMPLED_IN_MAX: Final = 1e12
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
 SKIPS_LOGGED_MAX: Final = 10
 """Skipped records of a batch that the log names, before it counts the rest: a wrong file has millions of them."""
+_VERDICT_BEGINS: Final = f'{{"schema":"{SCHEMA}"'.encode()
+_ENDED_BEFORE: Final = b'"ended_before"'
 
 
 PlaceOf = Callable[[RawRecord], str]
@@ -85,6 +90,26 @@ def read_near_misses(
     return list(_events(records, _NEAR_MISSES, report, place_of))
 
 
+def read_bank_matches(
+    records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
+) -> list[BankMatchEvent]:
+    """Return the bank matches of records in their order, otherwise as ``read_verdicts``."""
+    return list(_events(records, _BANK_MATCHES, report, place_of))
+
+
+def read_repeats_of_ended(
+    records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
+) -> list[Verdict]:
+    """Return those verdicts of records that may repeat an ended article, otherwise as ``read_verdicts``.
+
+    Most verdicts do not, and are passed over by their bytes: a feed has millions of them.
+    """
+    chosen = [record for record in records if not _says_nothing_of_ended(record)]
+    found = list(_events(chosen, _FLAGS, report, place_of))
+    report(EventsTaken("other", len(records) - len(chosen)))
+    return found
+
+
 def _events(
     records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None], place_of: PlaceOf
 ) -> Iterator[Event]:
@@ -117,6 +142,11 @@ def _events(
     if len(skipped) > SKIPS_LOGGED_MAX:
         count, last = len(skipped) - SKIPS_LOGGED_MAX, place_of(skipped[-1][2])
         log.warning("%d more records up to %s are skipped for such reasons.", count, last)
+
+
+def _says_nothing_of_ended(record: RawRecord) -> bool:
+    """Return whether a record is a verdict of this version that does not repeat an ended article."""
+    return record.data.startswith(_VERDICT_BEGINS) and _ENDED_BEFORE not in record.data
 
 
 def _why_not_whole(record: RawRecord) -> SkippedFor | None:
@@ -153,8 +183,17 @@ def _near_miss(data: bytes) -> NearMiss:
     return near_miss
 
 
+def _bank_match(data: bytes) -> BankMatchEvent:
+    match = decode_bank_match(data)
+    _check_times(match.arrived_at, match.decided_at)
+    if not all(map(is_storable_id, (match.id, match.version))) or not denied(match.banks):
+        raise ValueError("it names what no store or no bank can hold")
+    return match
+
+
 _FLAGS: Final = _Form("flag", SCHEMA, _verdict, (FLOOD_SCHEMA,))
 _NEAR_MISSES: Final = _Form("near miss", NEAR_MISS_SCHEMA, _near_miss)
+_BANK_MATCHES: Final = _Form("bank match", BANK_MATCH_SCHEMA, _bank_match)
 
 
 def _check_times(*times: str) -> None:

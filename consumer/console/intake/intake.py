@@ -1,4 +1,4 @@
-"""Takes flags and releases from the sink into the database, and near misses from their topic, batch by batch.
+"""Takes flags and releases from the sink into the database, and other entries from their topics, batch by batch.
 
 A batch is one transaction. How far a source was read is stored in it, or committed after it. So a kill loses nothing,
 and an event that is read again changes nothing.
@@ -18,18 +18,18 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console.intake.event_reading import NewerEvent, PlaceOf, read_near_misses, read_verdicts
+from consumer.console.intake.event_reading import NewerEvent, PlaceOf, read_verdicts
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
-from consumer.model.near_miss import NearMiss
 from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
-from consumer.reviews.flag_events import Added, add_events, add_near_misses
+from consumer.reviews.flag_events import Added, add_events
 from consumer.reviews.floods import note_floods
+from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
 from consumer.reviews.word_index.waiting import waiting_count
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
@@ -39,7 +39,6 @@ log = logging.getLogger("dupwatch")
 Event = TypeVar("Event")
 
 _LOOK_S: Final = 0.1
-NEAR_MISSES: Final = "near misses"
 
 
 class EventSource(Protocol):
@@ -81,7 +80,7 @@ class Stopped(Exception):  # noqa: N818  # nothing failed
     """The console ends."""
 
 
-def _nothing(_: Connection) -> None:
+def nothing(_: Connection) -> None:
     """Store nothing."""
 
 
@@ -115,7 +114,7 @@ class BatchIntake(ABC, Generic[Event]):
 
     @abstractmethod
     def take_in(
-        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
+        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
     ) -> None:
         """Store events in one transaction once the database answers, and report them.
 
@@ -178,11 +177,15 @@ class IntakeParts:
 
 
 class Intake(BatchIntake[Verdict]):
-    """Takes in flags and releases."""
+    """Takes in flags and releases.
 
-    def __init__(self, parts: IntakeParts, stopping: threading.Event) -> None:
+    ``takes_all``: other entries are made of the verdicts, too, since the source is all that says them.
+    """
+
+    def __init__(self, parts: IntakeParts, stopping: threading.Event, *, takes_all: bool = False) -> None:
         super().__init__("intake", parts.hooks, stopping)
         self._parts = parts
+        self._takes_all = takes_all
 
     @override
     def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Verdict]:
@@ -190,44 +193,45 @@ class Intake(BatchIntake[Verdict]):
 
     @override
     def take_in(
-        self, events: Sequence[Verdict], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
+        self, events: Sequence[Verdict], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
+    ) -> None:
+        self._take_in(events, proceed, note, takes_all=self._takes_all)
+
+    def take_in_all(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
+        """Store events as ``take_in`` does, and all entries that are made of verdicts."""
+        self._take_in(events, proceed, nothing, takes_all=True)
+
+    def _take_in(
+        self,
+        events: Sequence[Verdict],
+        proceed: Callable[[], None],
+        note: Callable[[Connection], None],
+        *,
+        takes_all: bool,
     ) -> None:
         section, now_ms = self._parts.section, self._parts.now_ms()
 
-        def stored(connection: Connection) -> tuple[Added, int]:
+        def stored(connection: Connection) -> tuple[Added, SidesAdded, int]:
             note(connection)
             added = add_events(connection, events)
+            sides = add_sides(connection, events) if takes_all else SidesAdded()
             floods = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
-            return added, len(floods)
+            return added, sides, len(floods)
 
-        added, floods = self.patience(proceed).call(lambda: self._parts.database.written(stored))
-        self.report_taken({"flag": added.flags, "release": added.releases, "known": added.known, "other": added.others})
+        added, sides, floods = self.patience(proceed).call(lambda: self._parts.database.written(stored))
+        self.report_taken(
+            {
+                "flag": added.flags,
+                "release": added.releases,
+                "ended_before": sides.ended_before,
+                "bank_match": sides.bank_matches,
+                "known": added.known + sides.known,
+                "other": added.others - sides.verdicts,
+            }
+        )
         if floods:
             self._parts.hooks.report(FloodsBegan(floods))
             self._parts.noted()
-
-
-class NearMissIntake(BatchIntake[NearMiss]):
-    """Takes in near misses: a sample of the pairs just under the threshold."""
-
-    def __init__(self, database: Database, hooks: Hooks, stopping: threading.Event) -> None:
-        super().__init__(NEAR_MISSES, hooks, stopping)
-        self._database = database
-
-    @override
-    def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[NearMiss]:
-        return read_near_misses(records, self._hooks.report, place_of)
-
-    @override
-    def take_in(
-        self, events: Sequence[NearMiss], proceed: Callable[[], None], note: Callable[[Connection], None] = _nothing
-    ) -> None:
-        def stored(connection: Connection) -> int:
-            note(connection)
-            return add_near_misses(connection, events) if events else 0
-
-        new = self.patience(proceed).call(lambda: self._database.written(stored))
-        self.report_taken({"near_miss": new, "known": len(events) - new})
 
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
@@ -245,7 +249,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
                 "wrong": counts.wrong,
                 "released": counts.released,
             },
-            near_misses_open=counts.near_misses_open,
+            open={"flag": counts.open, **counts.others_open},
             oldest_open_s=max(0, now_ms - oldest_ms) / MS_PER_S,
             releases_due=backlog.due,
             search_waiting=search_waiting,

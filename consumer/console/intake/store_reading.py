@@ -1,11 +1,12 @@
-"""Reads from the store what the console needs of flags: all of them, or sources that their events do not name."""
+"""Reads from the store what the console needs of entries: all that it has, or sources that their events do not name."""
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from consumer.console.context import Articles
-from consumer.model.verdict import Released, Verdict, decode_verdict
+from consumer.model.bank_match import is_denied
+from consumer.model.verdict import EndedBefore, Released, Verdict, decode_verdict
 from consumer.reviews.database import Database
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from storage.interface import Store
@@ -39,8 +40,11 @@ def fill_in(database: Database, articles: Articles) -> bool:
 
 
 def flags_in(store: Store) -> Iterator[list[Verdict]]:
-    """Yield the flags and releases of a store, batch by batch; may take minutes. Raises the store's errors."""
-    flags = (verdict for verdict in _verdicts(store) if _is_flag(verdict))
+    """Yield the verdicts of a store that entries are made of, batch by batch; may take minutes.
+
+    Raises the store's errors.
+    """
+    flags = (verdict for verdict in _verdicts(store) if _makes_entries(verdict))
     while batch := list(islice(flags, BATCH)):
         yield batch
 
@@ -51,5 +55,6 @@ def _verdicts(store: Store) -> Iterator[Verdict]:
             yield decode_verdict(stored.verdict)
 
 
-def _is_flag(verdict: Verdict) -> bool:
-    return verdict.outcome == "duplicate" or isinstance(verdict.released, Released)
+def _makes_entries(verdict: Verdict) -> bool:
+    is_flag = verdict.outcome == "duplicate" or isinstance(verdict.released, Released)
+    return is_flag or isinstance(verdict.ended_before, EndedBefore) or is_denied(verdict)

@@ -13,6 +13,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
+from consumer.console.kind_words import WORDS
+from consumer.console.mentioned_items import ITEMS_MAX, MentionedItem, chosen_item, mentioned_items
 from consumer.console.pages.bank_choice import bank_choice
 from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.queue_filters import Wanted, wanted_in
@@ -25,7 +27,8 @@ from consumer.console.visit import Asked
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Said
-from consumer.reviews.flag_row import FlagRow, Kind
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation import reasons as list_of_reasons
 from consumer.text.visible import paragraphs
@@ -35,14 +38,8 @@ AROUND_MAX: Final = 3
 WITH_OTHERS: Final = "with_others"
 """The field of a query that is there where others have all flags open that could come next."""
 SIDES: Final = ("article", "original")
-_DECISIONS: Final = {
-    ("flag", "right"): N_("Right"),
-    ("flag", "wrong"): N_("Wrong"),
-    ("flag", "skip"): N_("Skipped"),
-    ("near_miss", "right"): N_("Same article"),
-    ("near_miss", "wrong"): N_("Different articles"),
-    ("near_miss", "skip"): N_("Skipped"),
-}
+ITEM: Final = "item"
+"""The field of a query that names one of the items of banks that an entry names."""
 
 
 def show_flag(asked: Asked) -> Response:
@@ -60,16 +57,23 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         story = stories.story(connection, flag.story_id)
         around = stories.around(connection, flag, AROUND_MAX)
         history = discussion.history(connection, flag.flag_id)
+        items = mentioned_items(desk, connection, [flag.flag_id]).get(flag.flag_id, ())
         choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around)
     article, original = found.article(flag), found.original(flag)
+    item = chosen_item(items, asked.query.text(ITEM))
+    if not RULES[flag.kind].has_original:
+        original = None if item is None else item.view
     texts = pair_texts((flag.article_id, flag.original_id), (article, original), asked.query.integer("part", 1))
     verdict = article.verdict if article else None
 
     def part_href(number: int) -> str:
-        return f"?{urlencode({**wanted.fields, 'part': number})}"
+        return f"?{urlencode({**wanted.fields, **item_field(item), 'part': number})}"
+
+    def item_href(of: MentionedItem) -> str:
+        return f"?{urlencode({**wanted.fields, **item_field(of)})}#item"
 
     return asked.page(
         "flag.html",
@@ -80,7 +84,12 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         original=texts.original,
         part_href=part_href,
         keywords=pair_keywords(article, original),
-        reasons=reasons(desk, asked.language, flag, verdict),
+        reasons=reasons(desk, asked.language, flag, verdict, [each.mention for each in items]),
+        items=items[:ITEMS_MAX],
+        items_left_out=max(len(items) - ITEMS_MAX, 0),
+        item=item,
+        item_href=item_href,
+        text_query=f"?{urlencode(item_field(item))}" if item else "",
         choices=choices,
         story=story,
         around=story_rows(around, named),
@@ -105,6 +114,9 @@ def show_text(asked: Asked) -> Response:
     if asked.places["side"] not in SIDES:
         raise not_found()
     flag = the_flag(asked)
+    is_of_item = asked.places["side"] == "original" and not RULES[flag.kind].has_original
+    if is_of_item:
+        return _item_text(asked, flag)
     found = articles_of(asked.desk, [flag], bodies=True)
     view = found.article(flag) if asked.places["side"] == "article" else found.original(flag)
     if found.is_away:
@@ -112,6 +124,20 @@ def show_text(asked: Asked) -> Response:
     if view is None or view.body is None:
         raise not_found()
     return PlainTextResponse(paragraphs(view.body, len(view.body)))
+
+
+def _item_text(asked: Asked, flag: FlagRow) -> Response:
+    with asked.desk.database.reading() as connection:
+        items = mentioned_items(asked.desk, connection, [flag.flag_id]).get(flag.flag_id, ())
+    chosen = chosen_item(items, asked.query.text(ITEM))
+    if chosen is None or chosen.item is None:
+        raise not_found()
+    return PlainTextResponse(paragraphs(chosen.item.text, len(chosen.item.text)))
+
+
+def item_field(item: MentionedItem | None) -> dict[str, str]:
+    """Return the query that names an item."""
+    return {} if item is None else {ITEM: item.name}
 
 
 def flag_href(flag_id: int, wanted: Wanted, more: str = "") -> str:
@@ -159,7 +185,7 @@ def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
     language = asked.language
     if said.decision is None:
         return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, None, said.text, is_undone=False)
-    name = language.gettext(_DECISIONS[kind, said.decision])
+    name = language.gettext(WORDS[kind].decisions[said.decision])
     after = _after(asked, kind, said, now_ms)
     return Told(name, after, said.person, said.at_ms, said.reason, said.text, is_undone=said.undone_ms is not None)
 
@@ -168,7 +194,7 @@ def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:
     language = asked.language
     if said.undone_ms is not None:
         return _at(language, N_("undone %(time)s"), said.undone_ms)
-    if said.decision != "wrong" or kind != "flag":
+    if said.decision != "wrong" or not RULES[kind].releases:
         return ""
     if said.sent_ms is not None:
         return _at(language, N_("released %(time)s"), said.sent_ms)

@@ -19,6 +19,7 @@ from consumer.judge.events import storable_reference
 from consumer.reviews import queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.rules import RULES
 from consumer.reviews.stories import Story
 from consumer.store_tools.bank_actions import allowed_reason
 from consumer.store_tools.bank_matches import StoredMatch
@@ -107,7 +108,7 @@ def release(asked: Asked) -> Response:
     wanted = form.integers("flag")
     check_number(wanted, _flags_max(asked))
     with asked.desk.database.reading() as connection:
-        flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if flag.kind == "flag"]
+        flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if RULES[flag.kind].releases]
     fields = decide_together(asked, flag_ids, Opinion("wrong", allowed_reason(*chosen.item.key)))
     return asked.redirect(f"{_path(chosen)}/matches", **fields)
 

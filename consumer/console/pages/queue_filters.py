@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields, fields_of
-from consumer.reviews.flag_row import KINDS, STATES
+from consumer.reviews.flag_row import STATES
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.word_index.results import Search
 from consumer.reviews.word_index.words import WordCutter

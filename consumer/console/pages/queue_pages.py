@@ -9,6 +9,8 @@ from starlette.responses import Response
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError
+from consumer.console.kind_words import WORDS
+from consumer.console.mentioned_items import MentionedItem, mentioned_items
 from consumer.console.pages.queue_filters import ANY, Wanted, wanted_in
 from consumer.console.pages.said import said_of_decision, said_of_many
 from consumer.console.pages.stored_articles import articles_of
@@ -47,20 +49,17 @@ ORDER_NAMES: Final = {
     "oldest": N_("Oldest first"),
     "similarity": N_("Most similar first"),
 }
-KIND_NAMES: Final = {
-    "": N_("all"),
-    "flag": N_("Flags"),
-    "near_miss": N_("Near misses"),
-}
+KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plural for kind, words in WORDS.items()}}
 
 
 class Row(NamedTuple):
-    """A row of the queue. ``others`` have the flag open at this moment."""
+    """A row of the queue. ``others`` have the flag open at this moment, ``items`` are those that it names of banks."""
 
     flag: FlagRow
     article: ArticleView | None
     original: ArticleView | None
     others: tuple[str, ...]
+    items: Sequence[MentionedItem]
 
     @property
     def can_be_decided(self) -> bool:
@@ -118,12 +117,22 @@ def show_queue(asked: Asked) -> Response:
         choices = reasons.choices(connection)
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
+        items = mentioned_items(desk, connection, ids)
         said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
         report = search_report(desk, connection, wanted.filters, page)
     found = articles_of(desk, page.rows)
     return asked.page(
         "queue.html",
-        rows=[Row(flag, found.article(flag), found.original(flag), others.get(flag.flag_id, ())) for flag in page.rows],
+        rows=[
+            Row(
+                flag,
+                found.article(flag),
+                found.original(flag),
+                others.get(flag.flag_id, ()),
+                items.get(flag.flag_id, ()),
+            )
+            for flag in page.rows
+        ],
         counts=counts,
         tabs=tabs,
         wanted=wanted,

@@ -7,7 +7,7 @@ from typing import Final
 from consumer.console.visit import Asked
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, OwnReview, own_review, own_reviews_at
-from consumer.reviews.flag_row import Kind
+from consumer.reviews.kinds.rules import RULES, Kind
 
 ONE: Final = "decided"
 """The field of a query that has the number of the review."""
@@ -78,7 +78,7 @@ def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str) -> SaidDec
         at_ms=first.at_ms,
         final_ms=first.final_ms,
         left_ms=0 if is_sent else max(first.final_ms - asked.desk.now_ms(), 0),
-        releases=first.decision == "wrong" and any(review.kind == "flag" for review in reviews) and not is_undone,
+        releases=first.decision == "wrong" and any(RULES[review.kind].releases for review in reviews) and not is_undone,
         is_undone=is_undone,
         undo_path=undo_path,
         refused_count=asked.query.integer(REFUSED, 0),

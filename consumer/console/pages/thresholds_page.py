@@ -207,7 +207,7 @@ def show_thresholds(asked: Asked) -> Response:
     if found.overall.counts.reviews < REVIEWS_MIN:
         return asked.page("thresholds.html", why="few", found=found, reviews_min=REVIEWS_MIN)
     with asked.desk.database.reading() as connection:
-        near_misses_open = queue.counts(connection).near_misses_open
+        near_misses_open = queue.counts(connection).others_open["near_miss"]
     source = asked.query.exact("source", _NAME_CHARS_MAX)
     figures = _of_source(found, source) if source else found.overall
     precision = _precision(asked)

@@ -1,4 +1,7 @@
-"""Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by."""
+"""Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by.
+
+Only flags and near misses are pairs that a threshold has told apart; other kinds of entries are left out.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +9,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, func, literal, select
 
-from consumer.reviews.flag_row import STATES, Kind
+from consumer.reviews.flag_row import STATES
+from consumer.reviews.kinds.rules import MEASURED, MeasuredKind
 from consumer.reviews.pairs.reports import reports_in_force
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES
 
@@ -28,7 +32,7 @@ class Pair:
     A report is always right, and stands for nothing but itself.
     """
 
-    kind: Kind | Literal["report"]
+    kind: MeasuredKind | Literal["report"]
     similarity: float | None
     distance: int | None
     source: str | None
@@ -48,7 +52,8 @@ def pairs(connection: Connection) -> Iterator[Pair]:
     after = 0
     while True:
         # By number: each portion is found by the index of the primary key.
-        some = select(FLAGS).where(FLAGS.c.flag_id > after).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
+        measured = (FLAGS.c.flag_id > after, FLAGS.c.kind.in_(MEASURED))
+        some = select(FLAGS).where(*measured).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
         last = (
             select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
             .where(REVIEWS.c.undone_ms.is_(None), REVIEWS.c.flag_id.in_(select(some.c.flag_id)))
@@ -119,7 +124,7 @@ class TooManyDifferent(Exception):  # noqa: N818  # named for the pairs: nothing
 class PairCount(NamedTuple):
     """So many pairs of a kind with the same similarity, sampling and decision; when the first and the last came."""
 
-    kind: Kind
+    kind: MeasuredKind
     similarity: float
     decision: Decided | None
     sampled_in: float
@@ -148,7 +153,7 @@ def pair_counts(connection: Connection, source_id: int | None = None) -> list[Pa
 
 def without_similarity(connection: Connection) -> int:
     """Return how many decided pairs have none, since nothing was verified."""
-    unverified = (FLAGS.c.certainty < 0, FLAGS.c.state.in_(DECIDED))
+    unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED), FLAGS.c.state.in_(DECIDED))
     return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
 
 
@@ -157,7 +162,7 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
-        .where(_VERIFIED, FLAGS.c.state.in_(DECIDED))
+        .where(_VERIFIED, FLAGS.c.kind.in_(MEASURED), FLAGS.c.state.in_(DECIDED))
         .group_by(FLAGS.c.source_id, SOURCES.c.name)
     )
     found = [SourceReviews(source_id, name or "", reviews) for source_id, name, reviews in connection.execute(query)]
@@ -166,7 +171,7 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
 
 def _alike(
     connection: Connection,
-    kind: Kind,
+    kind: MeasuredKind,
     sampled_in: ColumnElement[float],
     apart: tuple[ColumnElement[float], ...],
     source_id: int | None,

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sqlalchemy import ColumnElement, bindparam, tuple_
 from sqlalchemy.sql.selectable import FromClause
 
-from consumer.reviews.flag_row import KINDS, STATES, FlagRow, Kind, State
+from consumer.reviews.flag_row import STATES, FlagRow, State
+from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
 from consumer.reviews.tables import FLAGS
 

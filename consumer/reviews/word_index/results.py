@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import Connection, RowMapping, select
 
 from consumer.reviews import search
-from consumer.reviews.flag_row import KINDS, STATES, UNDECIDED, FlagRow, State, flag_row, flag_rows
+from consumer.reviews.flag_row import STATES, UNDECIDED, FlagRow, State, flag_row, flag_rows
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import Cursor
 from consumer.reviews.portable import ID_BYTES_MAX, portions
 from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, Scope, Way

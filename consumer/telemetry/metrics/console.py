@@ -8,7 +8,8 @@ from typing import Final, Literal, NamedTuple, get_args
 from consumer.telemetry.metrics.instruments import Group, Label, Measure, Reaction, reaction
 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
-TakenKind = Literal["flag", "release", "near_miss", "known", "other"]
+EntryKind = Literal["flag", "near_miss", "ended_before", "bank_match"]
+TakenKind = Literal["flag", "release", "near_miss", "ended_before", "bank_match", "known", "other"]
 SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
 ReviewDecision = Literal["right", "wrong", "skip"]
 Sent = Literal["sent", "refused"]
@@ -16,11 +17,12 @@ Sent = Literal["sent", "refused"]
 FLAGS: Final = Measure(
     "dupwatch_console_flags", "gauge", "Flags by state.", "flags", (Label("state", get_args(FlagState)),)
 )
-NEAR_MISSES_OPEN: Final = Measure(
-    "dupwatch_console_near_misses_open",
+OPEN: Final = Measure(
+    "dupwatch_console_open_entries",
     "gauge",
-    "Sampled pairs just under the threshold that nobody has decided on.",
-    "pairs",
+    "Entries of the queue that nobody has decided on, by kind.",
+    "entries",
+    (Label("kind", get_args(EntryKind)),),
 )
 OLDEST_OPEN: Final = Measure(
     "dupwatch_console_oldest_open_flag_seconds",
@@ -40,7 +42,7 @@ SEARCH_WAITING: Final = Measure(
 EVENTS: Final = Measure(
     "dupwatch_console_events_total",
     "counter",
-    'Events that were taken from the sink: flags, releases, near misses, those that were "known" before, and "other" '
+    'Events that were taken from the sink: flags, releases, other entries, those that were "known" before, and "other" '
     "verdicts.",
     "events",
     (Label("kind", get_args(TakenKind)),),
@@ -48,7 +50,7 @@ EVENTS: Final = Measure(
 SKIPPED: Final = Measure(
     "dupwatch_console_events_skipped_total",
     "counter",
-    "Records of the sink that can never be read as flags or near misses, and were skipped, by reason.",
+    "Records of the sink that can never be read as what their topic or file has, and were skipped, by reason.",
     "records",
     (Label("reason", get_args(SkippedFor)),),
 )
@@ -74,7 +76,7 @@ GROUP: Final = Group(
     "The queue (dupwatch console)",
     (
         FLAGS,
-        NEAR_MISSES_OPEN,
+        OPEN,
         OLDEST_OPEN,
         RELEASES_DUE,
         SEARCH_WAITING,
@@ -89,10 +91,10 @@ GROUP: Final = Group(
 
 
 class QueueCounted(NamedTuple):
-    """How many flags are in each state, and what waits."""
+    """How many flags are in each state, how many entries of each kind are open, and what waits."""
 
     flags: dict[FlagState, int]
-    near_misses_open: int
+    open: dict[EntryKind, int]
     oldest_open_s: float
     releases_due: int
     search_waiting: int
@@ -106,7 +108,7 @@ class EventsTaken(NamedTuple):
 
 
 class EventSkipped(NamedTuple):
-    """A record of the sink can never be read as a flag, or as a near miss."""
+    """A record of the sink can never be read as a flag, or as another entry."""
 
     reason: SkippedFor
 
@@ -138,9 +140,13 @@ def _flags_in(state: FlagState) -> Reaction:
     return reaction(FLAGS, QueueCounted, lambda counted: counted.flags[state], lambda _: (state,))
 
 
+def _open_of(kind: EntryKind) -> Reaction:
+    return reaction(OPEN, QueueCounted, lambda counted: counted.open[kind], lambda _: (kind,))
+
+
 REACTIONS: Final = (
     *map(_flags_in, get_args(FlagState)),
-    reaction(NEAR_MISSES_OPEN, QueueCounted, lambda counted: counted.near_misses_open),
+    *map(_open_of, get_args(EntryKind)),
     reaction(OLDEST_OPEN, QueueCounted, lambda counted: counted.oldest_open_s),
     reaction(RELEASES_DUE, QueueCounted, lambda counted: counted.releases_due),
     reaction(SEARCH_WAITING, QueueCounted, lambda counted: counted.search_waiting),

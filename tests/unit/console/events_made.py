@@ -9,11 +9,12 @@ from consumer.console.context import ArticleView
 from consumer.console.intake.event_reading import place_in_topic
 from consumer.judge.events import released_event
 from consumer.kafka.message import Offsets, offsets_in
+from consumer.model.bank_match import BankMatchEvent
 from consumer.model.errors import Abandoned
 from consumer.model.near_miss import NearMiss
 from consumer.model.near_miss import encode as encode_near_miss
 from consumer.model.record import End, RawBatch, RawRecord
-from consumer.model.verdict import Verdict, encode
+from consumer.model.verdict import BankMention, EndedBefore, Verdict, encode
 from consumer.reviews.database import Connection
 from consumer.text.timestamps import rfc3339
 from tests.builders import raw_message
@@ -22,6 +23,7 @@ AT_MS = 1_764_000_000_000
 AT = rfc3339(AT_MS)
 TOPIC = "p.duplicates"
 MISSED_TOPIC = "p.near-misses"
+MATCHES_TOPIC = "p.bank-matches"
 
 
 def version(number: int) -> str:
@@ -67,6 +69,33 @@ def missed(number: int, original: int = 0, **fields: Any) -> NearMiss:  # noqa: 
     return NearMiss(**(values | fields))
 
 
+def unique(number: int, **fields: Any) -> Verdict:  # noqa: ANN401  # whichever of its fields
+    """The verdict on an article that was kept."""
+    values = {
+        "id": f"a{number}", "version": version(number), "outcome": "unique", "arrived_at": AT, "decided_at": AT,
+    }  # fmt: skip
+    return Verdict(**(values | fields))
+
+
+def repeat(number: int, ended: int = 0, **fields: Any) -> Verdict:  # noqa: ANN401  # whichever of its fields
+    """The verdict on an article that repeats one that had ended."""
+    before = EndedBefore(id=f"a{ended}", version=version(ended), ended_at=AT, similarity=0.8)
+    return unique(number, ended_before=before, **fields)
+
+
+def denied(item: str = "offer", similarity: float = 0.7, action: Any = "deny") -> BankMention:  # noqa: ANN401
+    """An item that an article repeats."""
+    return BankMention(bank="scams", item=item, action=action, form="similar", similarity=similarity)
+
+
+def matched(number: int, *, retroactive: bool = False, **of_item: Any) -> BankMatchEvent:  # noqa: ANN401
+    """A bank match of the article ``aNUMBER``."""
+    return BankMatchEvent(
+        id=f"a{number}", version=version(number), outcome="unique", banks=(denied(**of_item),), arrived_at=AT,
+        decided_at=AT, retroactive=True if retroactive else msgspec.UNSET,
+    )  # fmt: skip
+
+
 def record(value: bytes | None, offset: int = 0, topic: str = TOPIC) -> RawRecord:
     """A record of a topic."""
     return raw_message(value, offset=offset, topic=topic)
@@ -84,6 +113,13 @@ def missed_batch(*near_misses: NearMiss | bytes | None, begin: int = 0) -> RawBa
     values = [encode_near_miss(each) if isinstance(each, NearMiss) else each for each in near_misses]
     records = tuple(record(value, begin + number, MISSED_TOPIC) for number, value in enumerate(values))
     return RawBatch(records, Offsets({(MISSED_TOPIC, 0): begin + len(values)}, 1))
+
+
+def matched_batch(*matches: BankMatchEvent | bytes, begin: int = 0) -> RawBatch:
+    """A batch of bank matches, or of whatever else is in their topic."""
+    values = [each if isinstance(each, bytes) else msgspec.json.encode(each) for each in matches]
+    records = tuple(record(value, begin + number, MATCHES_TOPIC) for number, value in enumerate(values))
+    return RawBatch(records, Offsets({(MATCHES_TOPIC, 0): begin + len(values)}, 1))
 
 
 class ScriptedSource:

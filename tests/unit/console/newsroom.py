@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from consumer.console.context import ArticleView
+from consumer.model.bank_match import BankMatchEvent
 from consumer.model.near_miss import NearMiss
-from consumer.model.verdict import Match, Verdict
+from consumer.model.verdict import BankMention, EndedBefore, Match, Verdict
 from consumer.reviews import queue
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import add_events, add_near_misses
+from consumer.reviews.flag_events import add_events
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
 from consumer.reviews.queue import Filters
 from consumer.text.timestamps import rfc3339
 from tests.unit.console.serving import KnownArticles
@@ -85,6 +87,27 @@ class Newsroom:
         )  # fmt: skip
         self.database.written(lambda c: add_near_misses(c, [event]))
         return self.row(copy.id)
+
+    def repeat_of_ended(self, copy: ArticleView, ended: ArticleView, similarity: float | None = 0.9) -> FlagRow:
+        """Store both articles, and the verdict that one repeats the other, which had ended."""
+        at = rfc3339(BEGAN_MS)
+        before = EndedBefore(id=ended.id, version=ended.version, ended_at=at, similarity=similarity)
+        verdict = Verdict(
+            id=copy.id, version=copy.version, outcome="unique", arrived_at=at, decided_at=at, ended_before=before
+        )
+        self.hold(replace(copy, verdict=verdict), replace(ended, ended_ms=BEGAN_MS))
+        self.database.written(lambda c: add_ended_before(c, [verdict]))
+        return self.row(copy.id)
+
+    def bank_match(self, view: ArticleView, *items: BankMention) -> FlagRow:
+        """Store an article, and the event that it repeats items of banks."""
+        at = rfc3339(BEGAN_MS)
+        self.hold(view)
+        event = BankMatchEvent(
+            id=view.id, version=view.version, outcome="unique", banks=items, arrived_at=at, decided_at=at
+        )
+        self.database.written(lambda c: add_bank_matches(c, [event]))
+        return self.row(view.id)
 
     def row(self, article_id: str) -> FlagRow:
         """Return the flag of an article as it is now."""

@@ -8,8 +8,10 @@ from consumer.model.near_miss import NearMiss
 from consumer.reviews import people
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, decide
-from consumer.reviews.flag_events import add_events, add_near_misses
-from consumer.reviews.flag_row import KINDS, tally
+from consumer.reviews.flag_events import add_events
+from consumer.reviews.flag_row import tally
+from consumer.reviews.kinds.rules import KINDS
+from consumer.reviews.kinds.side_entries import add_near_misses
 from consumer.reviews.queue import Filters
 from consumer.reviews.queue import page as queue_page
 from consumer.text.timestamps import rfc3339

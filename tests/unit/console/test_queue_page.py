@@ -155,7 +155,8 @@ def test_near_misses_stand_between_flags_and_say_so(desk: Office) -> None:
     assert opened.texts("nav.tabs a")[0] == "Open 2"
     assert "resembles The first report" in opened.texts("ol.queue li")[0]
     assert "near miss" in opened.texts("ol.queue .tag")
-    assert "1 open pair is a near miss." in opened.answer.shown
+    assert "Among the open ones: Near misses (1)" in opened.answer.shown
+    assert opened.link("Near misses (1)") == "/?kind=near_miss"
     assert page(desk.ann, "/?kind=near_miss").flags() == [missed.flag_id]
 
 

@@ -12,12 +12,15 @@ from unittest.mock import patch
 from sqlalchemy import Connection, delete, func, select, update
 
 from consumer.judge.events import released_event
+from consumer.model.bank_match import BankMatchEvent
 from consumer.model.near_miss import NearMiss
-from consumer.model.verdict import Verdict
+from consumer.model.verdict import BankMention, EndedBefore, Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database, opened_database
-from consumer.reviews.flag_events import Added, add_events, add_near_misses
+from consumer.reviews.flag_events import Added, add_events
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
+from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
 from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import rfc3339
@@ -104,6 +107,30 @@ def near_miss(article: str, original: str, *, similarity: float = 0.78, sampled_
     )  # fmt: skip
 
 
+def repeat_of_ended(article: str, ended: str, *, similarity: float | None = 0.9, **fields: Any) -> Verdict:  # noqa: ANN401
+    """The verdict on an article that was kept, although it repeats one that had ended."""
+    before = EndedBefore(id=ended, version="aa", ended_at=rfc3339(NOW_MS - 1), similarity=similarity)
+    return Verdict(
+        **{
+            "id": article, "version": "aa", "outcome": "unique", "arrived_at": rfc3339(NOW_MS),
+            "decided_at": rfc3339(NOW_MS + 5), "ended_before": before, **fields,
+        }
+    )  # fmt: skip
+
+
+def denied(name: str, similarity: float = 1.0, bank: str = "scams") -> BankMention:
+    """An item of a bank that denies."""
+    return BankMention(bank=bank, item=name, action="deny", form="similar", similarity=similarity)
+
+
+def bank_match(article: str, *items: BankMention, version: str = "aa") -> BankMatchEvent:
+    """The event of an article that repeats items of banks."""
+    return BankMatchEvent(
+        id=article, version=version, outcome="unique", banks=items, arrived_at=rfc3339(NOW_MS),
+        decided_at=rfc3339(NOW_MS + 5),
+    )  # fmt: skip
+
+
 @cache
 def word_cutter() -> WordCutter:
     """What cuts texts and searches into words, with its tables: loading them takes longer than most tests."""
@@ -118,6 +145,16 @@ def add(database: Database, *events: Verdict) -> Added:
 def add_missed(database: Database, *pairs: NearMiss) -> int:
     """Take in near misses as one batch."""
     return written(database, add_near_misses, pairs)
+
+
+def add_repeats(database: Database, *verdicts: Verdict) -> int:
+    """Take in repeats of ended articles as one batch."""
+    return written(database, add_ended_before, verdicts)
+
+
+def add_matches(database: Database, *events: BankMatchEvent) -> int:
+    """Take in bank matches as one batch."""
+    return written(database, add_bank_matches, events)
 
 
 def add_person(database: Database, name: str, role: people.Role = "reviewer") -> people.Person:
@@ -166,7 +203,7 @@ def check_counts(database: Database) -> None:
         counted = tally(connection)
     for story in stories:
         own = [flag for flag in flags if flag.story_id == story.story_id]
-        copies = [flag.state for flag in own if flag.kind == "flag"]
+        copies = [flag.state for flag in own if flag.kind in COPIES]
         assert story.copies == sum(state in IN_FORCE for state in copies), story
         assert story.open_copies == sum(state in UNDECIDED for state in copies), story
         if own:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Literal
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
@@ -12,9 +13,11 @@ from consumer.model.verdict import Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
+from consumer.reviews.kinds.rules import Kind
+from consumer.reviews.kinds.side_entries import add_sides
 from consumer.reviews.tables import FLAGS, STORIES
 from tests.examples import examples
-from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, flag_ids, flagged, released, written
+from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, denied, flag_ids, flagged, released, written
 
 Version = tuple[str, str]
 VERSIONS: Final[list[Version]] = [(article, version) for article in "abcdefgh" for version in ("00", "11")]
@@ -36,6 +39,7 @@ def streams(draw: st.DrawFn) -> list[list[Verdict]]:
             original_version=original_version,
             cluster=cluster,
             at_ms=NOW_MS + draw(st.integers(0, 50)),
+            banks=(denied("offer"),) if draw(st.booleans()) else msgspec.UNSET,
         )
         events.append(flag)
         if draw(st.integers(0, 3)) == 0:
@@ -67,7 +71,12 @@ def _key(event: Verdict) -> Version:
 
 def stored_roots(database: Database) -> dict[Version, str]:
     """The root of each flag, as it is stored."""
-    query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).join(STORIES)
+    return roots_of_kind(database, "flag")
+
+
+def roots_of_kind(database: Database, kind: Kind) -> dict[Version, str]:
+    """The root of the story of each entry of a kind, as it is stored."""
+    query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).join(STORIES).where(FLAGS.c.kind == kind)
     with database.reading() as connection:
         return {(row.article_id, row.version): row.root_id for row in connection.execute(query)}
 
@@ -77,11 +86,22 @@ def stored_roots(database: Database) -> dict[Version, str]:
 def test_stories_are_those_of_all_events_together(database: Database, batches: list[list[Verdict]]) -> None:
     """Members, roots and counts, after chains, merges, releases and repeats in any order."""
     cleared(database)
-    added = [add(database, *batch) for batch in batches]
+    added = []
+    for batch in batches:
+        sides_first = len(batch) % 2
+        if sides_first:
+            written(database, add_sides, batch)
+        added.append(add(database, *batch))
+        if not sides_first:
+            written(database, add_sides, batch)
     events = [event for batch in batches for event in batch]
     roots = roots_of(events)
     assert stored_roots(database) == roots
     released_keys = {_key(event) for event in events if event.outcome == "unique"}
+    # What an article matches goes with the story of the article.
+    matching = {_key(event) for event in events if event.banks}
+    own = {key: key[0] if key in released_keys else roots[key] for key in matching}
+    assert roots_of_kind(database, "bank_match") == own
     copies = Counter(root for key, root in roots.items() if key not in released_keys)
     with database.reading() as connection:
         counted = {row.root_id: row.copies for row in connection.execute(select(STORIES))}

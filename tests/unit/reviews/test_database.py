@@ -19,8 +19,11 @@ from sqlalchemy.exc import IntegrityError
 
 from consumer.model.errors import ConfigError
 from consumer.reviews import database as database_module
+from consumer.reviews import queue
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
 from consumer.reviews.discussion import history
+from consumer.reviews.flag_row import STATES, tally
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.pairs import reports
 from consumer.reviews.portable import Lock, one_at_a_time
@@ -50,7 +53,7 @@ def test_migrations_make_the_tables(database: Database) -> None:
             else "SELECT indexname FROM pg_indexes"
         )
         assert indexes <= set(connection.execute(text(names)).scalars())
-    assert number_of(database, TALLY) == 10
+    assert number_of(database, TALLY) == len(KINDS) * len(STATES)
 
 
 def test_opening_again_changes_nothing(address: Address, database: Database) -> None:
@@ -74,17 +77,18 @@ EARLIER = (
 """What a database with the first tables may hold."""
 
 
+def migrated_to(revision: str, connection: Connection, _: str) -> None:
+    """Make the tables of an earlier version."""
+    settings = Config()
+    settings.set_main_option("script_location", str(database_module._MIGRATIONS))
+    settings.attributes["connection"] = connection
+    command.upgrade(settings, revision)
+
+
 def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what was decided then; what has come since can be used."""
-
-    def first_tables(connection: Connection, _: str) -> None:
-        settings = Config()
-        settings.set_main_option("script_location", str(database_module._MIGRATIONS))
-        settings.attributes["connection"] = connection
-        command.upgrade(settings, "0002")
-
     with monkeypatch.context() as patch:
-        patch.setattr(database_module, "migrate", first_tables)
+        patch.setattr(database_module, "migrate", partial(migrated_to, "0002"))
         earlier = opened_database(*address)
     with earlier.begin() as connection:
         for statement in EARLIER:
@@ -106,10 +110,40 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
     database.close()
 
 
+def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its flags stay, every kind of today can be stored, and no other; connections that were open see that, too."""
+    with monkeypatch.context() as patch:
+        patch.setattr(database_module, "migrate", partial(migrated_to, "0006"))
+        earlier = opened_database(*address)
+    with earlier.begin() as connection:
+        for statement in EARLIER:
+            connection.execute(text(statement))
+        connection.execute(text("UPDATE tally SET flags = 1 WHERE kind = 'flag' AND state = 'wrong'"))
+    database = opened_database(*address)
+    assert rows_of(earlier)["a"].state == "wrong"
+    of_kind = EARLIER[2].replace("VALUES (1, 'flag', 'a'", "VALUES (:number, :kind, 'b'")
+    for opened, kinds in ((earlier, KINDS[:2]), (database, KINDS[2:])):
+        for kind in kinds:
+            with opened.begin() as connection:
+                connection.execute(text(of_kind), {"number": 10 + KINDS.index(kind), "kind": kind})
+    for opened in (earlier, database):
+        with pytest.raises(IntegrityError), opened.begin() as connection:
+            connection.execute(text(of_kind), {"number": 99, "kind": "other"})
+    assert [row.kind for row in read(database, queue.flags, range(100))] == ["flag", *KINDS]
+    assert read(database, tally)["flag", "wrong"] == 1
+    assert number_of(database, TALLY) == len(KINDS) * len(STATES)
+    with database.reading() as connection:
+        if connection.dialect.name == "sqlite":
+            assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
+            assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
+    earlier.close()
+    database.close()
+
+
 def test_processes_that_open_a_new_database_at_once(address: Address) -> None:
     """One makes the tables, and the others wait for it."""
     for opened in at_once([lambda: opened_database(*address)] * 6):
-        assert number_of(opened, TALLY) == 10
+        assert number_of(opened, TALLY) == len(KINDS) * len(STATES)
         opened.close()
 
 

@@ -11,6 +11,7 @@ from consumer.reviews import queue, search
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide
 from consumer.reviews.flag_row import STATES, FlagRow
+from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order, Page
 from consumer.reviews.search import Count
@@ -21,12 +22,17 @@ from tests.examples import drawn
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
+    add_matches,
     add_missed,
     add_person,
+    add_repeats,
+    bank_match,
+    denied,
     flagged,
     near_miss,
     read,
     released,
+    repeat_of_ended,
     rows_of,
     written,
 )
@@ -50,6 +56,8 @@ def filled(database: Database) -> Database:
     ]
     add(database, *events, *(released(event) for event in events[::9]))
     add_missed(database, *(near_miss(f"near-{n}", f"original-{n % 2}", similarity=0.7 + n / 100) for n in range(9)))
+    add_repeats(database, *(repeat_of_ended(f"again-{n}", f"original-{n % 2}", similarity=None) for n in range(3)))
+    add_matches(database, *(bank_match(f"known-{n}", denied("offer", 0.7 + n / 10)) for n in range(3)))
     ids = [row.flag_id for row in rows_of(database).values()]
     person_id = add_person(database, "Ann").person_id
     choices: dict[Decision, list[int]] = {"right": ids[3::8], "wrong": ids[4::8], "skip": ids[5::8]}
@@ -65,6 +73,8 @@ def some_filters(story_id: int) -> list[Filters]:
         anything,
         Filters(),
         Filters(kind="near_miss"),
+        Filters(kind="ended_before"),
+        Filters(kind="bank_match"),
         Filters(kind="flag", state="wrong"),
         replace(anything, source="source-1"),
         replace(anything, source="source-1", original_source="source-0"),
@@ -302,19 +312,21 @@ def test_what_came_since_is_counted(filled: Database, monkeypatch: pytest.Monkey
 
 
 def test_counts(filled: Database) -> None:
-    """Of each state, near misses apart, and the oldest flag that is open."""
+    """Of each state, other kinds apart, and the oldest flag that is open."""
     rows = rows_of(filled).values()
     flags = [row for row in rows if row.kind == "flag"]
     counts = read(filled, queue.counts)
     for state in ("open", "skipped", "right", "wrong", "released"):
         assert getattr(counts, state) == sum(row.state == state for row in flags), state
-    assert counts.near_misses_open == sum(row.state == "open" for row in rows if row.kind == "near_miss")
+    for kind, open_ in counts.others_open.items():
+        assert open_ == sum(row.state == "open" for row in rows if row.kind == kind), kind
+    assert counts.all_open == sum(row.state == "open" for row in rows)
     assert counts.oldest_open_ms == min(row.arrived_ms for row in flags if row.state == "open")
 
 
 def test_an_empty_queue(database: Database) -> None:
     """Nothing is counted, and there is nothing to show."""
-    assert read(database, queue.counts) == queue.Counts(0, 0, 0, 0, 0, 0, None)
+    assert read(database, queue.counts) == queue.Counts(0, 0, 0, 0, 0, dict.fromkeys(KINDS[1:], 0), None)
     assert read(database, queue.page, Filters(), "certainty", 5) == Page((), None)
     assert read(database, queue.flag, 1) is None
     assert read(database, queue.source_names, 5) == []

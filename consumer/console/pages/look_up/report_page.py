@@ -33,6 +33,7 @@ from consumer.model.article import Article
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.rules import RULES
 from consumer.reviews.pairs import reports
 from consumer.reviews.pairs.reports import NOTE_CHARS_MAX, MissedPair, Report
 from consumer.store_tools import explanation
@@ -199,9 +200,12 @@ def _refused(asked: Asked, pair: _Pair) -> Refusal | None:
 
 
 def _known(flag: FlagRow) -> str:
-    if flag.kind == "near_miss":
+    rule = RULES[flag.kind]
+    if rule.is_copy:
+        return N_("This pair was flagged. Decide about the flag, or look at the decision.")
+    if rule.is_measured:
         return N_("This pair is a near miss that was drawn at random. Decide about it there: then it counts.")
-    return N_("This pair was flagged. Decide about the flag, or look at the decision.")
+    return N_("This pair is in the queue: the earlier article had been retracted or replaced. Decide about it there.")
 
 
 def _view(side: explanation.ComparedArticle) -> ArticleView:

@@ -1,4 +1,4 @@
-"""What the second source of a console reports, beside the first one."""
+"""What other sources of a console report, beside the topic of flags."""
 
 from consumer.kafka.source.client_thread import LagRead, ReplicasRead
 from consumer.kafka.source.gaps import RecordsDeleted
@@ -9,7 +9,7 @@ from consumer.lifecycle.turns import ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
-from consumer.wiring.console_near_misses import NearMissesAssigned, beside
+from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, beside
 
 TOPIC = "p.near-misses"
 
@@ -20,10 +20,11 @@ class Heard:
     def __init__(self) -> None:
         self.hooks = Hooks()
         self.reported: list[object] = []
-        for kind in (LagRead, Outage, ThreadTurned, ReplicasRead, RecordsDeleted, NearMissesAssigned, ClientTurned,
+        for kind in (LagRead, Outage, ThreadTurned, ReplicasRead, RecordsDeleted, SideTopicAssigned, ClientTurned,
                      Rebalanced, PartitionsHeld):  # fmt: skip
             self.hooks.on(kind, self.reported.append)
-        self.second = beside(self.hooks)
+        self.second = beside(self.hooks, SIDE_TOPICS[0])
+        self.third = beside(self.hooks, SIDE_TOPICS[1])
 
 
 def test_the_partitions_of_the_console_are_those_of_flags() -> None:
@@ -36,7 +37,7 @@ def test_the_partitions_of_the_console_are_those_of_flags() -> None:
     heard.hooks.report(Rebalanced("lost", 0))
     heard.second.report(Rebalanced("assigned", 6))
     assert metrics.registry.get_sample_value("dupwatch_assigned_partitions") == 0
-    assert heard.reported.count(NearMissesAssigned()) == 2
+    assert heard.reported.count(SideTopicAssigned("near-misses")) == 2
 
 
 def test_the_lag_of_partitions_that_leave_is_over() -> None:
@@ -61,9 +62,10 @@ def test_a_client_that_hangs_is_not_hidden_by_the_other() -> None:
     health.listen(heard.hooks)
     heard.hooks.report(ClientTurned())
     heard.second.report(ClientTurned())
+    heard.third.report(ClientTurned())
     now_s[0] = 61.0
     heard.second.report(ClientTurned())
-    assert [each.thread for each in health.hanging_threads()] == ["client"]
+    assert {each.thread for each in health.hanging_threads()} == {"client", "bank-matches client"}
 
 
 def test_outages_of_one_source_do_not_end_with_those_of_the_other() -> None:

@@ -15,8 +15,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
@@ -24,21 +22,11 @@ from sqlalchemy import (
     text,
 )
 
-METADATA: Final = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from consumer.reviews.tables.base import ID, METADATA, NAME, ROW_ID
+from consumer.reviews.tables.search_tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 
-# SQLite numbers rows by itself only where the type is INTEGER.
-_ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")
-# By bytes, as SQLite does: what a language says of the order of letters differs between machines.
-_ID: Final = Text().with_variant(Text(collation="C"), "postgresql")
-_NAME: Final = String(200).with_variant(String(200, collation="C"), "postgresql")
+# Those of other modules, which readers of these tables need, too.
+__all__ = ["METADATA", "SEARCH_PAGES", "SEARCH_PARTS", "SEARCH_WAITING"]
 
 IDENTITY: Final = Table(
     "identity",
@@ -50,21 +38,21 @@ IDENTITY: Final = Table(
 SOURCES: Final = Table(
     "sources",
     METADATA,
-    Column("source_id", _ROW_ID, primary_key=True),
-    Column("name", _ID, nullable=False, unique=True),
+    Column("source_id", ROW_ID, primary_key=True),
+    Column("name", ID, nullable=False, unique=True),
 )
 """Names of the sources of articles; "" is the source of an article that names none."""
 
 STORIES: Final = Table(
     "stories",
     METADATA,
-    Column("story_id", _ROW_ID, primary_key=True),
+    Column("story_id", ROW_ID, primary_key=True),
     # The kept article that the chain of duplicates goes back to, as far as known.
-    Column("root_id", _ID, nullable=False, unique=True),
-    Column("root_source_id", _ROW_ID, ForeignKey("sources.source_id")),
+    Column("root_id", ID, nullable=False, unique=True),
+    Column("root_source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("copies", Integer, nullable=False),
     Column("open_copies", Integer, nullable=False),
-    # When the first and the last article of its flags and near misses came, released ones as well; 0 without any.
+    # When the first and the last article of its entries of any kind came, released ones as well; 0 without any.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
     Index(None, "copies", "story_id"),
@@ -90,20 +78,21 @@ chosen by, so that only the rows of a page are read themselves.
 FLAGS: Final = Table(
     "flags",
     METADATA,
-    Column("flag_id", _ROW_ID, primary_key=True),
-    # A near miss is a sampled pair just under the threshold, which was not flagged.
-    Column("kind", String(9), nullable=False),
-    Column("article_id", _ID, nullable=False),
-    Column("version", _ID, nullable=False),
-    Column("original_id", _ID, nullable=False),
-    Column("original_version", _ID, nullable=False),
-    Column("story_id", _ROW_ID, ForeignKey("stories.story_id"), nullable=False),
+    Column("flag_id", ROW_ID, primary_key=True),
+    # What the kinds are: ``kinds/rules.py``.
+    Column("kind", String(16), nullable=False),
+    Column("article_id", ID, nullable=False),
+    Column("version", ID, nullable=False),
+    # The article itself, where an entry names items of banks: then it goes with the article's story.
+    Column("original_id", ID, nullable=False),
+    Column("original_version", ID, nullable=False),
+    Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False),
     # Null until they were read from the store.
-    Column("source_id", _ROW_ID, ForeignKey("sources.source_id")),
-    Column("original_source_id", _ROW_ID, ForeignKey("sources.source_id")),
+    Column("source_id", ROW_ID, ForeignKey("sources.source_id")),
+    Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
     # Null where nothing was verified.
     Column("similarity", Double),
-    # Null where only the release of a flag came, and not the flag.
+    # Null where only the release of a flag came, and for kinds whose events have none.
     Column("distance", Integer),
     # What the queue is sorted by: the similarity; of what was not verified a number below 0, the farther the lower.
     Column("certainty", Double, nullable=False),
@@ -116,7 +105,7 @@ FLAGS: Final = Table(
     # When its release was reached, as the event says; the version is kept from then on.
     Column("released_ms", BigInteger),
     UniqueConstraint("article_id", "version", "kind"),
-    CheckConstraint("kind IN ('flag', 'near_miss')", name="kind"),
+    CheckConstraint("kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')", name="kind"),
     CheckConstraint("state IN ('open', 'skipped', 'right', 'wrong', 'released')", name="state"),
     # The copies of a version.
     Index(None, "original_id", "original_version"),
@@ -126,7 +115,7 @@ FLAGS: Final = Table(
         for key, other in (("certainty", "arrived_ms"), ("arrived_ms", "certainty"))
     ),
 )
-"""Flags and near misses.
+"""Entries of the queue: flags, and other kinds.
 
 A flag is ``wrong`` where a person of the console says so, its release being due or sent, and ``released`` where it was
 released elsewhere. It is in force, and a copy of its story, in every other state.
@@ -135,17 +124,28 @@ released elsewhere. It is in force, and a copy of its story, in every other stat
 TALLY: Final = Table(
     "tally",
     METADATA,
-    Column("kind", String(9), primary_key=True),
+    Column("kind", String(16), primary_key=True),
     Column("state", String(8), primary_key=True),
     Column("flags", BigInteger, nullable=False),
 )
 """How many flags are in each state: counted as they change, since counting a million takes too long for a page."""
 
+BANK_MENTIONS: Final = Table(
+    "bank_mentions",
+    METADATA,
+    Column("flag_id", ROW_ID, ForeignKey("flags.flag_id"), primary_key=True),
+    Column("bank", NAME, primary_key=True),
+    Column("item", NAME, primary_key=True),
+    Column("form", String(7), nullable=False),
+    Column("similarity", Double, nullable=False),
+)
+"""The items of banks that a bank match names. Rows are only added: an item may be added after the article came."""
+
 PEOPLE: Final = Table(
     "people",
     METADATA,
-    Column("person_id", _ROW_ID, primary_key=True),
-    Column("name", _NAME, nullable=False, unique=True),
+    Column("person_id", ROW_ID, primary_key=True),
+    Column("name", NAME, nullable=False, unique=True),
     # Argon2; null for people whom a proxy signs in.
     Column("password_hash", String(200)),
     Column("role", String(8), nullable=False),
@@ -160,7 +160,7 @@ SESSIONS: Final = Table(
     METADATA,
     # SHA-256 of what the cookie holds, in hex.
     Column("token_hash", String(64), primary_key=True),
-    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False, index=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False, index=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("seen_ms", BigInteger, nullable=False),
     Column("expires_ms", BigInteger, nullable=False, index=True),
@@ -182,7 +182,7 @@ UNSENT: Final = text("decision = 'wrong' AND undone_ms IS NULL AND sent_ms IS NU
 REASONS: Final = Table(
     "reasons",
     METADATA,
-    Column("reason_id", _ROW_ID, primary_key=True),
+    Column("reason_id", ROW_ID, primary_key=True),
     Column("name", String(80), nullable=False, unique=True),
     # Reasons are offered in this order.
     Column("place", Integer, nullable=False),
@@ -194,11 +194,11 @@ REASONS: Final = Table(
 REVIEWS: Final = Table(
     "reviews",
     METADATA,
-    Column("review_id", _ROW_ID, primary_key=True),
-    Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
-    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("review_id", ROW_ID, primary_key=True),
+    Column("flag_id", ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("decision", String(5), nullable=False),
-    Column("reason_id", _ROW_ID, ForeignKey("reasons.reason_id")),
+    Column("reason_id", ROW_ID, ForeignKey("reasons.reason_id")),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False, index=True),
     # Until then it can be undone; after that a release is sent if the decision is wrong.
@@ -219,9 +219,9 @@ REVIEWS: Final = Table(
 NOTES: Final = Table(
     "notes",
     METADATA,
-    Column("note_id", _ROW_ID, primary_key=True),
-    Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
-    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("note_id", ROW_ID, primary_key=True),
+    Column("flag_id", ROW_ID, ForeignKey("flags.flag_id"), nullable=False, index=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("text", String(2_000), nullable=False),
 )
@@ -229,8 +229,8 @@ NOTES: Final = Table(
 LOOKING: Final = Table(
     "looking",
     METADATA,
-    Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), primary_key=True),
-    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), primary_key=True),
+    Column("flag_id", ROW_ID, ForeignKey("flags.flag_id"), primary_key=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
 )
 """Who has a flag open at this moment."""
@@ -238,15 +238,15 @@ LOOKING: Final = Table(
 AUDIT: Final = Table(
     "audit",
     METADATA,
-    Column("entry_id", _ROW_ID, primary_key=True),
+    Column("entry_id", ROW_ID, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
     # The name as it was then; empty before somebody is signed in.
-    Column("person", _NAME, nullable=False),
+    Column("person", NAME, nullable=False),
     Column("address", String(64), nullable=False),
     Column("action", String(32), nullable=False),
     # What it was done to: a flag, a person, a setting.
     Column("subject", String(600), nullable=False),
-    Column("flag_id", _ROW_ID, index=True),
+    Column("flag_id", ROW_ID, index=True),
     Column("why", String(2_000), nullable=False),
     Index(None, "person", "entry_id"),
     Index(None, "action", "entry_id"),
@@ -256,8 +256,8 @@ AUDIT: Final = Table(
 FLOODS: Final = Table(
     "floods",
     METADATA,
-    Column("flood_id", _ROW_ID, primary_key=True),
-    Column("story_id", _ROW_ID, ForeignKey("stories.story_id"), nullable=False, index=True),
+    Column("flood_id", ROW_ID, primary_key=True),
+    Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False, index=True),
     Column("began_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False, index=True),
     # When the console saw that it had begun.
@@ -273,19 +273,19 @@ REPORT_IN_FORCE: Final = text("undone_ms IS NULL")
 REPORTS: Final = Table(
     "reports",
     METADATA,
-    Column("report_id", _ROW_ID, primary_key=True),
+    Column("report_id", ROW_ID, primary_key=True),
     # Of the later article; "" for a text that is in no store.
-    Column("article_id", _ID, nullable=False),
-    Column("version", _ID, nullable=False),
-    Column("original_id", _ID, nullable=False),
-    Column("original_version", _ID, nullable=False),
-    Column("source_id", _ROW_ID, ForeignKey("sources.source_id"), nullable=False),
-    Column("original_source_id", _ROW_ID, ForeignKey("sources.source_id"), nullable=False),
+    Column("article_id", ID, nullable=False),
+    Column("version", ID, nullable=False),
+    Column("original_id", ID, nullable=False),
+    Column("original_version", ID, nullable=False),
+    Column("source_id", ROW_ID, ForeignKey("sources.source_id"), nullable=False),
+    Column("original_source_id", ROW_ID, ForeignKey("sources.source_id"), nullable=False),
     # Null where nothing was verified.
     Column("similarity", Double),
     Column("distance", Integer, nullable=False),
     Column("arrived_ms", BigInteger, nullable=False),
-    Column("person_id", _ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("final_ms", BigInteger, nullable=False),
@@ -308,43 +308,3 @@ READ_FILES: Final = Table(
     Column("marks", Text, nullable=False),
 )
 """How far files of events were read, as JSON of ``read_files.Marks``. Positions in topics are with their brokers."""
-
-SEARCH_WAITING: Final = Table(
-    "search_waiting",
-    METADATA,
-    Column("flag_id", _ROW_ID, ForeignKey("flags.flag_id"), primary_key=True),
-    Column("due_ms", BigInteger, nullable=False),
-    Column("tries", Integer, nullable=False),
-)
-"""Flags whose words are still to be indexed.
-
-``due_ms`` is 0 for at once, and in the future while a console indexes it, or where the store did not have its text.
-``tries`` counts how often the store did not have it.
-"""
-
-SEARCH_PARTS: Final = Table(
-    "search_parts",
-    METADATA,
-    Column("part_id", _ROW_ID, primary_key=True),
-    # Flags that can be found by it, and those that it was made of.
-    Column("flags", Integer, nullable=False),
-    Column("places", Integer, nullable=False),
-    # Their numbers, packed, 0 for a flag that can no longer be found.
-    Column("flag_ids", LargeBinary, nullable=False),
-    # Until then a console works on it; 0 for none.
-    Column("claimed_ms", BigInteger, nullable=False),
-    # When it was last compared with flags and store.
-    Column("checked_ms", BigInteger, nullable=False),
-    # When another part took its place; searches that had begun read it a little longer.
-    Column("replaced_ms", BigInteger),
-)
-"""Parts of the index of words: ``word_index/pages.py`` says how they are packed."""
-
-SEARCH_PAGES: Final = Table(
-    "search_pages",
-    METADATA,
-    Column("part_id", _ROW_ID, ForeignKey("search_parts.part_id"), primary_key=True, autoincrement=False),
-    Column("first_word", BigInteger, primary_key=True, autoincrement=False),
-    Column("content", LargeBinary, nullable=False),
-)
-"""The words of a part, and which of its flags have them. Rows are added and deleted with their part."""

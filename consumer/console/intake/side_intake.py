@@ -1,0 +1,62 @@
+"""Takes entries of the queue that are no flags from topics of their own into the database."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic
+
+from typing_extensions import override
+
+from consumer.console.intake.event_reading import PlaceOf, read_bank_matches, read_near_misses, read_repeats_of_ended
+from consumer.console.intake.intake import BatchIntake, Event, nothing
+from consumer.model.hooks import Hooks
+from consumer.model.record import RawRecord
+from consumer.reviews.database import Connection, Database
+from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
+from consumer.telemetry.metrics.console import TakenKind
+
+
+@dataclass(frozen=True, slots=True)
+class SideKind(Generic[Event]):
+    """A kind of entries with a topic of its own.
+
+    ``name`` is what they are called in messages, ``read`` reads their events, and ``add`` stores these and returns how
+    many are new.
+    """
+
+    kind: TakenKind
+    name: str
+    read: Callable[[Sequence[RawRecord], Callable[[object], None], PlaceOf], list[Event]]
+    add: Callable[[Connection, Sequence[Event]], int]
+
+
+NEAR_MISSES: Final = SideKind("near_miss", "near misses", read_near_misses, add_near_misses)
+BANK_MATCHES: Final = SideKind("bank_match", "bank matches", read_bank_matches, add_bank_matches)
+REPEATS_OF_ENDED: Final = SideKind(
+    "ended_before", "repeats of retracted articles", read_repeats_of_ended, add_ended_before
+)
+
+
+class SideIntake(BatchIntake[Event]):
+    """Takes in entries of one kind from their topic. The brokers know how far it was read."""
+
+    def __init__(self, side: SideKind[Event], database: Database, hooks: Hooks, stopping: threading.Event) -> None:
+        super().__init__(side.name, hooks, stopping)
+        self._side = side
+        self._database = database
+
+    @override
+    def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Event]:
+        return self._side.read(records, self._hooks.report, place_of)
+
+    @override
+    def take_in(
+        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
+    ) -> None:
+        def stored(connection: Connection) -> int:
+            note(connection)
+            return self._side.add(connection, events)
+
+        # Most batches of a topic of verdicts have none, and need no transaction.
+        new = self.patience(proceed).call(lambda: self._database.written(stored)) if events else 0
+        self.report_taken({self._side.kind: new, "known": len(events) - new})

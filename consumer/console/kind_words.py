@@ -1,0 +1,114 @@
+"""What pages say of each kind of entries of the queue."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from consumer.console.faults import N_
+from consumer.reviews.decisions import Decision
+from consumer.reviews.kinds.rules import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindWords:
+    """The words for one kind. All are messages to be translated.
+
+    ``tag`` marks a row, "" for the usual kind. ``repeats`` stands before the title of the earlier article in a list,
+    ``role`` above it on the page of an entry; for an entry without one, before and above the item of a bank.
+    ``decisions`` are what buttons and the history say, ``states`` what rows say, and ``decided`` what is said right
+    after a decision. ``effect`` says what an answer changes, "" where that depends on settings.
+    """
+
+    name: str
+    plural: str
+    tag: str
+    repeats: str
+    role: str
+    why: str
+    effect: str
+    reason: str
+    decisions: Mapping[Decision, str]
+    decided: Mapping[Decision, str]
+    states: Mapping[str, str]
+
+
+def _said(right: str, wrong: str, skip: str) -> Mapping[Decision, str]:
+    return MappingProxyType({"right": right, "wrong": wrong, "skip": skip})
+
+
+def _in_state(right: str, wrong: str) -> Mapping[str, str]:
+    return MappingProxyType(
+        {"open": "", "skipped": N_("skipped"), "right": right, "wrong": wrong, "released": N_("released elsewhere")}
+    )
+
+
+_SAME: Final = _said(N_("Same article"), N_("Different articles"), N_("Skipped"))
+_DECIDED_SAME: Final = _said(N_("Decided: the same article."), N_("Decided: different articles."), N_("Skipped."))
+_IS_SAME: Final = _in_state(N_("same article"), N_("different articles"))
+
+WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
+    {
+        "flag": KindWords(
+            name=N_("Flag"),
+            plural=N_("Flags"),
+            tag="",
+            repeats=N_("repeats"),
+            role=N_("repeats this earlier article"),
+            why=N_("Why it was flagged"),
+            effect="",
+            reason=N_("Reason, if wrong"),
+            decisions=_said(N_("Right"), N_("Wrong"), N_("Skipped")),
+            decided=_said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped.")),
+            states=_in_state(N_("right"), N_("wrong")),
+        ),
+        "near_miss": KindWords(
+            name=N_("Near miss"),
+            plural=N_("Near misses"),
+            tag=N_("near miss"),
+            repeats=N_("resembles"),
+            role=N_("resembles this earlier article"),
+            why=N_("Why it was not flagged"),
+            effect=N_(
+                "This pair was not flagged. Your answer changes nothing for the two articles; it shows how good the "
+                "threshold is."
+            ),
+            reason=N_("Reason, if different"),
+            decisions=_SAME,
+            decided=_DECIDED_SAME,
+            states=_IS_SAME,
+        ),
+        "ended_before": KindWords(
+            name=N_("Repeat of a retracted article"),
+            plural=N_("Repeats of retracted articles"),
+            tag=N_("repeats a retracted article"),
+            repeats=N_("repeats, although retracted or replaced:"),
+            role=N_("repeats this article, which had been retracted or replaced"),
+            why=N_("Why it was not flagged"),
+            effect=N_(
+                "The article counts as unique, since the earlier one had been retracted or replaced before. Your "
+                "answer changes nothing for the two articles; it says whether somebody posts the same text again."
+            ),
+            reason=N_("Reason, if different"),
+            decisions=_SAME,
+            decided=_DECIDED_SAME,
+            states=_IS_SAME,
+        ),
+        "bank_match": KindWords(
+            name=N_("Bank match"),
+            plural=N_("Bank matches"),
+            tag=N_("bank match"),
+            repeats=N_("matches"),
+            role=N_("matches this item"),
+            why=N_("Why it is here"),
+            effect=N_(
+                "Right: the article repeats this text. Wrong: it does not. Your answer changes nothing for the "
+                "article. If the item matches what it should not, raise its similarity or disable it, on its page."
+            ),
+            reason=N_("Reason, if wrong"),
+            decisions=_said(N_("Right"), N_("Wrong"), N_("Skipped")),
+            decided=_said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped.")),
+            states=_in_state(N_("right"), N_("wrong")),
+        ),
+    }
+)

@@ -1,0 +1,64 @@
+"""The items of banks that entries of the queue name."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from sqlalchemy import Connection, func, select, update
+
+from consumer.model.verdict import BankMention
+from consumer.reviews.portable import insert_or, is_storable, portions
+from consumer.reviews.tables import BANK_MENTIONS, FLAGS
+
+NAME_CHARS_MAX: Final = 64
+"""The longest name of a bank or an item; what is longer no bank has."""
+
+
+class Mention(NamedTuple):
+    """An item that an article repeats, and how; ``similarity`` is from 0 to 1, of a part the share of the item."""
+
+    bank: str
+    item: str
+    form: Literal["equal", "similar", "part"]
+    similarity: float
+
+
+def denied(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
+    """Return the items that deny, by bank and item; names that no bank has are left out."""
+    found: dict[tuple[str, str], Mention] = {}
+    for each in mentions:
+        if each.action == "deny" and _is_name(each.bank) and _is_name(each.item):
+            found.setdefault((each.bank, each.item), Mention(each.bank, each.item, each.form, each.similarity))
+    return found
+
+
+def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[int]:
+    """Store items that flags name, by flag, and return the flags of which an item is new."""
+    statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(BANK_MENTIONS.c.flag_id)
+    rows = [{"flag_id": flag_id, **each._asdict()} for flag_id, of_flag in mentions.items() for each in of_flag]
+    grown: set[int] = set()
+    for portion in portions(rows):
+        grown.update(connection.execute(statement, portion).scalars())
+    return grown
+
+
+def measure(connection: Connection, flag_ids: Collection[int]) -> None:
+    """Let flags be as similar as the most similar item that they name."""
+    of_flag = BANK_MENTIONS.c.flag_id == FLAGS.c.flag_id
+    most = select(func.max(BANK_MENTIONS.c.similarity)).where(of_flag).scalar_subquery()
+    for portion in portions(flag_ids):
+        connection.execute(update(FLAGS).where(FLAGS.c.flag_id.in_(portion)).values(similarity=most, certainty=most))
+
+
+def mentions_of(connection: Connection, flag_ids: Collection[int]) -> dict[int, list[Mention]]:
+    """Return the items that flags name, the most similar first; flags that name none are left out."""
+    found: dict[int, list[Mention]] = {}
+    order = (BANK_MENTIONS.c.similarity.desc(), BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
+    for portion in portions(flag_ids):
+        query = select(BANK_MENTIONS).where(BANK_MENTIONS.c.flag_id.in_(portion)).order_by(*order)
+        for flag_id, *mention in connection.execute(query):
+            found.setdefault(flag_id, []).append(Mention(*mention))
+    return found
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_CHARS_MAX and is_storable(text)

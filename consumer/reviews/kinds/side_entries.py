@@ -1,0 +1,159 @@
+"""Takes in entries of the queue that are no flags: near misses, repeats of ended articles, and bank matches.
+
+As with flags, what is stored does not depend on the order of events, or on how often they come.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from consumer.model.bank_match import BankMatchEvent, is_denied, match_of
+from consumer.model.near_miss import NearMiss
+from consumer.model.verdict import EndedBefore, Verdict
+from consumer.reviews.decisions import reopen
+from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denied, measure
+from consumer.reviews.kinds.rules import Kind
+from consumer.reviews.lineage import Version
+from consumer.reviews.new_flags import NewFlag, insert_new, known_flags
+from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time
+from consumer.text.timestamps import since_1970_ms
+
+LEAST: Final = -1.0
+"""The certainty of a pair that was not verified, and of which no distance is known."""
+
+
+def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
+    """Store sampled pairs, and return how many are new."""
+    return _add(connection, "near_miss", [_near_miss(pair) for pair in pairs])
+
+
+def add_ended_before(connection: Connection, verdicts: Sequence[Verdict]) -> int:
+    """Store repeats of ended articles, and return how many are new; other verdicts are passed over."""
+    return _add(connection, "ended_before", [row for row in map(_ended_before, verdicts) if row is not None])
+
+
+def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> int:
+    """Store bank matches, one for each version with all its items, and return how many are new.
+
+    An item that is added to a version that somebody has decided about opens it again: nobody has looked at that item.
+    """
+    rows: dict[Version, NewFlag] = {}
+    mentions: dict[Version, dict[tuple[str, str], Mention]] = {}
+    for event in events:
+        copy, items = (event.id, event.version), denied(event.banks)
+        if items and all(map(is_storable_id, copy)):
+            rows.setdefault(copy, _bank_match(event, items))
+            mentions[copy] = items | mentions.get(copy, {})
+    if not rows:
+        return 0
+    one_at_a_time(connection, Lock.FLAGS)
+    inserted = insert_new(connection, list(rows.values()), "bank_match")
+    known = known_flags(connection, list(rows), "bank_match")
+    grown = add_mentions(connection, {known[copy].flag_id: items.values() for copy, items in mentions.items()})
+    measure(connection, grown)
+    reopen(connection, list(grown - set(inserted.values())))
+    return len(inserted)
+
+
+class SidesAdded(NamedTuple):
+    """What became of verdicts: new entries of each kind, and those that were known.
+
+    ``verdicts`` counts the verdicts that say something of that and are neither flags nor releases.
+    """
+
+    ended_before: int = 0
+    bank_matches: int = 0
+    known: int = 0
+    verdicts: int = 0
+
+
+def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded:
+    """Store all that verdicts say besides flags and releases: of a file or a store nothing else says it."""
+    ended = [verdict for verdict in verdicts if _ended_before(verdict) is not None]
+    matching = [verdict for verdict in verdicts if verdict.version and is_denied(verdict)]
+    new_ended = add_ended_before(connection, ended)
+    new_matches = add_bank_matches(connection, [match for match in map(match_of, matching) if match is not None])
+    unique = {id(each) for each in (*ended, *matching) if each.outcome == "unique" and not each.released}
+    known = len(ended) + len(matching) - new_ended - new_matches
+    return SidesAdded(new_ended, new_matches, known, len(unique))
+
+
+def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
+    if not rows:
+        return 0
+    one_at_a_time(connection, Lock.FLAGS)
+    # Of several events about one version the first one counts.
+    first = {row.copy: row for row in reversed(rows)}
+    return len(insert_new(connection, list(reversed(first.values())), kind))
+
+
+def _near_miss(pair: NearMiss) -> NewFlag:
+    return NewFlag(
+        kind="near_miss",
+        copy=(pair.id, pair.version),
+        original=(pair.original, pair.original_version),
+        cluster=None,
+        source=pair.source,
+        original_source=pair.original_source,
+        similarity=pair.similarity,
+        distance=pair.distance,
+        certainty=pair.similarity,
+        sampled_in=pair.sampled_in,
+        truncated=pair.truncated,
+        arrived_ms=_time_ms(pair.arrived_at),
+        decided_ms=_time_ms(pair.decided_at),
+    )
+
+
+def _ended_before(verdict: Verdict) -> NewFlag | None:
+    """Return a repeat of an ended article as its verdict says.
+
+    None where the verdict says nothing of that, or names what no store can hold.
+    """
+    ended = verdict.ended_before
+    if not isinstance(ended, EndedBefore) or verdict.version is None:
+        return None
+    copy, original = (verdict.id, verdict.version), (ended.id, ended.version)
+    if copy == original or not all(map(is_storable_id, (*copy, *original))):
+        return None
+    return _entry(
+        "ended_before",
+        copy,
+        original,
+        ended.similarity,
+        (verdict.arrived_at, verdict.decided_at),
+        truncated=verdict.truncated,
+    )
+
+
+def _bank_match(event: BankMatchEvent, items: dict[tuple[str, str], Mention]) -> NewFlag:
+    copy = event.id, event.version
+    similarity = max(item.similarity for item in items.values())
+    return _entry("bank_match", copy, copy, similarity, (event.arrived_at, event.decided_at), truncated=False)
+
+
+def _entry(
+    kind: Kind, copy: Version, original: Version, similarity: float | None, times: tuple[str, str], *, truncated: bool
+) -> NewFlag:
+    """Return an entry whose event names no sources and no distance; ``times``: of arrival and of the verdict."""
+    return NewFlag(
+        kind=kind,
+        copy=copy,
+        original=original,
+        cluster=None,
+        source=None,
+        original_source=None,
+        similarity=similarity,
+        distance=None,
+        certainty=LEAST if similarity is None else similarity,
+        sampled_in=1.0,
+        truncated=truncated,
+        arrived_ms=_time_ms(times[0]),
+        decided_ms=_time_ms(times[1]),
+    )
+
+
+def _time_ms(timestamp: str) -> int:
+    return since_1970_ms(datetime.fromisoformat(timestamp))
