@@ -100,7 +100,7 @@ def test_other_entries_are_made_of_verdicts(tmp_path: Path) -> None:
     feed.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in records))
     judged(feed, sink, store, "--emit", "all", *given)
     kinds = {"flag": 1, "ended_before": 1, "bank_match": 2}
-    for folder, rebuild in (("file", ()), ("store", ("--rebuild", "store"))):
+    for folder, rebuild in (("one", ()), ("two", ("--rebuild", "store"))):
         (tmp_path / folder).mkdir()
         place = sqlite_place(tmp_path / folder)
         followed = tmp_path / "nothing.jsonl" if rebuild else sink
