@@ -193,7 +193,9 @@ def test_bank_matches_and_repeats_of_ended_articles_come_from_their_topics(topic
         (tmp_path / folder).mkdir(exist_ok=True)
         place = sqlite_place(tmp_path / folder)
         with consoling(topics, store, place, tmp_path / folder, *more) as console:
-            signed_in(console, place)
+            console.wait_ready()
+            if times:
+                signed_in(console, place)
             put(topics, b"{", topic="bank-matches")
             put(topics, b"{", topic="verdicts")
             wait_for(lambda: console.metric(SKIPPED) >= 2, WAIT_S)
