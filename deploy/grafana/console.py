@@ -27,7 +27,7 @@ _NOW: Final = Row(
         stat(
             "Other entries to look at",
             "Near misses, repeats of retracted articles, and bank matches.",
-            'sum(max by (kind) (dupwatch_console_open_entries{kind!="flag", $of}))',
+            'sum(max by (kind) (dupwatch_console_open_entries{$of, kind!="flag"}))',
         ),
         stat(
             "Flags not indexed yet",
