@@ -8,30 +8,30 @@ MARK: Final = "\ufffd"
 """Replaces a character that is not shown."""
 URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
-# Emoji and the scripts of India and Persia need the two joiners; soft hyphens break lines.
-_NEEDED_IN_TEXT: Final = frozenset("\n\t\u00ad\u200c\u200d\u200e\u200f")
+# Emoji and the scripts of India and Persia need the two joiners; soft hyphens break lines, marks set a direction.
+_NEEDED: Final = frozenset("\u00ad\u200c\u200d\u200e\u200f")
+_NEEDED_IN_PARAGRAPHS: Final = _NEEDED | {"\n", "\t"}
 
 
 def one_line(text: str, chars_max: int) -> str:
     """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
 
-    Control, format and unassigned characters and line ends are not shown.
+    Control, format and unassigned characters and line ends are not shown, except format characters that scripts need.
     """
-    shown = cut(text, chars_max)
-    return shown if shown.isprintable() else "".join(char if _is_seen(char) else MARK for char in shown)
+    return _shown(cut(text, chars_max), _NEEDED)
 
 
 def paragraphs(text: str, chars_max: int) -> str:
     """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
 
-    Line ends, tabs and invisible characters that scripts need stay; every line end becomes a newline.
+    Line ends, tabs and format characters that scripts need stay; every line end becomes a newline.
     """
     shown = cut(text, chars_max).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char if char in _NEEDED_IN_TEXT or _is_seen(char) else MARK for char in shown)
+    return _shown(shown, _NEEDED_IN_PARAGRAPHS)
 
 
 def escaped(text: str, chars_max: int, spared: str = "") -> str:
-    """Return at most ``chars_max`` characters of a text, with Python escapes for those that ``one_line`` does not show.
+    """Return at most ``chars_max`` characters of a text, with Python escapes for what is neither printable nor a space.
 
     Characters in ``spared`` are left as they are.
     """
@@ -54,6 +54,12 @@ def safe_url(url: str) -> str | None:
     except ValueError:
         return None
     return url if sound and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
+
+
+def _shown(text: str, needed: frozenset[str]) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char in needed or _is_seen(char) else MARK for char in text)
 
 
 def _is_seen(char: str) -> bool:

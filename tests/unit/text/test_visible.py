@@ -1,10 +1,14 @@
 """What is left of a text that wants to steer whatever shows it."""
 
+from typing import Final
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.text.visible import cut, escaped, one_line, paragraphs, safe_url
+
+NEEDED: Final = "\u00ad\u200c\u200d\u200e\u200f"
 
 
 @given(st.text(alphabet=st.characters(), max_size=50))
@@ -12,7 +16,7 @@ def test_one_line_is_one_line_of_what_is_seen(text: str) -> None:
     """No character is left that moves, hides or ends anything, and none that is seen is changed."""
     for shown in (one_line(text, 100), escaped(text, 100)):
         assert len(shown.splitlines()) <= 1
-        assert all(char.isprintable() or char.isspace() for char in shown)
+        assert all(char.isprintable() or char.isspace() or char in NEEDED for char in shown)
     if text.isprintable():
         assert one_line(text, 100) == escaped(text, 100) == text
 
@@ -22,6 +26,12 @@ def test_a_text_keeps_what_its_script_needs() -> None:
     assert paragraphs("a\r\nb\rc\td", 99) == "a\nb\nc\td"
     assert paragraphs("👩\u200d🌾 می\u200cخواهم", 99) == "👩\u200d🌾 می\u200cخواهم"
     assert paragraphs("a\u202eb\x1b[31m\u200bc\u2028d\ue000", 99) == "a\ufffdb\ufffd[31m\ufffdc\ufffdd\ufffd"
+
+
+@pytest.mark.parametrize("text", ["می\u200cخواهم", "क्\u200dष", "👨\u200d👩\u200d👧", "Donau\u00addampf", "a\u200fb"])
+def test_a_title_keeps_what_its_script_needs(text: str) -> None:
+    """On one line as in a text: without its joiner a Persian word is another one, and a family three people."""
+    assert one_line(text, 99) == paragraphs(text, 99) == text
 
 
 def test_what_is_not_shown_can_be_written() -> None:

@@ -135,7 +135,7 @@ def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:
         ended=facts.ended is not None,
         chain=facts.links[1 : CHAIN_MAX + 1],
         chain_goes_on=len(facts.links) > CHAIN_MAX + 1,
-        shared_keywords=facts.shared_keywords,
+        shared_keywords=shown_keywords(facts.shared_keywords),
         reasons=[] if verdict is None else list(of_verdict(language, verdict)),
         ended_before=ended_before,
         ended_before_text="" if ended_before is None else ended_before_text(language, ended_before),

@@ -19,6 +19,7 @@ from consumer.judge.decision import Neighbour
 from consumer.judge.events import rounded, shared_keywords, version_name
 from consumer.model.errors import StoreMismatch
 from consumer.model.verdict import MATCHES_MAX
+from consumer.text.shown_keywords import shown_keywords
 from storage.errors import StoreError
 from storage.records import ALLOW, Record
 
@@ -117,5 +118,5 @@ def _candidate(record: Record, match: Neighbour) -> Candidate:
         version_name(other.reference),
         rounded(match.similarity),
         match.distance,
-        shared_keywords(record, other)[:SHOWN_KEYWORDS_MAX],
+        shown_keywords(shared_keywords(record, other))[:SHOWN_KEYWORDS_MAX],
     )
