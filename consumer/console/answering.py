@@ -20,6 +20,7 @@ from consumer.banks.bank import BankError, ChangeUnknown
 from consumer.console.context import Desk
 from consumer.console.entrance import Arrival, Entrance, Proxies
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
+from consumer.console.form_pages import CORRECTABLE, FormPages
 from consumer.console.i18n import chosen
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
 from consumer.console.visit import (
@@ -96,6 +97,7 @@ class Console:
     proxies: Proxies
     is_tls: bool
     identity: str
+    pages: FormPages
 
     def workers_for(self, route: "Route | OpenRoute") -> Workers:
         """Return the threads that answer a route."""
@@ -125,10 +127,15 @@ class Console:
         if error.limit is not None:
             request.state.limit = error.limit
         language = visit.language
+        title = TITLES[error.status]
+        if error.status == HTTPStatus.BAD_REQUEST and visit.signed_in is not None:
+            # It was read, and says something that cannot be.
+            title = N_("Not done") if request.method == "POST" else N_("This page cannot be shown")
         response = visit.page(
             "error.html",
             status=error.status,
-            title=language.gettext(TITLES[error.status]),
+            title=language.gettext(title),
+            back=self.pages.address(request) if error.status in CORRECTABLE else None,
             message=error.said(language),
             offers_sign_in=error.offers_sign_in,
         )

@@ -14,6 +14,7 @@ from consumer.console.answering import Console, Endpoint, OpenRoute, Route
 from consumer.console.context import Desk
 from consumer.console.entrance import Entrance, Proxies
 from consumer.console.faults import not_found
+from consumer.console.form_pages import FormPages
 from consumer.console.pages import (
     audit_pages,
     bank_items,
@@ -150,7 +151,8 @@ def build_console(
     proxies = Proxies(desk.section.proxy_addresses)
     with desk.database.reading() as connection:
         own = identity(connection)
-    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls, own)
+    pages = FormPages(route.path for route in ROUTES if route.method == "GET")
+    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls, own, pages)
 
     async def lost(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

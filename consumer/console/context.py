@@ -84,12 +84,14 @@ class SetupWarnings(NamedTuple):
     ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
     the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
     this process may not write, so that releases wait. ``sink`` tells why an empty queue may stay empty.
+    ``needs_update``: an event of a newer version has come, and no further flags or near misses are taken in.
     """
 
     was_read_before: bool = False
     missing_articles_of: int = 0
     unwritable: Path | None = None
     sink: SinkFault | None = None
+    needs_update: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +116,5 @@ class Desk:
     warnings: Callable[[], SetupWarnings] = SetupWarnings
     # Cuts what people search for into words; None where texts are not indexed.
     cutter: WordCutter | None = None
+    # Whether flags come from topics; otherwise from the file of a run.
+    has_topics: bool = True

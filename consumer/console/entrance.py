@@ -16,6 +16,7 @@ from consumer.model.errors import ConfigError
 from consumer.reviews import audit, people, sessions
 from consumer.reviews.database import Connection
 from consumer.reviews.people import NAME_CHARS_MAX, Person
+from consumer.text.names import is_name
 from consumer.web.access import is_loopback, parse_address
 
 ADDRESS_CHARS_MAX: Final = 64
@@ -132,7 +133,14 @@ class Entrance:
 
     def _added(self, connection: Connection, name: str, role: people.Role, address: str) -> Person:
         now_ms = self._desk.now_ms()
-        person = people.ensure_person(connection, name, role, now_ms)
+        try:
+            person = people.ensure_person(connection, name, role, now_ms)
+        except people.NameTaken as error:
+            message = N_(
+                "There is another account whose name differs from %(name)s only in case. Ask whoever runs the proxy in "
+                "front of this console to send one spelling."
+            )
+            raise PageError(HTTPStatus.FORBIDDEN, message, name=name) from error
         audit.note(
             connection, at_ms=now_ms, person=name, address=address, action="person.first_seen", subject=name, why=role
         )
@@ -146,7 +154,7 @@ def _name(sent: list[str]) -> str:
         name = sent[0].encode("latin-1").decode().strip() if len(sent) == 1 else ""
     except UnicodeError:
         name = ""
-    if not name or len(name) > NAME_CHARS_MAX or not name.isprintable():
+    if len(name) > NAME_CHARS_MAX or not is_name(name):
         message = N_("The proxy in front of this console names nobody, or several people. Ask whoever runs it.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
     return name

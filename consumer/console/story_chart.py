@@ -7,8 +7,8 @@ from consumer.reviews.stories import Bucket
 from storage.clock import MS_PER_S
 
 BARS_MAX: Final = 60
-TICKS_MAX: Final = 5
-"""So many times stand below one another's picture without touching on a telephone."""
+TICKS_MAX: Final = 4
+"""The most times that fit side by side on a telephone."""
 HEIGHT: Final = 96
 TOP: Final = 18
 """Room above the bars for the number of the highest."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, insert, select, update
 
 from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
@@ -207,7 +207,10 @@ def _difference(before: State, after: State) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class OwnReview:
-    """A decision of one's own. ``is_sent``: its release is on its way, or sent, or was refused."""
+    """A decision of one's own. ``is_sent``: its release is on its way, or sent, or was refused.
+
+    ``is_superseded``: a later decision about the flag is in force.
+    """
 
     review_id: int
     flag_id: int
@@ -218,6 +221,7 @@ class OwnReview:
     final_ms: int
     undone_ms: int | None
     is_sent: bool
+    is_superseded: bool
 
 
 def own_review(connection: Connection, person_id: int, review_id: int) -> OwnReview | None:
@@ -235,6 +239,10 @@ def own_reviews_at(connection: Connection, person_id: int, story_id: int | None,
 
 
 def _reviews(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[OwnReview]:
+    later = REVIEWS.alias()
+    is_superseded = exists().where(
+        later.c.flag_id == REVIEWS.c.flag_id, later.c.review_id > REVIEWS.c.review_id, later.c.undone_ms.is_(None)
+    )
     query = (
         select(
             REVIEWS.c.review_id,
@@ -246,6 +254,7 @@ def _reviews(connection: Connection, conditions: Sequence[ColumnElement[bool]], 
             REVIEWS.c.final_ms,
             REVIEWS.c.undone_ms,
             REVIEWS.c.claimed_ms.is_not(None) | REVIEWS.c.sent_ms.is_not(None) | REVIEWS.c.refused.is_not(None),
+            is_superseded,
         )
         .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
         .where(*conditions)

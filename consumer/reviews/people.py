@@ -10,6 +10,7 @@ from consumer.model.verdict import RELEASED_BY_CHARS_MAX
 from consumer.reviews import passwords
 from consumer.reviews.portable import Lock, is_storable, one_at_a_time
 from consumer.reviews.tables import PEOPLE, SESSIONS
+from consumer.text.names import name_key
 
 Role = Literal["reviewer", "admin"]
 
@@ -36,7 +37,7 @@ class PersonError(DupwatchError):
 
 
 class NameTaken(PersonError):  # noqa: N818  # named for the name
-    """There is somebody of this name already."""
+    """There is somebody of this name already, perhaps in another case."""
 
 
 class LastAdmin(PersonError):  # noqa: N818  # named for the person
@@ -52,8 +53,10 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
     one_at_a_time(connection, Lock.PEOPLE)
     if not name or len(name) > NAME_CHARS_MAX or not is_storable(name):
         raise PersonError(f"a name has 1 to {NAME_CHARS_MAX} characters")
-    if person_named(connection, name) is not None:
-        raise NameTaken(f"there is somebody named {name} already; choose another name")
+    key = name_key(name)
+    for other in connection.execute(select(PEOPLE.c.name)).scalars():
+        if name_key(other) == key:
+            raise NameTaken(f"there is somebody named {other} already; choose another name")
     values = {
         "name": name,
         "role": role,

@@ -31,7 +31,7 @@ from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
-from consumer.model.hooks import Hooks
+from consumer.model.hooks import Hooks, Outage
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.word_index.words import WordCutter
@@ -127,6 +127,7 @@ class ConsoleServer(ListeningServer):
             opened.config.store.url,
             unwritable=opened.unwritable,
         )
+        hooks.on(Outage, self._checks.note_outage)
         desk = Desk(
             opened.database,
             section,
@@ -141,6 +142,7 @@ class ConsoleServer(ListeningServer):
             self._banks,
             self._checks.found,
             opened.cutter,
+            has_topics=is_followed(opened.config),
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None

@@ -20,7 +20,7 @@ from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BankMention
-from consumer.reviews import floods, people
+from consumer.reviews import discussion, floods, people
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.reasons import add_reason
 from tests.examples import drawn
@@ -333,6 +333,26 @@ def check_given_back(browser: Chrome, desk: Office) -> None:
     browser.switch_to.window(kept)
     wait_for(browser, lambda: names() == ())
     browser.get(page)
+
+
+def test_a_chosen_reason_gives_the_keys_back(browser: Chrome, desk: Office) -> None:
+    """Otherwise W would choose the next reason that begins with it instead of deciding."""
+    enter(browser, desk, f"/flags/{desk.room.row('copy-0').flag_id}")
+    reasons = browser.find_element(By.ID, "reason")
+    reasons.click()
+    press(browser, Keys.DOWN, Keys.ENTER)
+    wait_for(browser, lambda: browser.switch_to.active_element != reasons)
+    assert Select(reasons).first_selected_option.text == "Timetable"
+    press(browser, "w")
+    wait_for(browser, lambda: desk.room.state("copy-0") == "wrong")
+    assert reason_of(desk, "copy-0") == "Timetable"
+
+
+def reason_of(desk: Office, name: str) -> str:
+    """The reason of the latest decision about a flag."""
+    with desk.served.database.reading() as connection:
+        entries = discussion.history(connection, desk.room.row(name).flag_id)
+    return next(entry.reason for entry in reversed(entries) if entry.reason)
 
 
 def test_single_keys_can_be_turned_off(browser: Chrome, desk: Office) -> None:

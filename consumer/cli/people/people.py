@@ -17,6 +17,7 @@ from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.names import is_name
 from storage.clock import now_ms
 
 app = typer.Typer(no_args_is_help=True, help="Add, list or change people who sign in to the console.")
@@ -48,7 +49,7 @@ def add(
     chosen = configured(config, settings)
     given = _given_password() if password_stdin else None
     with _reviews(chosen, has_to_be_there=False) as (people, passwords, written):
-        if not name.isprintable():
+        if not is_name(name):
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
         new = given or passwords.generated()
 

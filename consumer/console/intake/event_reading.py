@@ -44,6 +44,10 @@ PlaceOf = Callable[[RawRecord], str]
 """Returns where a record is, for messages."""
 
 
+NEWER_EVENT: Final = "newer event"
+"""Begins the name of what reports an outage while an intake waits for an update of the console."""
+
+
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
     """A record is an event of a later version. It is left for a console of that version."""
 

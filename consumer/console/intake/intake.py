@@ -18,7 +18,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
-from consumer.console.intake.event_reading import NewerEvent, PlaceOf, read_verdicts
+from consumer.console.intake.event_reading import NEWER_EVENT, NewerEvent, PlaceOf, read_verdicts
 from consumer.lifecycle.retry import Awaited, UntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
@@ -143,7 +143,7 @@ class BatchIntake(ABC, Generic[Event]):
     def _wait_for_newer(self, error: NewerEvent, proceed: Callable[[], None]) -> NoReturn:
         """Wait until the console ends, or the batch belongs to another one, which may be newer."""
         why = f"{error}; update the console"
-        reporter = f"newer event, {self._name}"
+        reporter = f"{NEWER_EVENT}, {self._name}"
         log.error("%s", why)
         self._hooks.report(Outage("source", reporter, why))
         try:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.console.context import Articles, SetupWarnings, SinkFault
+from consumer.console.intake.event_reading import NEWER_EVENT
+from consumer.model.hooks import Outage
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.queue import Filters
@@ -63,11 +65,27 @@ class SetupChecks:
         self._topic_is_checked = False
         self._was_read_before = False
         self._missing_articles_of = 0
+        self._waiting_intakes: set[str] = set()
+
+    def note_outage(self, outage: Outage) -> None:
+        """Note that an intake waits for an update of the console, or no longer does."""
+        if not outage.reporter.startswith(NEWER_EVENT):
+            return
+        if outage.why is None:
+            self._waiting_intakes.discard(outage.reporter)
+        else:
+            self._waiting_intakes.add(outage.reporter)
 
     def found(self) -> SetupWarnings:
         """Return what is probably set up wrong."""
         fault = sink_fault(self._sink) if isinstance(self._sink, Path) else None
-        return SetupWarnings(self._was_read_before, self._missing_articles_of, self._unwritable(), fault)
+        return SetupWarnings(
+            self._was_read_before,
+            self._missing_articles_of,
+            self._unwritable(),
+            fault,
+            needs_update=bool(self._waiting_intakes),
+        )
 
     def check_topic(self) -> bool:
         """Look, once, whether the group has read flags of which the database has none; return False.
@@ -105,8 +123,8 @@ class SetupChecks:
         before, self._missing_articles_of = self._missing_articles_of, len(flags) if is_missing else 0
         if self._missing_articles_of and not before:
             log.warning(
-                "The store %s has no article of the latest flags (%d). Either all have left the window, or it is not "
-                "the store of the consumers: compare store.url with theirs.",
+                "The store %s has no article of the latest flags (%d). Either all have left the window, or it is "
+                "another store than that of the flags: compare store.url with the setting of whatever judges.",
                 self._store_url,
                 self._missing_articles_of,
             )

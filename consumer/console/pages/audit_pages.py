@@ -128,7 +128,7 @@ def _day(asked: Asked, name: str) -> int | None:
     try:
         day = date.fromisoformat(value)
     except ValueError as error:
-        message = N_("%(value)s is no day; write it as 2026-11-23.")
+        message = N_("%(value)s is not a date; write it as 2026-11-23.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, value=one_line(value, 40)) from error
     return round(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1_000)
 

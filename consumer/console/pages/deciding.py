@@ -155,12 +155,12 @@ def _opinion_in(form: Fields) -> Opinion:
 
 
 def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: int) -> Decided:
-    """Decide about flags, with an entry in the audit log for each. Raises ``PageError`` for an unknown reason."""
+    """Decide about flags, with an entry in the audit log for each. Raises ``PageError`` for a wrong reason."""
     undo_ms = round(asked.desk.section.undo_s * MS_PER_S)
     decision, note, reason_id = opinion
 
     def decide_and_note(connection: Connection) -> Decided:
-        reason = None if reason_id is None else reasons.reason_numbered(connection, reason_id).name
+        reason = None if reason_id is None else reasons.choice_numbered(connection, reason_id).name
         decided = decisions.decide(
             connection, flag_ids, asked.person.person_id, decision, note, now_ms, undo_ms, reason_id
         )
@@ -175,6 +175,9 @@ def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: in
     except reasons.ReasonMissing as error:
         message = N_("There is no such reason, and nothing was decided. Reload the page, and choose one of its list.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
+    except reasons.ReasonRetired as error:
+        message = N_("This reason was retired, and nothing was decided. Reload the page, and choose another one.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
 

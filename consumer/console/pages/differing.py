@@ -1,12 +1,17 @@
-"""What differs between two texts, in pieces to be marked side by side, and in parts that a page can hold.
+"""The difference of two texts, in pieces to be marked side by side, and in parts that a page can hold.
+
+Characters that verdicts take for the same, such as full-width letters and capitals, do not differ. Each text is shown
+as it was written.
 
 However long the texts are: ``COMPARED_CHARS_MAX`` characters of each are compared, so that a page takes well under a
 second, and a part shows ``PART_CHARS_MAX`` characters of each. The text behind what is compared is shown unmarked.
 """
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
+from consumer.fingerprint.characters.normalise import normalise
 from consumer.text.diff import Stretch, difference
 from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
@@ -36,9 +41,10 @@ class Part(NamedTuple):
 
 
 class Differing(NamedTuple):
-    """One part of two texts. ``compared`` says whether both were compared from end to end, ``equal`` that they agree.
+    """One part of two texts; ``number`` counts from 1.
 
-    ``number`` counts from 1.
+    ``compared``: both were compared from end to end. ``equal``: they agree character for character. ``same_folded``:
+    they agree once folded as for a fingerprint.
     """
 
     part: Part
@@ -46,12 +52,14 @@ class Differing(NamedTuple):
     parts: int
     compared: bool
     equal: bool
+    same_folded: bool
 
 
 def differing(article: str, original: str, number: int = 1) -> Differing:
     """Return part ``number`` of two texts, or the last part where there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
-    stretches = list(_joined(with_moves(difference(*heads))))
+    folded = _joined(with_moves(difference(*map(_folded, heads))))
+    stretches = [_as_written(stretch, *heads) for stretch in folded]
     tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
     if any(tails):
         stretches.append(Stretch("not compared", len(heads[0]), tails[0], len(heads[1]), tails[1]))
@@ -63,6 +71,7 @@ def differing(article: str, original: str, number: int = 1) -> Differing:
         len(parts),
         compared=all(stretch.kind != "not compared" for stretch in stretches),
         equal=article == original,
+        same_folded=not any(tails) and normalise(article) == normalise(original),
     )
 
 
@@ -72,6 +81,22 @@ def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
     number = min(max(number, 1), parts)
     shown = text[(number - 1) * PART_CHARS_MAX : number * PART_CHARS_MAX]
     return Piece(paragraphs(shown, len(shown)), "not compared"), number, parts
+
+
+def _folded(text: str) -> str:
+    """Return a text of the same length with each character folded, except those that become several or none."""
+    forms = {char: _form(char) for char in set(text)}
+    return "".join(map(forms.__getitem__, text))
+
+
+def _form(char: str) -> str:
+    form = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
+    return form if len(form) == 1 else char
+
+
+def _as_written(stretch: Stretch, article: str, original: str) -> Stretch:
+    kind, at_a, a, at_b, b = stretch
+    return Stretch(kind, at_a, article[at_a : at_a + len(a)], at_b, original[at_b : at_b + len(b)])
 
 
 def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:

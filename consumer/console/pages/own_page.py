@@ -39,7 +39,7 @@ def change_language(asked: Asked) -> Response:
 
 
 def change_password(asked: Asked) -> Response:
-    """Take a new password where the one until now is right; all sessions end, and this browser gets another one."""
+    """Change the password if the current one is right. All sessions end, and this browser gets a new one."""
     desk, person, form = asked.desk, asked.person, asked.form
     old, new = form.exact("old", PASSWORD_CHARS_MAX), form.exact("new", PASSWORD_CHARS_MAX)
     why_not = _why_not(new, form.exact("again", PASSWORD_CHARS_MAX), person.name)
@@ -51,7 +51,7 @@ def change_password(asked: Asked) -> Response:
         known = people.person_with_password(connection, person.name, old)
     if known is None:
         desk.database.written(lambda c: note_failure(c, asked, person.name))
-        return _page(asked, N_("The password until now is not right, and nothing was changed."), HTTPStatus.FORBIDDEN)
+        return _page(asked, N_("The current password is wrong, and nothing was changed."), HTTPStatus.FORBIDDEN)
 
     def changed(connection: Connection) -> str:
         now_ms = desk.now_ms()

@@ -1,4 +1,4 @@
-"""The page on which admins see to people: who there is, what they may do, new passwords."""
+"""The page on which admins manage people: accounts, roles and new passwords."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -11,6 +11,7 @@ from consumer.console.visit import Asked
 from consumer.reviews import passwords, people
 from consumer.reviews.database import Connection
 from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, NobodyThere, Person, Role
+from consumer.text.names import is_name
 
 _Result = TypeVar("_Result")
 
@@ -27,7 +28,7 @@ def show_people(asked: Asked) -> Response:
 def add(asked: Asked) -> Response:
     """Add somebody, with a password that is shown once."""
     name, role = asked.form.text("name", NAME_CHARS_MAX), _role(asked)
-    if not name or not name.isprintable():
+    if not is_name(name):
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Give a name, without line ends and invisible characters."))
     password = passwords.generated()
 
@@ -103,7 +104,10 @@ def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
     except NobodyThere as error:
         raise not_found() from error
     except NameTaken as error:
-        message = N_("There is somebody of this name already, and nobody was added. Choose another name.")
+        message = N_(
+            "There is somebody of this name already, perhaps in another case, and nobody was added. Choose another "
+            "name."
+        )
         raise PageError(HTTPStatus.CONFLICT, message) from error
     except LastAdmin as error:
         message = N_("This is the last admin, and nothing was changed. Make somebody else an admin first.")

@@ -11,6 +11,7 @@ from consumer.console.visit import Asked, Fields
 from consumer.reviews.database import Connection
 from consumer.reviews.moderation import reasons
 from consumer.reviews.moderation.reasons import REASON_CHARS_MAX, REASONS_MAX, RETIRED_MAX
+from consumer.text.names import is_name
 
 FIELD: Final = "reason"
 """The field of a form that has the number of a reason; "" for none."""
@@ -92,7 +93,9 @@ def _changed(asked: Asked, action: str, work: Callable[[Connection], None]) -> R
     except reasons.ReasonMissing as error:
         raise not_found() from error
     except reasons.ReasonTaken as error:
-        message = N_("There is a reason of this name already, perhaps a retired one. Nothing was changed.")
+        message = N_(
+            "There is a reason of this name already, perhaps a retired one or in another case. Nothing was changed."
+        )
         raise PageError(HTTPStatus.CONFLICT, message) from error
     except reasons.ReasonsFull as error:
         message = N_(
@@ -106,6 +109,6 @@ def _changed(asked: Asked, action: str, work: Callable[[Connection], None]) -> R
 def _name_in(form: Fields) -> str:
     """Return the name that a form gives a reason. Raises ``PageError``."""
     name = form.text("name", REASON_CHARS_MAX)
-    if not name or not name.isprintable():
+    if not is_name(name):
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Give a name, without line ends and invisible characters."))
     return name

@@ -21,7 +21,10 @@ GONE: Final = "gone"
 
 @dataclass(frozen=True, slots=True)
 class SaidDecision:
-    """What was decided. ``releases``: the articles count as unique. ``left_ms``: as long it can be undone."""
+    """What was decided. ``releases``: the articles count as unique. ``left_ms``: as long it can be undone.
+
+    ``is_superseded``: it is undone because a later decision took its place.
+    """
 
     decision: Decision
     kind: Kind
@@ -33,6 +36,7 @@ class SaidDecision:
     left_ms: int
     releases: bool
     is_undone: bool
+    is_superseded: bool
     undo_path: str
     refused_count: int
     gone_count: int
@@ -80,6 +84,7 @@ def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str) -> SaidDec
         left_ms=0 if is_sent else max(first.final_ms - asked.desk.now_ms(), 0),
         releases=first.decision == "wrong" and any(RULES[review.kind].releases for review in reviews) and not is_undone,
         is_undone=is_undone,
+        is_superseded=is_undone and any(review.is_superseded for review in reviews),
         undo_path=undo_path,
         refused_count=asked.query.integer(REFUSED, 0),
         gone_count=asked.query.integer(GONE, 0),

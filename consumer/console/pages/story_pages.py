@@ -5,7 +5,6 @@ Two pictures are drawn: copies over time (``story_chart``), and a table of sourc
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from math import sqrt
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -196,8 +195,8 @@ def _said_of(asked: Asked, chart: Chart) -> str:
 
 
 def _step(count: int, most: int) -> int:
-    """Return the length of a bar. It grows with the root, so that one large count does not make all others alike."""
-    return max(1, round(BAR_STEPS * sqrt(count / max(most, 1))))
+    """Return the length of a bar, in proportion to the count; no bar is empty."""
+    return max(1, round(BAR_STEPS * count / max(most, 1)))
 
 
 def _pair_href(source: str, original_source: str) -> str:

@@ -72,6 +72,19 @@
     if (event.key.length === 1 && press(event.key.toLowerCase())) event.preventDefault();
   });
 
+  // A list that keeps the focus would take the next key as the first letter of another choice. While somebody walks
+  // through it with the keyboard it keeps the focus until Enter or Escape.
+  for (const list of document.querySelectorAll("select#reason")) {
+    let walks = false;
+    list.addEventListener("pointerdown", () => { walks = false; });
+    list.addEventListener("keydown", (event) => {
+      const ends = event.key === "Enter" || event.key === "Escape";
+      if (ends && walks) setTimeout(() => list.blur());
+      walks = !ends && event.key !== "Tab";
+    });
+    list.addEventListener("change", () => { if (!walks) list.blur(); });
+  }
+
   show();
 
   // What can be undone for some seconds says how many are left.

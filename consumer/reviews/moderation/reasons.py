@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from consumer.model.errors import DupwatchError
 from consumer.reviews.portable import Lock, is_storable, one_at_a_time
 from consumer.reviews.tables import REASONS
+from consumer.text.names import name_key
 
 REASONS_MAX: Final = 20
 """Reasons to choose from; a longer list takes longer to read than a note takes to write."""
@@ -34,11 +35,15 @@ class ReasonError(DupwatchError):
 
 
 class ReasonTaken(ReasonError):  # noqa: N818  # named for the reason
-    """There is a reason of this name already, perhaps a retired one."""
+    """There is a reason of this name already, perhaps a retired one, or in another case."""
 
 
 class ReasonsFull(ReasonError):  # noqa: N818  # named for the list
     """There are as many reasons as there may be."""
+
+
+class ReasonRetired(ReasonError):  # noqa: N818  # named for the reason
+    """A retired reason cannot be given for a new decision."""
 
 
 class ReasonMissing(ReasonError):  # noqa: N818  # named for the reason
@@ -63,6 +68,14 @@ def reason_numbered(connection: Connection, reason_id: int) -> Reason:
         if reason.reason_id == reason_id:
             return reason
     raise ReasonMissing(f"there is no reason with the number {reason_id}")
+
+
+def choice_numbered(connection: Connection, reason_id: int) -> Reason:
+    """Return a reason that can be chosen. Raises ``ReasonMissing`` and ``ReasonRetired``."""
+    reason = reason_numbered(connection, reason_id)
+    if reason.is_retired:
+        raise ReasonRetired(f"the reason {reason.name} is retired")
+    return reason
 
 
 def with_note(reason: str | None, note: str) -> str:
@@ -120,7 +133,7 @@ def move_reason(connection: Connection, reason_id: int, step: int) -> None:
 def _check_name(others: Sequence[Reason], name: str) -> None:
     if not name or len(name) > REASON_CHARS_MAX or not is_storable(name):
         raise ReasonError(f"a reason has 1 to {REASON_CHARS_MAX} characters")
-    if any(reason.name == name for reason in others):
+    if any(name_key(reason.name) == name_key(name) for reason in others):
         raise ReasonTaken(f"there is a reason named {name} already; choose another name")
 
 

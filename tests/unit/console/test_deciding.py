@@ -266,6 +266,18 @@ def test_flags_that_are_selected_are_decided_and_undone_together(desk: Office, d
     ]
 
 
+def test_what_was_decided_again_is_not_open_again(desk: Office) -> None:
+    """The page of the first decision says that a later one counts; once that is undone, the flags are open."""
+    first = selected(desk, desk.ann, "right", 1, 2)
+    desk.served.clock.pass_s(1)
+    form = {**page(desk.ann, "/").form("/sign-out"), "queue": "", "decision": "wrong"}
+    second = desk.ann.post(SELECTED, [*form.items(), ("flag", "1"), ("flag", "2")])
+    assert "2 flags decided: wrong." in following(desk.ann, second)
+    assert "They were decided again since then: the later decision counts." in following(desk.ann, first)
+    desk.ann.post("/flags/undo", page(desk.ann, second.header("location")).form("/flags/undo"))
+    assert "Undone: they are open again." in following(desk.ann, first)
+
+
 def test_what_could_not_be_decided_is_counted(desk: Office) -> None:
     """One sentence tells of flags that others have decided, and of numbers of none; near misses are decided as well."""
     missed = desk.room.near_miss(article("near", "Near", "x"), article("original", "O", "y"), 0.74)

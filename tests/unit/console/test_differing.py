@@ -31,7 +31,9 @@ def test_what_differs_is_marked_on_its_own_side() -> None:
     found = differing("rebuilt on Tuesday evening", "rebuilt on Friday evening")
     assert found.part.article == (Piece("rebuilt on ", "same"), Piece("Tuesday", "changed"), Piece(" evening", "same"))
     assert told(found.part.original, "changed") == ["Friday"]
-    assert (found.number, found.parts, found.compared, found.equal) == (1, 1, True, False)
+    assert (found.number, found.parts, found.compared) == (1, 1, True)
+    assert not found.equal
+    assert not found.same_folded
 
 
 def test_text_that_stands_elsewhere_has_moved() -> None:
@@ -48,6 +50,33 @@ def test_equal_texts_are_said_to_be_equal() -> None:
     found = differing(WORDS, WORDS)
     assert found.equal
     assert found.part.article == found.part.original == (Piece(WORDS, "same"),)
+
+
+def test_characters_that_verdicts_take_for_the_same_do_not_differ() -> None:
+    """Full-width letters, digits and marks, and capitals; each side is shown as it was written."""
+    article, original = "Ｔｈｅ　Ｍａｐ，１８８４", "the map,1884"
+    found = differing(article, original)
+    assert found.part.article == (Piece(article, "same"),)
+    assert found.part.original == (Piece(original, "same"),)
+    assert found.same_folded
+    assert not found.equal
+    changed = differing("Ｔｈｅ　Ｍａｐ，１８８４", "the map,1885")
+    assert not changed.same_folded
+    assert told(changed.part.article, "changed") == ["１８８４"]
+
+
+@pytest.mark.parametrize(("article", "original"), [("ma\u200bp", "map"), ("map …", "map ..."), ("a  b\n", "a b")])
+def test_texts_can_be_the_same_though_some_of_their_characters_are_marked(article: str, original: str) -> None:
+    """A reader sees which, and that they do not count."""
+    found = differing(article, original)
+    assert found.same_folded
+    assert told(found.part.article, "changed") != []
+
+
+def test_long_texts_are_not_said_to_be_the_same() -> None:
+    """Their ends were not compared."""
+    text = "Map " * (COMPARED_CHARS_MAX // 4 + 1)
+    assert not differing(text, text.upper()).same_folded
 
 
 def test_single_letters_in_common_are_no_islands() -> None:

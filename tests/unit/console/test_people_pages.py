@@ -71,6 +71,15 @@ def test_a_name_has_to_be_one(console: Served) -> None:
     assert set(known(console)) == {"Wei"}
 
 
+def test_names_that_differ_in_case_only_are_one_name(console: Served) -> None:
+    """Two people who look the same in the history would be taken for each other; older accounts stay."""
+    wei = console.signed_in("Wei", "admin")
+    assert wei.send("/people/add", name="Ann", role="reviewer").status == 200
+    answer = wei.send("/people/add", name="ann", role="admin")
+    assert (answer.status, "perhaps in another case" in answer.shown) == (409, True)
+    assert set(known(console)) == {"Wei", "Ann"}
+
+
 def test_disabling_an_account_ends_its_sessions_at_once(console: Served) -> None:
     """Until it is enabled again, when they sign in anew."""
     wei, ann = console.signed_in("Wei", "admin"), console.signed_in("Ann")

@@ -35,6 +35,15 @@ def test_a_proxy_signs_people_in(tmp_path: Path) -> None:
         assert (entry.action, entry.person, entry.why) == ("person.first_seen", "李娜", "reviewer")
 
 
+def test_a_proxy_that_spells_a_name_in_another_case_is_refused(tmp_path: Path) -> None:
+    """It would make a second account of the same person, or of another one who looks the same."""
+    with served(tmp_path, **TRUSTING) as console:
+        assert console.browser().get("/me", x_user="Ann").status == 200
+        answer = console.browser().get("/me", x_user="ann")
+        assert (answer.status, "differs from ann only in case" in answer.shown) == (403, True)
+        assert known(console, "ann") is None
+
+
 def test_forms_of_people_whom_a_proxy_signs_in_are_checked_too(tmp_path: Path) -> None:
     """They have no session here; their browser has something to prove itself with all the same."""
     with served(tmp_path, **TRUSTING) as console:

@@ -72,6 +72,7 @@ def test_what_cannot_be_is_said(desk: Office, wei: Browser) -> None:
     wei.send("/reasons", name="Timetable")
     for path, form, status, said in (
         ("/reasons", {"name": "Timetable"}, 409, "There is a reason of this name already"),
+        ("/reasons", {"name": "TIMETABLE"}, 409, "There is a reason of this name already"),
         ("/reasons", {"name": " "}, 400, "Give a name"),
         ("/reasons", {"name": "a\u202eb"}, 400, "Give a name"),
         ("/reasons", {"name": "x" * 81}, 400, "“Name” has 81 characters"),
@@ -111,7 +112,7 @@ def test_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
 
 
 def test_only_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
-    """Beside another button it says nothing; one that is not there is refused; a retired one is still known."""
+    """With another decision it says nothing; one that is not there, or is retired, is refused."""
     wei.send("/reasons", name="Timetable")
     desk.ann.send("/flags/1/decide", decision="right", reason="1")
     assert page(desk.ann, "/flags/1").texts(".history .reason") == []
@@ -120,8 +121,35 @@ def test_only_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
         assert (answer.status, said in answer.shown) == (400, True)
     assert desk.room.state("two") == "open"
     wei.send("/reasons/1", action="retire")
-    assert desk.ann.send("/flags/2/decide", decision="wrong", reason="1").status == 303
-    assert page(desk.ann, "/flags/2").texts(".history .reason") == ["Timetable"]
+    answer = desk.ann.send("/flags/2/decide", decision="wrong", reason="1")
+    assert (answer.status, "This reason was retired, and nothing was decided." in answer.shown) == (409, True)
+    assert desk.room.state("two") == "open"
+
+
+def test_a_name_may_differ_in_case_from_its_own(wei: Browser) -> None:
+    """And it may be spelled with the joiner that its script needs."""
+    wei.send("/reasons", name="timetable")
+    assert wei.send("/reasons/1", action="rename", name="Timetable").status == 303
+    assert wei.send("/reasons", name="می\u200cخواهم").status == 303
+    assert names(wei) == ["Timetable", "می\u200cخواهم"]
+
+
+def test_an_error_leads_back_to_its_form(wei: Browser) -> None:
+    """Where the browser says where it came from; the title does not blame the request."""
+    wei.send("/reasons", name="Timetable")
+    form = {"token": wei.get("/reasons").token, "name": "Timetable"}
+    for referer, name, expected in (
+        ("/reasons", "Timetable", '<a class="button main" href="/reasons">Back to the form</a>'),
+        ("/reasons/1", " ", '<a class="button main" href="/reasons">Back to the form</a>'),
+        ("/", " ", '<a class="button main" href="/">Back to the queue</a>'),
+        ("/%0a//evil.example", " ", '<a class="button main" href="/">Back to the queue</a>'),
+    ):
+        answer = wei.post("/reasons", {**form, "name": name}, referer=f"{wei.url}{referer}")
+        assert expected in answer.text, (referer, answer.text)
+        assert "<h1>Not done</h1>" in answer.text
+    other = wei.post("/reasons", form, referer="https://evil.example/reasons")
+    assert "Back to the form" not in other.shown
+    assert "<h1>This page cannot be shown</h1>" in wei.get("/audit?from=today").text
 
 
 def test_names_are_shown_as_text(desk: Office, wei: Browser) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from consumer.console.context import SetupWarnings, SinkFault
+from consumer.console.intake.event_reading import NEWER_EVENT
 from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks, sink_fault
 from consumer.model.errors import SourceError
+from consumer.model.hooks import Outage
 from storage.errors import StoreUnavailable
 from tests.unit.console.desks import CountedArticles, Office, decide, office, page
 from tests.unit.console.newsroom import Newsroom, article
@@ -103,6 +105,27 @@ def test_a_store_with_no_article_of_the_flags_is_another_one(
     checked.articles.error = None
     checked.room.hold(article("a"))
     assert checked.look_later() == SetupWarnings()
+
+
+def test_an_intake_that_waits_for_an_update_is_told(checked: Checked) -> None:
+    """As long as one of them waits; other outages say nothing of it."""
+    for outage, expected in (
+        (Outage("source", "intake", "The brokers are away"), False),
+        (Outage("source", f"{NEWER_EVENT}, intake", "update the console"), True),
+        (Outage("source", f"{NEWER_EVENT}, near misses", "update the console"), True),
+        (Outage("source", f"{NEWER_EVENT}, intake", None), True),
+        (Outage("source", f"{NEWER_EVENT}, near misses", None), False),
+    ):
+        checked.checks.note_outage(outage)
+        assert checked.checks.found().needs_update is expected
+
+
+def test_a_filled_queue_says_that_no_flags_come_in(tmp_path: Path) -> None:
+    """Reviewers cannot read the log of the console, and would wait for flags."""
+    with office(tmp_path, warnings=lambda: SetupWarnings(needs_update=True)) as opened:
+        opened.room.flag(article("b"), article("a"))
+        assert "No new flags are coming in" in opened.ann.get("/").shown
+        assert "update it" in opened.ann.get("/?state=wrong").shown
 
 
 def test_the_store_is_not_looked_at_all_the_time(checked: Checked) -> None:

@@ -111,12 +111,12 @@ def test_a_story_of_one_second_has_no_chart(desk: Office) -> None:
     assert "All came within the same second, 24 Nov 2025, 11:20:00 UTC" in desk.ann.get(f"/stories/{same}").shown
 
 
-def test_bars_differ_beside_a_large_story(desk: Office) -> None:
-    """Their length grows with the root of the count."""
-    for name, copies in (("large", 25), ("four", 4), ("one", 1)):
+def test_bars_are_proportional_to_counts(desk: Office) -> None:
+    """A story with half as many copies has a bar half as long; one copy is still to be seen."""
+    for name, copies in (("large", 30), ("half", 15), ("one", 1)):
         told(desk, name, copies, minute=0)
     bars = [node.attributes["class"] for node in page(desk.ann, "/stories").all("#fastest ~ ol .bar")]
-    assert bars == ["bar bar-20", "bar bar-8", "bar bar-4"]
+    assert bars == ["bar bar-20", "bar bar-10", "bar bar-1"]
 
 
 def test_a_story_is_shown_without_the_store_and_without_its_original(desk: Office) -> None:

@@ -93,8 +93,8 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
     opened = whole_figures(desk)
     shown = opened.answer.shown
     assert (
-        "Reviewers call two articles the same from a similarity of 0.699 (0.695–0.702) on. The threshold is 0.75."
-        in shown
+        "The lowest similarity at which reviewers call two articles the same is 0.699 (0.695–0.702). "
+        "The threshold is 0.75." in shown
     )
     assert "Decisions to the contrary: at most 2 % below that, at most 2 % above." in shown
     assert "20 the same, 40 different" in shown

@@ -14,6 +14,7 @@ from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX
 from consumer.judge.settings import SourceRule
 from consumer.model.errors import StoreMismatch
 from consumer.model.hooks import Hooks
+from consumer.text.shown_keywords import shown_keywords
 from consumer.web.requests import LimitMet
 from storage.errors import StoreUnavailable
 from tests.stored_texts import SETTINGS, StoreOfTexts
@@ -75,9 +76,12 @@ def stored(desk: Desk) -> int:
 def test_a_text_that_would_be_flagged(desk: Desk) -> None:
     """Each kept article that it repeats, with figures, shared words and a link; nothing is stored."""
     before = stored(desk)
-    opened = desk.tried(edited(TEXT, 2), title="A title")
+    opened = desk.tried(edited(TEXT, 2))
     assert opened.texts("#outcome") == ["Duplicate: this text would be flagged"]
     assert opened.texts("ol.queue h3") == ["(no title) first"]
+    keywords = opened.texts("ol.queue .shared mark")
+    assert keywords
+    assert tuple(keywords) == shown_keywords(keywords)
     (href,) = opened.hrefs("ol.queue h3 a")
     assert href.startswith("/look-up?id=first&version=")
     assert page(desk.office.ann, href).texts("#text") == [TEXT]
@@ -132,7 +136,7 @@ def test_what_else_is_said_of_a_text(desk: Desk) -> None:
 def test_hostile_texts_are_text(desk: Desk, text: str) -> None:
     """In the form again, and whatever is said of them."""
     words = f"{written(100 + [*HOSTILE.values()].index(text), 60)} {text}"
-    answer = desk.send(words, title=text, source=text)
+    answer = desk.send(words, source=text)
     assert answer.status in {200, 400}
     assert "<img" not in answer.text.partition("<body>")[2]
     desk.archive.made.judge({text: words}, BEGAN_MS)
@@ -151,11 +155,10 @@ def test_hostile_texts_are_text(desk: Desk, text: str) -> None:
             "has 100,001 characters; at most 100,000 are compared.",
             "body_chars_max",
         ),
-        ("text", {"title": "t" * 5_000}, "“Title (optional)” has 5,000 characters", ""),
         ("text", {"source": "s" * 600}, "“Source” has 600 characters", ""),
-        ("\ufdfa" * 5_000, {}, "body grows from 5000 to 90000 characters", "fold_growth_max"),
+        ("\ufdfa" * 5_000, {}, "too many characters that stand for several letters", "fold_growth_max"),
     ],
-    ids=["nothing", "spaces", "too long", "title", "source", "folding"],
+    ids=["nothing", "spaces", "too long", "source", "folding"],
 )
 def test_what_cannot_be_compared_is_refused(desk: Desk, text: str, more: dict[str, str], said: str, limit: str) -> None:
     """With the limit that was met, which is counted; the form keeps what was sent, unless it is too long for it."""
@@ -170,7 +173,7 @@ def test_what_cannot_be_compared_is_refused(desk: Desk, text: str, more: dict[st
 def test_the_longest_text_is_compared(desk: Desk) -> None:
     """In letters that take most bytes in a form."""
     assert desk.tried("中" * TEXT_CHARS_MAX).texts("#outcome")
-    assert desk.send("中" * TEXT_CHARS_MAX, title="中" * 4_096, source="x" * 512).status == 200
+    assert desk.send("中" * TEXT_CHARS_MAX, source="x" * 512).status == 200
 
 
 def test_texts_without_letters_are_compared(desk: Desk) -> None:

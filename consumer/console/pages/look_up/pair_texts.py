@@ -26,6 +26,7 @@ class PairTexts(NamedTuple):
     has_both: bool
     is_compared: bool
     is_equal: bool
+    is_same_folded: bool
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -49,12 +50,12 @@ def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleVie
     if a is not None and b is not None:
         both = differing(a, b, number)
         pieces, shown, parts = (both.part.article, both.part.original), both.number, both.parts
-        is_compared, is_equal = both.compared, both.equal
+        is_compared, is_equal, is_same_folded = both.compared, both.equal, both.same_folded
     else:
         piece, shown, parts = plain_part(a if a is not None else b or "", number)
         alone = (piece,) if piece.text else ()
         pieces = (() if a is None else alone, () if b is None else alone)
-        is_compared, is_equal = True, False
+        is_compared, is_equal, is_same_folded = True, False, False
     return PairTexts(
         PairSide(ids[0], views[0], pieces[0], "ins"),
         PairSide(ids[1], views[1], pieces[1], "del"),
@@ -63,6 +64,7 @@ def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleVie
         has_both=a is not None and b is not None,
         is_compared=is_compared,
         is_equal=is_equal,
+        is_same_folded=is_same_folded,
     )
 
 

@@ -25,7 +25,6 @@ class PastedText(NamedTuple):
     """The fields of the form as they were sent, to be shown in it again."""
 
     text: str = ""
-    title: str = ""
     source: str = ""
 
 
@@ -44,7 +43,6 @@ def pasted_in(form: Fields) -> PastedText:
         raise PageError(HTTPStatus.BAD_REQUEST, message, limit="body_chars_max", num=len(text), most=TEXT_CHARS_MAX)
     return PastedText(
         text,
-        form.text("title", _LIMITS.title_chars_max),
         form.text("source", _LIMITS.source_chars_max),
     )
 
@@ -53,11 +51,16 @@ def article_of(pasted: PastedText) -> Article:
     """Return a text as an article with an id that no other has. Raises ``PageError`` where a feed would refuse it."""
     if not pasted.text:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Paste a text first."))
-    fields = {"body": pasted.text, "title": pasted.title, "source": pasted.source}
+    fields = {"body": pasted.text, "source": pasted.source}
     try:
         return decode(b"", FieldMap(), _LIMITS, "text", uuid.uuid4().hex, lambda _: fields)
     except BadRecord as error:
-        message = N_("The text cannot be compared: %(why)s.")
+        if error.limit == "fold_growth_max":
+            message = N_(
+                "The text has too many characters that stand for several letters. Write these letters instead."
+            )
+        else:
+            message = N_("The text cannot be compared: %(why)s.")
         limit = cast("LimitName | None", error.limit or None)
         raise PageError(HTTPStatus.BAD_REQUEST, message, limit=limit, why=error.detail) from error
 

@@ -1,0 +1,48 @@
+"""The page from which a form was sent, to which the page of an error leads back."""
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+ADDRESS_CHARS_MAX: Final = 2_000
+CORRECTABLE: Final = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.CONFLICT,
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    }
+)
+"""Errors that somebody can correct in the form."""
+_ROW_ID: Final = re.compile(r"\\{\w+:int\\}")
+_NAME: Final = re.compile(r"\\{\w+\\}")
+
+
+class FormPages:
+    """The pages of the console, given the paths of those that answer GET."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        patterns = (_NAME.sub("[^/]+", _ROW_ID.sub("[0-9]+", re.escape(path))) for path in paths)
+        self._pages = re.compile("|".join(patterns))
+
+    def address(self, request: Request) -> str | None:
+        """Return the address of the page that a request came from, None where the browser does not say it.
+
+        Where a form was answered with a page, which has no address of its own, it is the page above.
+        """
+        try:
+            parts = urlsplit(request.headers.get("referer", ""))
+        except ValueError:
+            return None
+        if parts.netloc != request.headers.get("host") or len(parts.path) + len(parts.query) > ADDRESS_CHARS_MAX:
+            return None
+        path, query = parts.path, parts.query
+        while path and not self._pages.fullmatch(path):
+            path, query = path.rpartition("/")[0], ""
+        address = f"{path or '/'}?{query}" if query else path or "/"
+        here = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return None if address == "/" or (request.method == "GET" and address == here) else address
