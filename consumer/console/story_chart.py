@@ -7,8 +7,8 @@ from consumer.reviews.stories import Bucket
 from storage.clock import MS_PER_S
 
 BARS_MAX: Final = 60
-TICKS_MAX: Final = 4
-"""The most times that fit side by side on a telephone."""
+TICKS_MAX: Final = 5
+"""The most times that fit side by side on a telephone, where they are written smaller."""
 HEIGHT: Final = 96
 TOP: Final = 18
 """Room above the bars for the number of the highest."""

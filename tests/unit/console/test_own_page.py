@@ -42,7 +42,7 @@ def test_a_new_password_ends_all_other_sessions(console: Served) -> None:
 @pytest.mark.parametrize(
     ("form", "status", "said"),
     [
-        ({"old": "wrong", "new": NEW, "again": NEW}, 403, "until now is not right"),
+        ({"old": "wrong", "new": NEW, "again": NEW}, 403, "current password is wrong"),
         ({"old": PASSWORD, "new": NEW, "again": NEW + "x"}, 400, "not the same"),
         ({"old": PASSWORD, "new": "short", "again": "short"}, 400, "too short or too long"),
         ({"old": PASSWORD, "new": "x" * 1_001, "again": "x" * 1_001}, 400, "too short or too long"),

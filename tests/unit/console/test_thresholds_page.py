@@ -93,7 +93,7 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
     opened = whole_figures(desk)
     shown = opened.answer.shown
     assert (
-        "The lowest similarity at which reviewers call two articles the same is 0.699 (0.695–0.702). "
+        "The lowest similarity at which reviewers call two articles the same is 0.699 (0.695–0.702) . "
         "The threshold is 0.75." in shown
     )
     assert "Decisions to the contrary: at most 2 % below that, at most 2 % above." in shown

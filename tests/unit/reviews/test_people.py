@@ -1,14 +1,17 @@
 """Accounts: who there is, what they may do, and that somebody can always see to them."""
 
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from argon2 import PasswordHasher
+from sqlalchemy import update
 
 from consumer.reviews import passwords, people, sessions
 from consumer.reviews.database import Database
 from consumer.reviews.people import LastAdmin, NameTaken, NobodyThere, PersonError
+from consumer.reviews.tables import PEOPLE
 from tests.unit.reviews.made import NOW_MS, add_person, at_once, read, written
 
 PASSWORD = "a password of some length"  # of a test
@@ -22,9 +25,13 @@ def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_people_are_found_by_name_and_number(database: Database) -> None:
-    """Names are told apart by every letter."""
+    """Names are told apart by every letter, and by case where two accounts of an earlier version differ in it."""
     ann = written(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
-    other = add_person(database, "ann")
+    with pytest.raises(NameTaken):
+        add_person(database, "ann")
+    other = replace(add_person(database, "other"), name="ann")
+    with database.begin() as connection:
+        connection.execute(update(PEOPLE).where(PEOPLE.c.person_id == other.person_id).values(name="ann"))
     assert read(database, people.people) == [ann, other]
     assert read(database, people.person_named, "Ann") == ann
     assert read(database, people.person_numbered, other.person_id) == other
