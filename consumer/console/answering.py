@@ -86,7 +86,7 @@ class OpenRoute:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What answers need beside the desk. ``is_tls``: this process itself has the certificate.
+    """The parts that answer requests. ``is_tls``: this process itself has the certificate.
 
     ``identity`` is that of the database.
     """

@@ -1,4 +1,4 @@
-"""What all pages share: the database, the settings, the texts of articles, and the clock."""
+"""The parts that all pages share: the database, the settings, the texts of articles, and the clock."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class SinkFault(NamedTuple):
 
 
 class SetupWarnings(NamedTuple):
-    """What is probably set up wrong.
+    """The probable faults of the setup.
 
     ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
     the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
@@ -96,7 +96,7 @@ class SetupWarnings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What all pages share. Used by several threads at once."""
+    """The parts that all pages share. Used by several threads at once."""
 
     database: Database
     section: ConsoleSection

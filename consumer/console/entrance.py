@@ -80,7 +80,7 @@ def _network(text: str) -> _Network:
 
 
 class Arrival(NamedTuple):
-    """What a request says of its sender. ``named`` is what a proxy says, None where no proxy says anything."""
+    """The sender that a request names. ``named`` has the names that a proxy sent, None without such a header."""
 
     address: str
     secret: str | None

@@ -96,7 +96,7 @@ TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: N_("Something went wrong"),
     HTTPStatus.SERVICE_UNAVAILABLE: N_("Not available at the moment"),
 }
-"""What the page of a status is called."""
+"""The title of the page of each status."""
 
 
 _MESSAGES: Final[Mapping[Kind, str]] = {
@@ -109,7 +109,7 @@ _MESSAGES: Final[Mapping[Kind, str]] = {
     BUSY: N_("Too many pages are being made at the moment. Try again in a second."),
     STORE: N_("There was no answer in time. Try again in some seconds."),
 }
-"""What people are told of the problems that servers share."""
+"""The message for each problem that servers share."""
 
 
 def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:

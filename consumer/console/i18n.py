@@ -22,7 +22,7 @@ Code = Literal["en", "zh"]
 
 CODES: Final[tuple[Code, ...]] = ("en", "zh")
 NAMES: Final[Mapping[Code, str]] = {"en": "English", "zh": "中文"}
-"""What each language calls itself."""
+"""The name of each language, in that language."""
 FOLDER: Final = Path(__file__).parent / "locale"
 DOMAIN: Final = "console"
 _TAGS: Final[Mapping[Code, str]] = {"en": "en", "zh": "zh-Hans"}

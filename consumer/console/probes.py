@@ -1,4 +1,4 @@
-"""What orchestrators and Prometheus ask for. It needs no session, no thread and no database.
+"""The probes of orchestrators and Prometheus. They need no session, no thread and no database.
 
 The metrics name no source, no article and nobody.
 """
@@ -20,7 +20,7 @@ PATHS: Final = ("/healthz", "/readyz", "/metrics")
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Where the answers come from: why the console is not ready, nothing if it is, and its metrics.
+    """The sources of the answers: the reasons why the console is not ready, none if it is, and its metrics.
 
     ``hanging`` are threads that make no progress, and ``limits`` what pages do without for now: that is said, and the
     console is ready all the same.

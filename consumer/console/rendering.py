@@ -29,7 +29,7 @@ _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
 BEGINNING_CHARS_MAX: Final = 120
-"""What is shown of a text in place of a title."""
+"""The most characters of a text that are shown in place of a title."""
 _HOST_CHARS_MAX: Final = 60
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 

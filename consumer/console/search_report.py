@@ -1,4 +1,4 @@
-"""What the queue says of a search: what was searched, and how it was found."""
+"""The sentences about a search in the queue: the texts searched, and the way flags were found."""
 
 from dataclasses import dataclass
 

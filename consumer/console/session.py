@@ -1,4 +1,4 @@
-"""What a browser holds of a session, and how a form proves that it is one of this console.
+"""The cookies of a session, and the proof that a form is one of this console.
 
 A person who is signed in has a cookie with the secret of the session. Everybody else, so also somebody whom a proxy
 signs in, gets a cookie that says nothing. A form carries a token that is made from either of them: a page of another
@@ -32,7 +32,7 @@ _PURPOSE: Final = b"dupwatch console form"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the cookies of a request say. ``secret`` is that of a session, whether it is still valid or not."""
+    """The cookies of a request. ``secret`` is that of a session, whether it is still valid or not."""
 
     is_secure: bool
     identity: str
@@ -42,7 +42,7 @@ class Session:
 
     @property
     def form_token(self) -> str:
-        """What forms of this browser carry."""
+        """The token that forms of this browser carry."""
         key = (self.secret or self.form_secret).encode()
         return hmac.new(key, _PURPOSE, hashlib.sha256).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What of the store repeats an item or a text, and how alike two articles are.
+"""Searches the store for articles that repeat an item or a text, and measures how alike two articles are.
 
 Pages ask for it one at a time, and within a limit of time.
 """
@@ -61,7 +61,7 @@ class KeptMatches(NamedTuple):
 
 
 class TextMatches(NamedTuple):
-    """What a text would repeat if it arrived now, with the settings of the store.
+    """The articles and items that a text would repeat if it arrived now, with the settings of the store.
 
     ``banks`` says whether it was compared with banks, too.
     """

@@ -108,7 +108,7 @@ class Visit:
 
     @property
     def signed_in(self) -> Person | None:
-        """Who asks, as far as anybody is signed in."""
+        """The person who is signed in, None for nobody."""
         return None
 
     def page(self, template: str, *, status: int = HTTPStatus.OK, **values: object) -> Response:
@@ -138,7 +138,7 @@ class Asked(Visit):
 
     @property
     def signed_in(self) -> Person:
-        """Who asks."""
+        """The person who is signed in."""
         return self.person
 
     def note(

@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """Which entries are looked for; None stands for any."""
+    """The filters of a search of the log; None stands for any."""
 
     person: str | None = None
     action: str | None = None

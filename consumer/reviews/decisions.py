@@ -1,4 +1,4 @@
-"""What people decide about flags, and how that is taken back while it can be."""
+"""Stores decisions about flags, and undoes them while that is possible."""
 
 from collections import Counter
 from collections.abc import Sequence

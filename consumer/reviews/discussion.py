@@ -1,4 +1,4 @@
-"""What people decided and said of a flag."""
+"""Decisions and notes about a flag."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What becomes of the errors of the database's drivers."""
+"""Turns errors of the database's drivers into errors of this package."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _REFUSALS: Final[Mapping[str, str]] = MappingProxyType(
         "42710": _TABLES,
     }
 )
-"""What to do, by the code of PostgreSQL, where no request is wrong but the database."""
+"""Advice by the code of PostgreSQL, for errors of the database itself rather than of a request."""
 # Serialization failure, deadlock, lock not to be had in time.
 _CONFLICTS: Final = frozenset({"40001", "40P01", "55P03"})
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

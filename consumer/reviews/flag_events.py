@@ -30,7 +30,7 @@ _Member = TypeVar("_Member")
 
 
 class Added(NamedTuple):
-    """What became of events: new flags, new releases, those that came before, and those that are neither.
+    """Counts of events taken in: new flags, new releases, events known before, and others.
 
     ``stories`` are those that have new flags.
     """

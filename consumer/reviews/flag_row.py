@@ -23,7 +23,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the judge says of a pair of articles; each is a column of its own. What they mean: ``FLAGS``."""
+    """The findings of the judge about a pair of articles; each is a column of its own, explained at ``FLAGS``."""
 
     similarity: float | None
     distance: int | None

@@ -1,4 +1,4 @@
-"""Which story a flag belongs to, when another event changes that.
+"""Finds the story that a flag belongs to, also when a later event changes that.
 
 A flag names the version it repeats. Where that version has a flag too, both are in one story; where that flag was
 released, the version is kept, and so the root of a story; where there is no such flag, the root is what the event says.

@@ -30,7 +30,7 @@ class NewFlag(Figures):
 
 
 class Known(NamedTuple):
-    """What is stored of a flag already."""
+    """The columns of a stored flag."""
 
     flag_id: int
     story_id: int

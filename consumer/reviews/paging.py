@@ -1,4 +1,4 @@
-"""Where a page begins: the key of the row before it, as a text that a link can carry."""
+"""Cursors of pages: the key of the row before a page, as a text that a link can carry."""
 
 import base64
 import binascii

@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 PASSWORD_CHARS_MIN: Final = 15
-"""What NIST SP 800-63B-4, section 3.1.1.2, asks of a password that nothing else is asked for beside. For new ones."""
+"""The least length that NIST SP 800-63B-4, section 3.1.1.2, asks of a password as the only factor. For new ones."""
 PASSWORD_CHARS_MAX: Final = 1_000
 _GENERATED_BYTES: Final = 15
 _HASHER: Final = PasswordHasher()

@@ -1,4 +1,4 @@
-"""What works on SQLite and on PostgreSQL alike: statements about many rows, locks, and texts that both can hold."""
+"""Statements about many rows, locks, and texts that work on SQLite and on PostgreSQL alike."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ def insert_or(connection: Connection, table: Table) -> postgresql.Insert | sqlit
 
 
 class Lock(IntEnum):
-    """What is done by one at a time. The numbers are the same in all versions."""
+    """The work that one transaction does at a time. The numbers are the same in all versions."""
 
     TABLES = 0
     FLAGS = 1

@@ -40,7 +40,7 @@ _PAGES_WITHOUT_ROWS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a page shows. None stands for any."""
+    """The filters of a page. None stands for any."""
 
     state: State | None = "open"
     kind: Kind | None = None

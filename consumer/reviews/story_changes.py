@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What comes to a story: new copies, none of them decided, and when the first and the last article came."""
+    """The growth of a story: new copies, none of them decided, and the times of the first and the last article."""
 
     copies: int
     first_ms: int

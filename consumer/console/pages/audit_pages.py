@@ -57,7 +57,7 @@ ACTIONS: Final[dict[str, str]] = {
     "release.refused": N_("a release cannot be sent"),
     "audit.export": N_("exported the audit log"),
 }
-"""What each action is called. An action that is not among them is shown by its own name."""
+"""The name of each action. Other actions are shown by their own names."""
 ROWS_MAX: Final = 100
 _EXPORT_ROWS: Final = 1_000
 _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why")

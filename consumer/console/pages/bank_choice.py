@@ -23,7 +23,7 @@ _SAID: Final[Mapping[str, str]] = {
 
 
 class BankChoice(NamedTuple):
-    """What the page of a flag shows of banks.
+    """The banks that the page of a flag offers.
 
     ``banks`` are those that the person may add to, None where the banks were not read yet. ``said`` and ``href`` are
     about what was just added, "" where nothing was.

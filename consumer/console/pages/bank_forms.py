@@ -1,4 +1,4 @@
-"""What forms about banks send, as members of entries; who may change what; and how a change is made and recorded.
+"""Reads forms about banks into members of entries, checks permissions, and makes and records changes.
 
 Where somebody else has changed a bank or an item since the page was made, a form has no effect and says so.
 """

@@ -38,7 +38,7 @@ HEADINGS: Final[dict[Decision, str]] = {
 
 
 class Opinion(NamedTuple):
-    """What somebody says of one or more flags. Only *wrong* has a reason."""
+    """A decision about one or more flags, as a form has it. Only *wrong* has a reason."""
 
     decision: Decision
     note: str

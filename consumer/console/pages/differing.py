@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a page shows of both texts."""
+    """The pieces of both texts that a page shows."""
 
     article: tuple[Piece, ...]
     original: tuple[Piece, ...]

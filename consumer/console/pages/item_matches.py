@@ -1,4 +1,4 @@
-"""What an item would have matched: kept articles of the store, and open flags of their copies, to be released."""
+"""The pages of an item's earlier matches: kept articles of the store, and open flags of their copies to release."""
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus

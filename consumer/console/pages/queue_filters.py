@@ -1,4 +1,4 @@
-"""What part of the queue somebody looks at, and in which order: as the query of a URL says it, and back.
+"""The filters and the order of the queue, read from the query of a URL and written to it.
 
 Each page that belongs to the queue carries the same query, so that the next flag is the next one of that part.
 """

@@ -29,7 +29,7 @@ _CHANGES: Final = {
     "up": "reason.move",
     "down": "reason.move",
 }
-"""What the audit log calls what the buttons do."""
+"""The action of each button in the audit log."""
 
 
 def chosen_reason(form: Fields) -> int | None:

@@ -1,4 +1,4 @@
-"""What reviews say of the threshold, from the database: first of all pairs, then of each source that has enough."""
+"""Computes the threshold report from the reviews: for all pairs first, then for each source that has enough."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -18,11 +18,11 @@ from consumer.reviews.pairs.reviewed_pairs import (
 )
 
 PRECISION: Final = 0.995
-"""What is looked for where nobody says anything else, as in ``dupwatch evaluate``."""
+"""The default for the precision asked for, as in ``dupwatch evaluate``."""
 
 
 class Evaluated(NamedTuple):
-    """What was found at ``at_ms``.
+    """The figures of the reviews at ``at_ms``.
 
     ``overall`` is None where nobody has decided about any pair that has a similarity, and where pairs differ in too
     many ways, which ``is_too_much`` says. ``is_whole``: nothing is still to be computed.

@@ -1,4 +1,4 @@
-"""Which rule of the configuration keeps pairs of two sources from being flagged, and how TOML writes their names."""
+"""The rule of the configuration that keeps pairs of two sources from being flagged, as TOML."""
 
 import json
 import re

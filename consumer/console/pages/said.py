@@ -21,7 +21,7 @@ GONE: Final = "gone"
 
 @dataclass(frozen=True, slots=True)
 class SaidDecision:
-    """What was decided. ``releases``: the articles count as unique. ``left_ms``: as long it can be undone.
+    """A decision that was just made. ``releases``: the articles count as unique. ``left_ms``: the time left to undo it.
 
     ``is_superseded``: it is undone because a later decision took its place.
     """

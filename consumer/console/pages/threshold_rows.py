@@ -18,7 +18,7 @@ Mark = Literal["now", "moved", "f1", "precision"]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What rows are made of: all figures, the points that are marked, and whether ``every`` one is shown."""
+    """The input of the rows: all figures, the points that are marked, and whether ``every`` one is shown."""
 
     language: Language
     figures: ReviewFigures
@@ -55,7 +55,7 @@ class SourceRow(NamedTuple):
 
 
 class LineText(NamedTuple):
-    """Where reviewers draw the line: a value with its interval, at most or at least a value, or anywhere."""
+    """The lowest similarity that reviewers accept: a value with its interval, an upper or lower bound, or unknown."""
 
     kind: Literal["value", "most", "least", "any"]
     value: str = ""

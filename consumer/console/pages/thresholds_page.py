@@ -50,7 +50,7 @@ _FEW: Final = 0.35
 """Up to this span of thresholds every twentieth is named, beyond it every tenth."""
 _LEAST_SPAN: Final = 0.01
 _KNOWN_WITHIN: Final = 0.5
-"""What is known less exactly, as a share of its scale, is not drawn: a band over most of the picture says nothing."""
+"""A wider interval, as a share of its scale, is not drawn: a band over most of the picture says nothing."""
 WAIT_S: Final = 0.25
 """How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)

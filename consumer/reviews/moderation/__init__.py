@@ -1,1 +1,1 @@
-"""What helps people decide: reasons to choose from, and a flag for each of them that nobody else has."""
+"""Helps people decide: reasons to choose from, and a flag for each person that nobody else has."""

@@ -1,4 +1,4 @@
-"""Who has which flag open, and the next flag for somebody: one that nobody else has open."""
+"""Claims of people on flags that they have open, and the next flag for somebody: one that nobody else has open."""
 
 from collections.abc import Collection, Sequence
 from functools import cache, partial

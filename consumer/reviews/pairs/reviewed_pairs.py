@@ -17,7 +17,7 @@ from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES
 _PORTION: Final = 1_000
 Decided = Literal["right", "wrong"]
 DECIDED: Final[dict[str, Decided]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
-"""What a state of a pair says of it; nobody has decided about pairs in other states."""
+"""The decision behind each state of a pair; pairs in other states are not decided."""
 ROWS_MAX: Final = 200_000
 """Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
 # What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.

@@ -1,1 +1,1 @@
-"""What statements are built from."""
+"""The parts that statements are built from."""

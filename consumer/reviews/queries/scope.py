@@ -1,4 +1,4 @@
-"""Which flags are looked for, and in which order: conditions of statements, and their parameters.
+"""The filters and the order of flags, as conditions of statements and their parameters.
 
 Conditions name parameters and have no values in them, so that one statement serves all scopes of the same form.
 """
@@ -79,7 +79,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a search finds, in any state: flags whose texts match, flags whose ids do, and all flags of a source.
+    """The flags that a search finds, in any state: by their texts, by their ids, and by their source.
 
     Texts are searched of undecided flags only. ``by_characters``: no text has the words, and these have all of their
     characters. ``words_cut`` and ``ids_cut``: there were more words than are looked up, or ids that begin like this.
@@ -95,7 +95,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows are looked for. None stands for any."""
+    """The rows that a query selects. None stands for any."""
 
     states: tuple[State, ...] | None = None
     kinds: tuple[Kind, ...] | None = None

@@ -214,7 +214,7 @@ REVIEWS: Final = Table(
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
     Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
 )
-"""What people decided; rows are added, and only the columns after ``final_ms`` change."""
+"""Decisions of people; rows are added, and only the columns after ``final_ms`` change."""
 
 NOTES: Final = Table(
     "notes",
@@ -233,7 +233,7 @@ LOOKING: Final = Table(
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
 )
-"""Who has a flag open at this moment."""
+"""Flags that people have open at this moment."""
 
 AUDIT: Final = Table(
     "audit",
@@ -251,7 +251,7 @@ AUDIT: Final = Table(
     Index(None, "person", "entry_id"),
     Index(None, "action", "entry_id"),
 )
-"""Who did what, when, from where and why. Rows are added, and never changed or deleted."""
+"""The audit log: person, action, time, address and reason. Rows are added, and never changed or deleted."""
 
 FLOODS: Final = Table(
     "floods",

@@ -30,7 +30,7 @@ _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class Search(NamedTuple):
-    """What somebody searches for. ``terms`` is None where texts are not indexed."""
+    """A search. ``terms`` is None where texts are not indexed."""
 
     text: str
     terms: Terms | None

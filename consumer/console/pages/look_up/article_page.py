@@ -50,7 +50,7 @@ class QuotedPart(NamedTuple):
 
 
 class ArticlePage(NamedTuple):
-    """What the page shows of a version that is stored."""
+    """The details of a stored version that the page shows."""
 
     view: ArticleView
     verdict: Verdict | None

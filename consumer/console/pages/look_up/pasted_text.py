@@ -1,4 +1,4 @@
-"""What people enter: ids, and a text as the article that it would be, with the limits and the checks of a feed's."""
+"""Reads ids and pasted texts from forms, with the limits and the checks of a feed's articles."""
 
 import uuid
 from http import HTTPStatus
