@@ -49,7 +49,7 @@ def add(
     chosen = configured(config, settings)
     given = _given_password() if password_stdin else None
     with _reviews(chosen, has_to_be_there=False) as (people, passwords, written):
-        if not is_name(name):
+        if name and not is_name(name):
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
         new = given or passwords.generated()
 

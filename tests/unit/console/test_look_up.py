@@ -18,6 +18,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.events import duplicate_event
 from consumer.model.verdict import decode_verdict
 from consumer.reviews.flag_events import add_events
+from consumer.store_tools.article_facts import ArticleFacts
 from consumer.store_tools.releases import Attribution, read_flagged, release
 from storage.errors import StoreUnavailable
 from storage.records import Stored
@@ -127,6 +128,12 @@ def test_a_flagged_article(desk: Desk) -> None:
     assert original.texts("#verdict") == ["Unique: it repeated no earlier article when it arrived."]
     assert opened.link("Report a missed copy of it …") == "/look-up/report?one=copy"
     assert "Decided 14 Nov 2023, 22:13:21 UTC ( 2 years ago )" in opened.answer.shown
+
+
+def test_shared_keywords_say_something(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the page of a flag: no stop words, and no fragments of numbers."""
+    monkeypatch.setattr(ArticleFacts, "shared_keywords", property(lambda _: ("the", "ferry", "22", "أن")))
+    assert desk.look_up("copy").texts(".shared mark") == ["ferry"]
 
 
 def test_flags_lead_to_both_articles(desk: Desk) -> None:

@@ -154,7 +154,7 @@ def test_a_pasted_text_is_reported_and_kept_nowhere(desk: Desk) -> None:
         rows = [row for table in METADATA.sorted_tables for row in connection.execute(table.select())]
     assert not [row for row in rows if text[:40] in str(row)]
     again = page(desk.office.ann, "/reports/1")
-    assert "Of a pasted text nothing is kept" in again.answer.shown
+    assert "Of a pasted text, only its digest and the figures are kept" in again.answer.shown
     assert again.hrefs(".side .about a")[0].startswith("/look-up?id=first")
     known = desk.compared(one="first", text=f" {text}\n")
     assert known.link("Open it") == "/reports/1"
@@ -215,7 +215,7 @@ def test_a_pair_of_the_queue_is_decided_there(desk: Desk) -> None:
         ({"one": "first", "other": "x" * 10_000}, 400, "this one has 10,000"),
         ({"one": "first", "other": "missed", "other_version": "ab"}, 404, "no longer has this version"),
         ({"one": "first", "text": "x" * 100_001}, 400, "The text has 100,001 characters"),
-        ({"one": "first", "text": "\ufdfa" * 5_000}, 400, "The text cannot be compared"),
+        ({"one": "first", "text": "\ufdfa" * 5_000}, 400, "that stand for several letters"),
     ],
     ids=["nothing", "one", "both", "unknown", "long id", "version", "long text", "folding"],
 )
