@@ -41,7 +41,7 @@ class NameTaken(PersonError):  # noqa: N818  # named for the name
 
 
 class LastAdmin(PersonError):  # noqa: N818  # named for the person
-    """Without this person nobody could see to people any more."""
+    """Without this person nobody could manage people."""
 
 
 class NobodyThere(PersonError):  # noqa: N818  # named for nobody
@@ -68,7 +68,7 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
 
 
 def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) -> Person:
-    """Return somebody whom a proxy named; who has not been here before is added with this role."""
+    """Return a person whom a proxy named, added with this role if new. Raises ``NameTaken`` for another case."""
     one_at_a_time(connection, Lock.PEOPLE)
     return person_named(connection, name) or add_person(connection, name, role, now_ms)
 
