@@ -14,7 +14,7 @@ from consumer.reviews import queue
 from consumer.reviews.database import Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.queue import Filters
-from consumer.reviews.tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
+from consumer.reviews.tables import BANK_MENTIONS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 from consumer.reviews.word_index import parts, waiting
 from consumer.reviews.word_index.results import Search
 from storage.errors import StoreUnavailable
@@ -173,7 +173,7 @@ def test_flags_of_another_version_are_found_and_indexed(address: Address) -> Non
     settings = Config()
     settings.set_main_option("script_location", str(database_module._MIGRATIONS))
     with opened.begin() as connection:
-        for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
+        for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING, BANK_MENTIONS):
             table.drop(connection)
         settings.attributes["connection"] = connection
         command.stamp(settings, "0005", purge=True)

@@ -267,7 +267,7 @@ def test_a_pasted_id_may_have_spaces_around_it(desk: Desk) -> None:
         (urlencode({"id": "Ж" * 300}), 400, "this one has 600"),
         ("id=a%00b", 400, "has a NUL character"),
         ("id=%ff", 400, "not UTF-8 text"),
-        (urlencode({"id": "copy", "version": "v" * 100}), 400, "version has 100 characters"),
+        (urlencode({"id": "copy", "version": "v" * 100}), 400, "“version” has 100 characters"),
         (urlencode({"id": "copy", "part": "-1"}), 400, "“part” is not a number"),
         (urlencode({"id": "\x1b[31m"}), 404, "no article with this id"),
     ],
