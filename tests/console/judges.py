@@ -113,11 +113,11 @@ class Judge(Protocol):
 
 
 class TopicJudge(Judge):
-    """A consumer between topics."""
+    """A consumer between topics, with a store of its own in LMDB unless another one is given."""
 
-    def __init__(self, topics: Topics, folder: Path) -> None:
+    def __init__(self, topics: Topics, folder: Path, store: str | None = None) -> None:
         self._topics, self._folder = topics, folder
-        self._store = f"lmdb:{folder / 'store'}"
+        self._store = store or f"lmdb:{folder / 'store'}"
         self._consumer = Member(self._begun)
 
     @override

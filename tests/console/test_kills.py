@@ -1,7 +1,8 @@
-"""Console, database and judge are killed at random moments, while articles come and people decide.
+"""Console, judge, database and store are killed at random moments, while articles come and people decide.
 
 What was acknowledged has to be there, once; and in the end the queue has every flag and near miss of the sink. The
-judge is a consumer that writes to topics, or run after run over a feed that grows, which write to a file.
+judge is a consumer that writes to topics, or run after run over a feed that grows, which write to a file. A store in
+LMDB has no server: it is killed with the judge.
 """
 
 import os
@@ -9,8 +10,9 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Self, get_args
@@ -20,8 +22,10 @@ from sqlalchemy import select
 
 from consumer.reviews.database import Database
 from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS
+from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.postgres import Postgres
+from deploy.local.server import Server
 from tests.cli.command import text, wait_for
 from tests.console.consoles import Place, Running, add_person, postgres_place, sqlite_place
 from tests.console.judges import BROKER, SETTLE_S, FileJudge, Judge, Member, TopicJudge
@@ -30,12 +34,12 @@ from tests.kafka.topics import Topics, make_topics
 
 pytestmark = pytest.mark.servers
 
-ROUNDS: Final = 5
-FILE_ROUNDS: Final = 6
+ROUNDS: Final = 6
 ROUNDS_LOAD: Final = 200
 ARTICLES: Final = 40
 """Of a round; most of them repeat one of few texts, so that stories are large and small."""
 ROUND_S: Final = 2.0
+NAMESPACE: Final = "kills"
 Decision = Literal["right", "wrong", "skip"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
 
@@ -140,12 +144,19 @@ def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
     ]
 
 
-class Killing:
-    """Rounds of it over one database."""
+def restart(server: Server) -> None:
+    """Kill a server, and start it again."""
+    server.kill9()
+    server.start()
 
-    def __init__(self, judge: Judge, place: Place, server: Postgres | None, seed: int) -> None:
+
+class Killing:
+    """Rounds of it over one database. ``servers`` are killed too, each under the name that the counts have."""
+
+    def __init__(self, judge: Judge, place: Place, servers: Mapping[str, Server], seed: int) -> None:
         self.chance = random.Random(seed)
-        self.judge, self.place, self.server = judge, place, server
+        self.judge, self.place = judge, place
+        self.servers = {name: partial(restart, server) for name, server in servers.items()}
         self.cookies: dict[str, str] = {}
         self.acknowledged: list[Acknowledged] = []
         self.killed: Counter[str] = Counter()
@@ -156,23 +167,27 @@ class Killing:
         with closing(Member(self._console)) as console, closing(self.judge):
             console.process.wait_ready()
             assert console.process.sign_in("Ann", password).status == 303
-            for number in range(rounds):
-                self._round(number, console)
+            kills = {"console": console.restart, "judge": self.judge.restart, **self.servers}
+            for number, target in zip(range(rounds), self._targets([*kills]), strict=False):
+                self._round(number, console, kills[target])
+                self.killed[target] += 1
             self._settle(console.process)
         return self._read()
 
-    def _round(self, number: int, console: Member[Running]) -> None:
+    def _targets(self, names: list[str]) -> Iterator[str]:
+        """Yield what to kill, without end: every name comes before any comes again, the console's more often."""
+        while True:
+            some = ["console", *names]
+            self.chance.shuffle(some)
+            yield from some
+
+    def _round(self, number: int, console: Member[Running], kill: Callable[[], None]) -> None:
         console.process.wait_ready()
         self.judge.wait_begun(console.process)
-        kills = {"console": console.restart, "judge": self.judge.restart}
-        if self.server is not None:
-            kills["database"] = self._restart
-        target = self.chance.choice(["console", *kills])
-        self.killed[target] += 1
         with Reviewer(console.process, self.chance) as reviewer:
             self.judge.add(articles(self.chance, number))
             time.sleep(self.chance.uniform(0, ROUND_S))
-            kills[target]()
+            kill()
         self.acknowledged += reviewer.acknowledged
 
     def _settle(self, console: Running) -> None:
@@ -184,11 +199,6 @@ class Killing:
         wait_for(lambda: console.readiness() == (200, []), SETTLE_S)
         wait_for(lambda: console.metric("dupwatch_console_releases_due") == 0, SETTLE_S)
         assert console.stop() == 0, console.log.read_text()
-
-    def _restart(self) -> None:
-        assert self.server is not None
-        self.server.kill9()
-        self.server.start()
 
     def _console(self) -> AbstractContextManager[Running]:
         return self.judge.console(self.place, self.cookies)
@@ -205,6 +215,7 @@ class Killing:
 def check(killing: Killing, rounds: int) -> None:
     """Kill, settle, and compare what was promised with what there is."""
     found = killing.run(rounds)
+    assert killing.killed.keys() == {"console", "judge", *killing.servers}
     flags, releases = killing.judge.said()
     assert found.flags.keys() == flags
     near_misses = killing.judge.near_misses()
@@ -243,21 +254,30 @@ def topics(own_kafka: Callable[..., KafkaBroker]) -> Topics:
     return make_topics(own_kafka(BROKER).address)
 
 
-def test_nothing_is_lost_with_sqlite(topics: Topics, tmp_path: Path) -> None:
-    """Some rounds, in which the database is a file."""
-    check(Killing(TopicJudge(topics, tmp_path), sqlite_place(tmp_path), None, seed()), ROUNDS)
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_between_topics(
+    topics: Topics,
+    own_postgres: Callable[..., Postgres],
+    new_gateway: Callable[..., ThriftGateway],
+    hbase_namespace: str,
+    tmp_path: Path,
+) -> None:
+    """Some rounds, in which the server of the database is killed too, and the gateway to the store in HBase."""
+    server, gateway = own_postgres(), new_gateway()
+    judge = TopicJudge(topics, tmp_path, f"hbase://{gateway.address}/{hbase_namespace}")
+    check(Killing(judge, place_of(server, tmp_path), {"database": server, "store": gateway}, seed()), ROUNDS)
 
 
-def test_nothing_is_lost_with_postgresql(topics: Topics, own_postgres: Callable[..., Postgres], tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_between_files(own_postgres: Callable[..., Postgres], tmp_path: Path) -> None:
     """Some rounds, in which the server of the database is killed too."""
     server = own_postgres()
-    place = postgres_place(server.url("postgres"), server.password, tmp_path)
-    check(Killing(TopicJudge(topics, tmp_path), place, server, seed()), ROUNDS)
+    check(Killing(FileJudge(tmp_path), place_of(server, tmp_path), {"database": server}, seed()), ROUNDS)
 
 
-def test_nothing_is_lost_between_files(tmp_path: Path) -> None:
-    """Some rounds without any server."""
-    check(Killing(FileJudge(tmp_path), sqlite_place(tmp_path), None, seed()), FILE_ROUNDS)
+def place_of(server: Postgres, folder: Path) -> Place:
+    """The database of a server of the test's own."""
+    return postgres_place(server.url("postgres"), server.password, folder)
 
 
 @pytest.mark.load
@@ -270,8 +290,22 @@ def test_nothing_is_lost_in_two_hundred_rounds(
     """As above, long enough to meet rare moments."""
     judge = FileJudge(tmp_path) if sink == "file" else TopicJudge(request.getfixturevalue("topics"), tmp_path)
     if kind == "sqlite":
-        check(Killing(judge, sqlite_place(tmp_path), None, seed()), ROUNDS_LOAD)
+        check(Killing(judge, sqlite_place(tmp_path), {}, seed()), ROUNDS_LOAD)
         return
     server = own_postgres()
-    place = postgres_place(server.url("postgres"), server.password, tmp_path)
-    check(Killing(judge, place, server, seed()), ROUNDS_LOAD)
+    check(Killing(judge, place_of(server, tmp_path), {"database": server}, seed()), ROUNDS_LOAD)
+
+
+@pytest.mark.load
+@pytest.mark.timeout(7_200)
+def test_nothing_is_lost_in_two_hundred_rounds_over_hbase(
+    topics: Topics,
+    own_postgres: Callable[..., Postgres],
+    own_hbase: Callable[[str], tuple[Hbase, ThriftGateway]],
+    tmp_path: Path,
+) -> None:
+    """As above, and HBase itself is killed as well as its gateway."""
+    server, (hbase, gateway) = own_postgres(), own_hbase(NAMESPACE)
+    servers = {"database": server, "gateway": gateway, "store": hbase}
+    judge = TopicJudge(topics, tmp_path, f"hbase://{gateway.address}/{NAMESPACE}")
+    check(Killing(judge, place_of(server, tmp_path), servers, seed()), ROUNDS_LOAD)

@@ -5,14 +5,21 @@ The routes come from the console itself, so that a new one is in the table from 
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from starlette.routing import Route as AnsweredPath
+from starlette.routing import Router
 
+from consumer.console import app as app_module
 from consumer.console.answering import OpenRoute, Route
 from consumer.console.app import ROUTES, by_path
+from consumer.console.probes import PATHS
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
+from consumer.web.front import Front
+from consumer.web.requests import CONSOLE, ICON_PATH
 from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.serving import Answer, Browser, Served, served
 
@@ -81,6 +88,23 @@ def test_all_routes_are_there() -> None:
     assert sum(map(len, by_path(ROUTES).values())) == len(ROUTES)
 
 
+def test_only_the_icon_and_probes_are_not_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else the application answers is a route of the table, and is counted under its path."""
+    routers: list[Router] = []
+
+    def front(router: Router, *rest: Any) -> Front:  # noqa: ANN401  # as Front takes them
+        routers.append(router)
+        return Front(router, *rest)
+
+    monkeypatch.setattr(app_module, "Front", front)
+    with served(tmp_path):
+        (router,) = routers
+    answered = {re.sub(r":\w+}", ":int}", route.path) for route in router.routes if isinstance(route, AnsweredPath)}
+    assert len(answered) == len(router.routes)
+    assert answered - {route.path for route in ROUTES} == {ICON_PATH, *PATHS}
+    assert answered == {*CONSOLE.paths}
+
+
 def test_only_signing_in_is_open() -> None:
     """Everything else needs a role."""
     assert {route.path for route in ROUTES if isinstance(route, OpenRoute)} == {"/sign-in"}
@@ -94,6 +118,15 @@ def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     changing = {route for route in of_banks if route.method == "POST" or route.path.endswith("/remove")}
     others = {route for route in OF_PEOPLE if route.path.startswith(("/people", "/audit", "/reasons"))}
     assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing | of_items
+
+
+def test_sections_of_reviewers_are_known() -> None:
+    """A new one fails here until somebody says whom it is for."""
+    sections = {f"/{route.path.split('/')[1]}" for route in OF_PEOPLE if route.role == "reviewer"}
+    assert sections == {
+        "/", "/banks", "/flags", "/look-up", "/me", "/queue", "/reports", "/reviews", "/sign-out", "/sources",
+        "/stories", "/thresholds",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("route", OF_PEOPLE, ids=named)

@@ -1,0 +1,103 @@
+"""Drives a browser through pages of the console, and reads them as somebody does who looks at them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Any, Final
+
+import pytest
+from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.command import Command
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+WAIT_S: Final = 120
+TABS_MAX: Final = 60
+AXE: Final = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+
+
+def press(browser: Chrome, *keys: str) -> None:
+    """Press keys, one after the other."""
+    for key in keys:
+        ActionChains(browser).send_keys(key).perform()
+
+
+def wait_for(browser: Chrome, found: Callable[[], Any]) -> None:
+    """Wait until something is there."""
+    WebDriverWait(browser, WAIT_S, ignored_exceptions=[Exception]).until(lambda _: found())
+
+
+def said(browser: Chrome) -> str:
+    """What the line says that tells of a decision."""
+    return browser.find_element(By.CSS_SELECTOR, ".decided").text
+
+
+def shown(browser: Chrome) -> str:
+    """The title of the article whose flag is open."""
+    return browser.find_element(By.CSS_SELECTOR, ".side h2").text
+
+
+def button(browser: Chrome, name: str, value: str) -> WebElement:
+    """One of the buttons of a decision."""
+    return browser.find_element(By.CSS_SELECTOR, f"button[name={name}][value={value}]")
+
+
+def picks(browser: Chrome) -> list[WebElement]:
+    """The boxes that select flags of the queue, the first of them in the middle of the window."""
+    found = browser.find_elements(By.CSS_SELECTOR, ".pick")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
+    return found
+
+
+def complaints(browser: Chrome) -> list[str]:
+    """What was written to the console."""
+    entries: list[dict[str, Any]] = browser.execute(Command.GET_LOG, {"type": "browser"})["value"]
+    return [entry["message"] for entry in entries if "404 (Not Found)" not in entry["message"]]
+
+
+@contextmanager
+def without_scripts(browser: Chrome) -> Iterator[None]:
+    """As for somebody who has turned them off."""
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@contextmanager
+def on_a_phone(browser: Chrome, *, scheme: str = "light") -> Iterator[None]:
+    """On a screen of 360 pixels, in light or dark."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def tab_to(browser: Chrome, selector: str, *, is_before: bool = False) -> None:
+    """Press Tab until an element has the focus, and see that one can tell; with Shift where it ``is_before``."""
+    wanted = browser.find_elements(By.CSS_SELECTOR, selector)
+    for _ in range(TABS_MAX):
+        press(browser, f"{Keys.SHIFT}{Keys.TAB}{Keys.SHIFT}" if is_before else Keys.TAB)
+        focused = browser.switch_to.active_element
+        if focused in wanted:
+            assert focused.value_of_css_property("outline-style") == "solid"
+            return
+    pytest.fail(f"Tab does not reach {selector}")
+
+
+def axe(browser: Chrome) -> list[tuple[str, str, list[str]]]:
+    """What axe-core finds on a page: the rule, how bad it is, and where."""
+    browser.execute_script(AXE)
+    script = "axe.run().then(arguments[0], (error) => arguments[0]({violations: [{id: String(error), nodes: []}]}))"
+    result = browser.execute_async_script(script)
+    return [
+        (each["id"], each.get("impact", ""), [node["html"][:200] for node in each["nodes"][:3]])
+        for each in result["violations"]
+    ]
