@@ -242,6 +242,8 @@ class _Moderator:
             self._wait_for_text("#selected", str(AT_ONCE))
         elif self.manner.has_pointer:
             for pick in self._all(".pick"):
+                # At the end of the window it would be under the bar that decides.
+                self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", pick)
                 pick.click()
         else:
             tab_to(self.browser, ".pick")
