@@ -147,7 +147,7 @@ def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
 def restart(server: Server) -> None:
     """Kill a server, and start it again."""
     server.kill9()
-    server.start()
+    server.start(SETTLE_S)
 
 
 class Killing:
@@ -156,7 +156,7 @@ class Killing:
     def __init__(self, judge: Judge, place: Place, servers: Mapping[str, Server], seed: int) -> None:
         self.chance = random.Random(seed)
         self.judge, self.place = judge, place
-        self.servers = {name: partial(restart, server) for name, server in servers.items()}
+        self.servers = servers
         self.cookies: dict[str, str] = {}
         self.acknowledged: list[Acknowledged] = []
         self.killed: Counter[str] = Counter()
@@ -167,7 +167,8 @@ class Killing:
         with closing(Member(self._console)) as console, closing(self.judge):
             console.process.wait_ready()
             assert console.process.sign_in("Ann", password).status == 303
-            kills = {"console": console.restart, "judge": self.judge.restart, **self.servers}
+            kills: dict[str, Callable[[], None]] = {"console": console.restart, "judge": self.judge.restart}
+            kills |= {name: partial(restart, server) for name, server in self.servers.items()}
             for number, target in zip(range(rounds), self._targets([*kills]), strict=False):
                 self._round(number, console, kills[target])
                 self.killed[target] += 1
