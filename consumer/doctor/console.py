@@ -20,8 +20,8 @@ _COMMAND = "dupwatch console"
 
 
 def names_console(config: Config) -> bool:
-    """Return whether the configuration has something to say about the console."""
-    return bool(config.console.model_fields_set)
+    """Return whether the configuration changes a setting of the console; ``config show`` writes all defaults."""
+    return config.console != ConsoleSection()
 
 
 def is_console_alone(config: Config) -> bool:

@@ -8,17 +8,18 @@ MARK: Final = "\ufffd"
 """Replaces a character that is not shown."""
 URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
-# Emoji and the scripts of India and Persia need the two joiners; soft hyphens break lines, marks set a direction.
-_NEEDED: Final = frozenset("\u00ad\u200c\u200d\u200e\u200f")
-_NEEDED_IN_PARAGRAPHS: Final = _NEEDED | {"\n", "\t"}
+# Emoji and the scripts of India and Persia need them.
+_JOINERS: Final = frozenset("\u200c\u200d")
+# Soft hyphens break lines, and marks set a direction; in one line they could reorder what a terminal shows.
+_NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
 
 
 def one_line(text: str, chars_max: int) -> str:
     """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
 
-    Control, format and unassigned characters and line ends are not shown, except format characters that scripts need.
+    Control, format and unassigned characters and line ends are not shown, except joiners.
     """
-    return _shown(cut(text, chars_max), _NEEDED)
+    return _shown(cut(text, chars_max), _JOINERS)
 
 
 def paragraphs(text: str, chars_max: int) -> str:

@@ -121,7 +121,8 @@ def test_the_sink_of_services_alone(dupwatch: Command, tmp_path: Path, monkeypat
 def test_a_place_of_no_kind_that_there_is(dupwatch: Command, option: str, url: str) -> None:
     """An unknown kind of URL is not taken for a file name: it ends with 2, and the message lists the kinds."""
     assert f"{option.removeprefix('--')}.url" in (sentence := error_of(dupwatch("run", option, url), 2))
-    assert "a file, - or kafka://HOST:PORT/TOPIC" in sentence
+    kafka = "kafka://HOST:PORT/PREFIX" if option == "--sink" else "kafka://HOST:PORT/TOPIC"
+    assert f"a file, - or {kafka}" in sentence
 
 
 def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:

@@ -283,7 +283,7 @@ def test_what_is_stored_is_reported_and_released(topics: Topics, tmp_path: Path)
     first, again = run_process(*release), run_process(*release)
     assert (first.code, again.code) == (0, 0), first.err
     assert first.out == again.out
-    assert ("Released: 1." in first.err, "sent again: 1." in again.err) == (True, True)
+    assert ("Released: 1." in first.err, "written again: 1." in again.err) == (True, True)
     released = [each for each in read_all(topics, topics.sink("duplicates")) if each.content["outcome"] == "unique"]
     # Either may have arrived first: the topic has two partitions.
     assert [each.key for each in released] in ([b"notice again"] * 2, [b"notice"] * 2)

@@ -21,6 +21,7 @@ from tests.examples import drawn
 from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch
 from tests.kafka.reading import by_partition, grouped, until
 from tests.kafka.running import running
+from tests.kafka.sink_parts import end_of
 from tests.kafka.test_poison import BAD, GOOD, articles, command, held_by, name, notes, send
 from tests.kafka.test_run import EXACTLY_ONCE
 from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
@@ -208,6 +209,8 @@ def test_such_a_batch_behind_a_range_is_nobodys_trouble(kafka_address: str) -> N
     producer.begin_transaction()
     producer.produce(topics.source, b"{}", b"0", 0)
     producer.commit_transaction(30)
+    # The broker writes the end of a transaction after the client has its answer.
+    until(lambda: end_of(kafka_address, topics.source) == 2)
     assert produce(kafka_address, topics.source, 0, [BOMB], "zstd") == 2
     settings = consumer_settings(kafka_address, options())
     source = RangeSource(settings, [topics.source], ReadLimits(), OffsetRange(Bound(offset=0), Bound(offset=2)))

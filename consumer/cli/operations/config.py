@@ -8,6 +8,9 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
 from consumer.config.printing import flatten
+from consumer.config.sections.feed import SinkSection
+from consumer.config.sections.store import StoreSection
+from consumer.doctor.console import names_console
 from consumer.doctor.service import is_alone
 from consumer.files.source import STREAM
 from consumer.text.install_advice import CONSOLE_PACKAGES, imported
@@ -53,7 +56,7 @@ def check(
         if not elsewhere:
             record_decoder(chosen)
     feeds.check_settings(chosen, create=not elsewhere)
-    if chosen.console.model_fields_set:
+    if names_console(chosen):
         _check_console(chosen)
     with results():
         if is_lasting or is_alone(chosen):
@@ -67,16 +70,16 @@ def check(
 def _check_console(config: Config) -> None:
     """Raise ``ConfigError`` for settings that the console refuses.
 
-    A sink or a store that is not named may come from an option of ``dupwatch console``.
+    Where the sink or the store is the default, an option of ``dupwatch console`` may name it.
     """
     wiring = {
         name: imported(f"consumer.wiring.console_{name}", CONSOLE_PACKAGES, "console", "dupwatch console")
         for name in ("database", "feed", "store")
     }
     wiring["database"].check_database(config.console)
-    if "url" in config.sink.model_fields_set:
+    if config.sink.url != SinkSection().url:
         wiring["feed"].check_sink(config)
-    if "url" in config.store.model_fields_set:
+    if config.store.url != StoreSection().url:
         wiring["store"].check_store(config)
 
 

@@ -191,4 +191,5 @@ def test_no_field_makes_markup(desk: Office) -> None:
     routes = {route.path for route in ROUTES if route.method == "POST"}
     patterns = {path: re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)) for path in routes}
     missing = {path for path, pattern in patterns.items() if not any(map(pattern.fullmatch, posted))}
-    assert missing == {"/sign-in", "/sign-out"}, sorted(missing)
+    # A script sends the third one.
+    assert missing == {"/sign-in", "/sign-out", "/flags/{flag_id:int}/leave"}, sorted(missing)

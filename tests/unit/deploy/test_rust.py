@@ -132,7 +132,7 @@ def test_make_core_replaces_the_engine_of_the_tests(tmp_path: Path) -> None:
     """Each build removes the other's stamp, so that benchmarks never measure the engine of the tests."""
     environment = path_with(tmp_path / "bin", cargo="1.100.1", rustc="1.100.1")
     for goal, stamp in {
-        "test": "core-of-tests", "test-light": "core-of-tests", "rust": "core-of-tests", "core": "core", "bench": "core"
+        "unit": "core-of-tests", "test-light": "core-of-tests", "rust": "core-of-tests", "core": "core", "bench": "core"
     }.items():  # fmt: skip
         commands = commands_of(environment, goal, "--what-if=core/Cargo.toml")
         made = commands.index(f"touch .venv/{stamp}.stamp")

@@ -28,7 +28,7 @@ def test_a_text_keeps_what_its_script_needs() -> None:
     assert paragraphs("a\u202eb\x1b[31m\u200bc\u2028d\ue000", 99) == "a\ufffdb\ufffd[31m\ufffdc\ufffdd\ufffd"
 
 
-@pytest.mark.parametrize("text", ["می\u200cخواهم", "क्\u200dष", "👨\u200d👩\u200d👧", "Donau\u00addampf", "a\u200fb"])
+@pytest.mark.parametrize("text", ["می\u200cخواهم", "क्\u200dष", "👨\u200d👩\u200d👧"])
 def test_a_title_keeps_what_its_script_needs(text: str) -> None:
     """On one line as in a text: without its joiner a Persian word is another one, and a family three people."""
     assert one_line(text, 99) == paragraphs(text, 99) == text
