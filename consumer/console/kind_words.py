@@ -43,6 +43,9 @@ def _in_state(right: str, wrong: str) -> Mapping[str, str]:
     )
 
 
+_RIGHT: Final = _said(N_("Right"), N_("Wrong"), N_("Skipped"))
+_DECIDED_RIGHT: Final = _said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped."))
+_IS_RIGHT: Final = _in_state(N_("right"), N_("wrong"))
 _SAME: Final = _said(N_("Same article"), N_("Different articles"), N_("Skipped"))
 _DECIDED_SAME: Final = _said(N_("Decided: the same article."), N_("Decided: different articles."), N_("Skipped."))
 _IS_SAME: Final = _in_state(N_("same article"), N_("different articles"))
@@ -58,9 +61,9 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             why=N_("Why it was flagged"),
             effect="",
             reason=N_("Reason, if wrong"),
-            decisions=_said(N_("Right"), N_("Wrong"), N_("Skipped")),
-            decided=_said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped.")),
-            states=_in_state(N_("right"), N_("wrong")),
+            decisions=_RIGHT,
+            decided=_DECIDED_RIGHT,
+            states=_IS_RIGHT,
         ),
         "near_miss": KindWords(
             name=N_("Near miss"),
@@ -106,9 +109,9 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
                 "article. If the item matches what it should not, raise its similarity or disable it, on its page."
             ),
             reason=N_("Reason, if wrong"),
-            decisions=_said(N_("Right"), N_("Wrong"), N_("Skipped")),
-            decided=_said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped.")),
-            states=_in_state(N_("right"), N_("wrong")),
+            decisions=_RIGHT,
+            decided=_DECIDED_RIGHT,
+            states=_IS_RIGHT,
         ),
     }
 )

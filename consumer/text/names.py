@@ -1,7 +1,8 @@
 """Names that people give to accounts and to reasons: which are valid, and which look the same."""
 
-import unicodedata
 from typing import Final
+
+from consumer.fingerprint.characters.normalise import caseless
 
 # Persian and Indic words are spelled with them.
 _JOINERS: Final = str.maketrans("", "", "\u200c\u200d")
@@ -15,4 +16,4 @@ def is_name(text: str) -> bool:
 
 def name_key(name: str) -> str:
     """Return what names have in common that differ only in case, character width or joiners."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name.translate(_JOINERS)).casefold())
+    return caseless(name.translate(_JOINERS))

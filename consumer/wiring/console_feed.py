@@ -1,7 +1,7 @@
 """Where the console's entries come from: the sink of the consumers, or the store, to begin again.
 
-A sink is topics, or a file. Near misses are in topics alone; ``console_side_topics`` reads those of
-entries that are no flags.
+A sink is topics, or a file. Near misses are in topics alone; ``console_side_topics`` reads those of entries that are
+no flags.
 """
 
 import logging

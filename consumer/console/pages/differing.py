@@ -7,11 +7,10 @@ However long the texts are: ``COMPARED_CHARS_MAX`` characters of each are compar
 second, and a part shows ``PART_CHARS_MAX`` characters of each. The text behind what is compared is shown unmarked.
 """
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from consumer.fingerprint.characters.normalise import normalise
+from consumer.fingerprint.characters.normalise import caseless, normalise
 from consumer.text.diff import Stretch, difference
 from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
@@ -90,7 +89,7 @@ def _folded(text: str) -> str:
 
 
 def _form(char: str) -> str:
-    form = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
+    form = caseless(char)
     return form if len(form) == 1 else char
 
 

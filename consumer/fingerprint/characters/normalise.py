@@ -39,11 +39,16 @@ def normalise(text: str) -> str:
     visible = _first_marks(_INVISIBLE.sub("", without_surrogates(text)))
     for full_width, plain in _FULL_WIDTH:
         visible = visible.replace(full_width, plain)
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+    folded = caseless(visible)
     # Folding decomposes some marks and letters, so a row may have grown.
     if folded != visible:
         folded = _first_marks(folded)
     return " ".join(folded.split())
+
+
+def caseless(text: str) -> str:
+    """Return a text without differences of case and width: NFKC, casefold, NFKC."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def without_surrogates(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from consumer.model.bank_match import BankMatchEvent, is_denied, match_of
+from consumer.model.bank_match import BankMatchEvent, match_of
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import EndedBefore, Verdict
 from consumer.reviews.decisions import reopen
@@ -71,13 +71,15 @@ class SidesAdded(NamedTuple):
 
 def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded:
     """Store all that verdicts say besides flags and releases: of a file or a store nothing else says it."""
-    ended = [verdict for verdict in verdicts if _ended_before(verdict) is not None]
-    matching = [verdict for verdict in verdicts if verdict.version and is_denied(verdict)]
-    new_ended = add_ended_before(connection, ended)
-    new_matches = add_bank_matches(connection, [match for match in map(match_of, matching) if match is not None])
-    unique = {id(each) for each in (*ended, *matching) if each.outcome == "unique" and not each.released}
-    known = len(ended) + len(matching) - new_ended - new_matches
-    return SidesAdded(new_ended, new_matches, known, len(unique))
+    found = [(verdict, _ended_before(verdict), match_of(verdict)) for verdict in verdicts]
+    ended = [row for _, row, _ in found if row is not None]
+    matches = [match for _, _, match in found if match is not None]
+    new_ended, new_matches = _add(connection, "ended_before", ended), add_bank_matches(connection, matches)
+    unique = sum(
+        (row is not None or match is not None) and verdict.outcome == "unique" and not verdict.released
+        for verdict, row, match in found
+    )
+    return SidesAdded(new_ended, new_matches, len(ended) + len(matches) - new_ended - new_matches, unique)
 
 
 def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:

@@ -85,15 +85,20 @@ def migrated_to(revision: str, connection: Connection, _: str) -> None:
     command.upgrade(settings, revision)
 
 
-def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what was decided then; what has come since can be used."""
+def earlier_database(address: Address, monkeypatch: pytest.MonkeyPatch, revision: str) -> Database:
+    """Return a database of an earlier version, with what was decided then."""
     with monkeypatch.context() as patch:
-        patch.setattr(database_module, "migrate", partial(migrated_to, "0002"))
+        patch.setattr(database_module, "migrate", partial(migrated_to, revision))
         earlier = opened_database(*address)
     with earlier.begin() as connection:
         for statement in EARLIER:
             connection.execute(text(statement))
-    earlier.close()
+    return earlier
+
+
+def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what was decided then; what has come since can be used."""
+    earlier_database(address, monkeypatch, "0002").close()
     database = opened_database(*address)
     (said,) = read(database, history, 1)
     assert (said.decision, said.text, said.reason) == ("wrong", "Why.", None)
@@ -112,12 +117,8 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
 
 def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its flags stay, every kind of today can be stored, and no other; connections that were open see that, too."""
-    with monkeypatch.context() as patch:
-        patch.setattr(database_module, "migrate", partial(migrated_to, "0006"))
-        earlier = opened_database(*address)
+    earlier = earlier_database(address, monkeypatch, "0006")
     with earlier.begin() as connection:
-        for statement in EARLIER:
-            connection.execute(text(statement))
         connection.execute(text("UPDATE tally SET flags = 1 WHERE kind = 'flag' AND state = 'wrong'"))
     database = opened_database(*address)
     assert rows_of(earlier)["a"].state == "wrong"
