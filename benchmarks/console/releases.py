@@ -37,7 +37,7 @@ from consumer.reviews import decisions, people, sending
 from consumer.reviews.database import Database, opened_database
 from consumer.reviews.flag_events import add_events
 from consumer.store_tools.releases import Attribution
-from consumer.wiring.console_releases import SinkReleases
+from consumer.wiring.console_releases import SinkReleases, event_sinks
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import Releasing, SingleReleases
@@ -119,7 +119,8 @@ def _measure(config: Config, database: Database, single: int, releases: int) -> 
     chosen = random.Random(1).sample(range(len(versions)), 2 * single + releases)
     by_service, by_console = chosen[:single], chosen[single:]
     person = database.written(lambda connection: people.add_person(connection, "Ann", "reviewer", now_ms()))
-    port = SinkReleases(config, access, now_ms, hooks, lambda: None)
+    sink, _ = event_sinks(config, hooks, lambda: None)
+    port = SinkReleases(config, access, now_ms, sink, lambda: None)
     sender = Sender(SenderParts(database, port, now_ms, hooks))
     # Flags have their numbers in the order in which they were added.
     service_s = _served(config, access(), [versions[place] for place in by_service])

@@ -85,6 +85,7 @@ class SetupWarnings(NamedTuple):
     the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
     this process may not write, so that releases wait. ``sink`` tells why an empty queue may stay empty.
     ``needs_update``: an event of a newer version has come, and no further flags or near misses are taken in.
+    ``unsent_why`` is why events of stories and floods wait, "" where they do not.
     """
 
     was_read_before: bool = False
@@ -92,6 +93,7 @@ class SetupWarnings(NamedTuple):
     unwritable: Path | None = None
     sink: SinkFault | None = None
     needs_update: bool = False
+    unsent_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,12 @@ def planned(
             compaction="no: keys are ids of originals, so a second flood of a story would remove the first",
         ),
         PlannedTopic(
+            topics.stories_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: keys are ids of originals, so only the last event of a story would remain",
+        ),
+        PlannedTopic(
             topics.near_misses_topic,
             _deleted(30),
             may_compact=False,

@@ -73,6 +73,11 @@ class SinkTopics(NamedTuple):
         return f"{self.prefix}.floods"
 
     @property
+    def stories_topic(self) -> str:
+        """Changes of stories; the console writes it, and no consumer."""
+        return f"{self.prefix}.stories"
+
+    @property
     def near_misses_topic(self) -> str:
         """A sample of the pairs just under the threshold."""
         return f"{self.prefix}.near-misses"

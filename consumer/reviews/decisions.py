@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, exists, insert, sel
 from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
+from consumer.reviews.outbox.decision_events import tell_of_decided, tell_of_reviews
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
@@ -82,7 +83,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
             if review is not None:
                 changed.append(review.review_id)
     _mark_undone(connection, changed, now_ms)
-    _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
+    closing = _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
     values = {
         "person_id": person_id,
         "decision": decision,
@@ -95,6 +96,8 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     for portion in portions(accepted):
         rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
         review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
+    tell_of_reviews(connection, [*changed, *review_ids], now_ms)
+    tell_of_decided(connection, closing, person_id, now_ms)
     return Decided(review_ids, refused)
 
 
@@ -118,6 +121,7 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
     _mark_undone(connection, list(undone), now_ms)
     # It may have been released elsewhere in the meantime.
     _change_states(connection, [(flag, "open" if flag.released_ms is None else "released") for flag in undone.values()])
+    tell_of_reviews(connection, list(undone), now_ms)
     return list(undone)
 
 
@@ -180,10 +184,13 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
         connection.execute(update(REVIEWS).where(REVIEWS.c.review_id.in_(portion)).values(undone_ms=now_ms))
 
 
-def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> None:
-    """Bring flags into other states, and count that. Whoever does holds ``Lock.FLAGS``."""
+def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> list[int]:
+    """Bring flags into other states, and count that; return the stories that have fewer open copies than before.
+
+    Whoever calls this holds ``Lock.FLAGS``.
+    """
     if not changes:
-        return
+        return []
     statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
     connection.execute(statement, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
     states: Counter[tuple[Kind, State]] = Counter()
@@ -197,6 +204,7 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     change_stories(connection, stories)
     reopened = [flag for flag, state in changes if state in UNDECIDED and flag.state not in UNDECIDED]
     wait(connection, [flag.flag_id for flag in reopened])
+    return [story_id for story_id, change in stories.items() if change.open_copies < 0]
 
 
 def _difference(before: State, after: State) -> Change:

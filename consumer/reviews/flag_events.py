@@ -5,7 +5,7 @@ states are the same after a topic was read from its beginning again, whatever ca
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from consumer.reviews.new_flags import NewFlag, insert_new, known_flags, name_ro
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Change, change_stories
-from consumer.reviews.tables import FLAGS
+from consumer.reviews.tables import FLAGS, STORIES
 from consumer.text.timestamps import since_1970_ms
 
 _BITS_A_DIGIT: Final = 4
@@ -32,7 +32,8 @@ _Member = TypeVar("_Member")
 class Added(NamedTuple):
     """Counts of events taken in: new flags, new releases, events known before, and others.
 
-    ``stories`` are those that have new flags.
+    ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where a
+    release has made an article the root of its copies. ``new`` are the new flags, each with its story.
     """
 
     flags: int
@@ -40,6 +41,8 @@ class Added(NamedTuple):
     known: int
     others: int
     stories: set[int]
+    grown: set[int]
+    new: list[tuple[Verdict, int]]
 
 
 class SourcesMissing(NamedTuple):
@@ -63,6 +66,7 @@ class FlagSources(NamedTuple):
 def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
     """Store events. Those that came before change nothing."""
     flags: dict[Version, NewFlag] = {}
+    verdicts: dict[Version, Verdict] = {}
     releases: dict[Version, tuple[NewFlag, int]] = {}
     others = 0
     for event in events:
@@ -73,22 +77,26 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         new, released_ms = read
         if released_ms is None:
             flags.setdefault(new.copy, new)
+            verdicts.setdefault(new.copy, event)
         else:
             releases.setdefault(new.copy, (new, released_ms))
     if not flags and not releases:
-        return Added(0, 0, 0, others, set())
+        return Added(0, 0, 0, others, set(), set(), [])
     one_at_a_time(connection, Lock.FLAGS)
     # A flag says more than its release does.
     rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
     inserted = insert_new(connection, list(rows.values()))
     released = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
-    new_flags = sum(copy in inserted for copy in flags)
+    fresh = [copy for copy in flags if copy in inserted]
+    stories = _stories_of(connection, list(inserted.values()))
     return Added(
-        flags=new_flags,
-        releases=released,
-        known=len(events) - others - new_flags - released,
+        flags=len(fresh),
+        releases=len(released),
+        known=len(events) - others - len(fresh) - len(released),
         others=others,
-        stories=_stories_of(connection, list(inserted.values())),
+        stories=set(stories.values()),
+        grown=set(stories.values()) | _rooted(connection, {article_id for article_id, _ in released}),
+        new=[(verdicts[copy], stories[inserted[copy]]) for copy in fresh],
     )
 
 
@@ -171,12 +179,12 @@ def _time_ms(timestamp: str) -> int:
     return since_1970_ms(datetime.fromisoformat(timestamp))
 
 
-def _release(connection: Connection, wanted: dict[Version, int]) -> int:
-    """Mark flags as released, and return how many were not before."""
+def _release(connection: Connection, wanted: dict[Version, int]) -> Collection[Version]:
+    """Mark flags as released, and return those that were not before."""
     known = known_flags(connection, list(wanted), "flag")
     new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}
     if not new:
-        return 0
+        return ()
     state = case((FLAGS.c.state == "wrong", "wrong"), else_="released")
     connection.execute(
         update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=state, released_ms=bindparam("at_ms")),
@@ -194,12 +202,23 @@ def _release(connection: Connection, wanted: dict[Version, int]) -> int:
     change_stories(connection, stories)
     add_to_tally(connection, states)
     part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
-    return len(new)
+    return new.keys()
 
 
-def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> set[int]:
-    found: set[int] = set()
+def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, int]:
+    """Return the story of each flag."""
+    found: dict[int, int] = {}
+    columns = select(FLAGS.c.flag_id, FLAGS.c.story_id)
     for portion in portions(flag_ids):
         # By number alone: with a state, too, SQLite would read all flags in that state.
-        found.update(connection.execute(select(FLAGS.c.story_id).where(FLAGS.c.flag_id.in_(portion))).scalars())
+        rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))
+        found |= {row.flag_id: row.story_id for row in rows}
+    return found
+
+
+def _rooted(connection: Connection, article_ids: Iterable[str]) -> set[int]:
+    """Return the stories whose roots are these articles."""
+    found: set[int] = set()
+    for portion in portions(article_ids):
+        found.update(connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(portion))).scalars())
     return found

@@ -15,6 +15,7 @@ from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
 from consumer.console.context import Desk
 from consumer.console.intake.background import Background, Repeating
+from consumer.console.intake.event_sending import EVENTS_THREAD, EventSender, EventSenderParts, OutboxRoom, keep_bounds
 from consumer.console.intake.indexing import IndexParts, index_background
 from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
 from consumer.console.intake.sending import Sender, SenderParts
@@ -42,16 +43,16 @@ from consumer.wiring import components, stores
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_sink
-from consumer.wiring.console_releases import SinkReleases
+from consumer.wiring.console_releases import SinkReleases, event_sinks, unwritable_file
 from consumer.wiring.console_side_topics import LOOK_S as TOPICS_S
 from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, TakingSideTopic
 from consumer.wiring.console_store import (
+    STORE_S,
     ComparableStores,
-    LazyStore,
     SettingsCheck,
     StoreAccess,
     StoredArticles,
-    check_store,
+    opened_stores,
     unwritable_path,
 )
 from consumer.wiring.feeds import is_followed
@@ -64,8 +65,6 @@ log = logging.getLogger("dupwatch")
 
 HANGS_S: Final = 300.0
 """After so long without progress a thread hangs: where a record has no origin, a topic may be searched for minutes."""
-STORE_S: Final = 5.0
-"""How long the store may take to answer a page, where it is behind a network."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
 """How often a file is looked at for new verdicts, and a topic after an error."""
@@ -172,12 +171,22 @@ class ConsoleServer(ListeningServer):
             if stopping.is_set():
                 raise Stopped
 
-        releases = SinkReleases(config, self._opened.writes, now_ms, hooks, proceed, has_times=not self._opened.is_demo)
+        released_to, events_to = event_sinks(config, hooks, proceed)
+        releases = SinkReleases(
+            config, self._opened.writes, now_ms, released_to, proceed, has_times=not self._opened.is_demo
+        )
         # After its thread has ended.
         running.callback(releases.close)
         sender = Sender(SenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
         sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
-        intake_parts = IntakeParts(database, config.console, now_ms, hooks, sending.wake)
+        room = OutboxRoom(config.console.outbox_events_max)
+        parts = EventSenderParts(database, events_to, room, now_ms, hooks, partial(unwritable_file, config))
+        events_sender = EventSender(parts)
+        # Once no message is under way.
+        running.callback(events_sender.close)
+        running.callback(events_to.close)
+        events = Background(EVENTS_THREAD, events_sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
+        intake_parts = IntakeParts(database, config.console, now_ms, hooks, events.wake, room.has_room)
         feed = flag_feed(config, database, hooks, stopping.is_set)
         # The verdicts of a file are all that says what topics have for themselves.
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
@@ -189,6 +198,7 @@ class ConsoleServer(ListeningServer):
 
         def count() -> bool:
             with turns.at_work():
+                keep_bounds(database, room, now_ms(), hooks.report)
                 return count_queue(database, now_ms(), hooks.report)
 
         def probe() -> bool:
@@ -202,6 +212,7 @@ class ConsoleServer(ListeningServer):
         hooks.on(Rebalanced, lambda _: intake.recovered())
         return [
             sending,
+            events,
             intake,
             *self._reading_side_topics(stopping),
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
@@ -277,7 +288,7 @@ def prepared_console(
         judging = components.judge_settings(config, lexicon)
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
         resources.callback(database.close)
-        reads, writes, store_part = _stores(config, hooks, store, resources)
+        reads, writes, store_part = opened_stores(config, hooks, store, resources)
         check = SettingsCheck(config, lexicon)
         # A store that cannot be had yet is checked later.
         with suppress(StoreUnavailable):
@@ -311,25 +322,6 @@ def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:
     return UntilReachable(starting.proceed, Hooks(), database).call(
         partial(starting.call, partial(opened_reviews, section))
     )
-
-
-def _stores(
-    config: Config, hooks: Hooks, store: Store | None, resources: ExitStack
-) -> tuple[StoreAccess, StoreAccess, Callable[[], Path | None]]:
-    """Return the store for pages, the one for releases, and what says which part of the latter may not be written.
-
-    They are one, unless the store is behind a network: a process opens an embedded store once.
-    """
-    if store is not None:
-        return (lambda: store), (lambda: store), (lambda: None)
-    check_store(config)
-    writes = LazyStore(config, hooks.report, None)
-    resources.callback(writes.close)
-    if not stores.is_remote(config):
-        return writes, writes, writes.unwritable
-    reads = LazyStore(config, hooks.report, STORE_S)
-    resources.callback(reads.close)
-    return reads, writes, writes.unwritable
 
 
 def _warn(section: ConsoleSection, database: Database) -> None:

@@ -1,6 +1,7 @@
-"""Releases of the console: in the store, then to the topics of the sink, or to a file beside it; events of floods."""
+"""Releases and events of the console, to the topics of the sink or to a file beside it; releases in the store first."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -8,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
+import msgspec
 from typing_extensions import override
 
 from consumer.config.config import Config
+from consumer.console.intake.event_sending import EventPort
 from consumer.console.intake.sending import PendingRelease, ReleasePort
 from consumer.files.line_file import LineFile, WholeLines
 from consumer.files.sinks import NO_CHECKPOINT, FileSink
@@ -20,16 +23,17 @@ from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.kafka.topics import missing
 from consumer.model.errors import ConfigError, SinkError, SourceError
-from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
 from consumer.model.ports import ReleasingSink
 from consumer.model.record import RawRecord
+from consumer.reviews.outbox.events import FOR_SINK, EventKind
+from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import NoWayBack, Origins
 from consumer.store_tools.releases import FlaggedVersion, FlagReversal, releasable_versions
 from consumer.wiring import components
 from consumer.wiring.console_feed import console_file
-from consumer.wiring.console_store import StoreAccess
+from consumer.wiring.console_store import StoreAccess, unwritable_path
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import ReleasePlan, Releasing
@@ -47,15 +51,11 @@ BROKERS_S: Final = 20.0
 """How long brokers may take to accept an event, before its release is tried again from the beginning."""
 
 
-class EventSink(Protocol):
-    """Where the console's own events go."""
+class EventSink(EventPort, Protocol):
+    """Where the console's own events go, and those of releases."""
 
     def opened(self) -> AbstractContextManager[ReleasingSink]:
         """Open it for some releases. Raises ``SinkError`` where it cannot be written."""
-        ...
-
-    def announce(self, flood: FloodEvent) -> None:
-        """Write the event of a flood. Raises ``SinkError``."""
         ...
 
     def close(self) -> None:
@@ -66,33 +66,50 @@ class EventSink(Protocol):
 class ConsoleFile(EventSink):
     """A file of the console's own, beside that of a run. It is opened for a few events at a time, and always durable.
 
-    What is left of an event during whose writing a process was killed is cut off then.
+    What is left of an event during whose writing a process was killed is cut off then. Used by several threads.
     """
+
+    streams: Sequence[frozenset[EventKind]] = (FOR_SINK,)
 
     def __init__(self, path: Path, mode: int) -> None:
         self._path = path
         self._writing = FileWriting(durable=True, mode=mode)
+        self._lock = threading.Lock()
 
     @override
-    def opened(self) -> AbstractContextManager[ReleasingSink]:
-        return closing(FileSink(self._path, _WHOLE_EVENTS, self._writing))
+    @contextmanager
+    def opened(self) -> Iterator[ReleasingSink]:
+        with self._lock, closing(FileSink(self._path, _WHOLE_EVENTS, self._writing)) as sink:
+            yield sink
 
     @override
-    def announce(self, flood: FloodEvent) -> None:
-        with closing(LineFile(self._path, _WHOLE_EVENTS, self._writing, NO_CHECKPOINT)) as file:
-            file.write([encode_flood(flood)])
+    def send(self, events: Sequence[StoredEvent]) -> None:
+        with (
+            self._lock,
+            closing(LineFile(self._path, _WHOLE_EVENTS, self._writing, NO_CHECKPOINT)) as file,
+        ):
+            file.write([event.payload for event in events])
             file.sync()
 
     @override
     def close(self) -> None:
-        """Do nothing: it is closed after each event."""
+        """Do nothing: it is closed after each use."""
+
+
+class _Keyed(msgspec.Struct):
+    """The member of an event that is the key of its message."""
+
+    original: str
 
 
 class TopicEventSink(EventSink):
     """The topics of consumers, through one producer, which is made when it is needed, and made anew after an error.
 
-    ``proceed`` is called while brokers are waited for.
+    ``proceed`` is called while brokers are waited for. For one thread.
     """
+
+    # Apart: a topic may be missing where an earlier version made the others.
+    streams: Sequence[frozenset[EventKind]] = tuple(frozenset({kind}) for kind in sorted(FOR_SINK))
 
     def __init__(self, config: Config, hooks: Hooks, proceed: Callable[[], None]) -> None:
         self._config = config
@@ -100,7 +117,10 @@ class TopicEventSink(EventSink):
         self._proceed = proceed
         self._place = parse_prefix(config.sink.url)
         self._topics = sink_topics(config)
+        self._own: dict[EventKind, str] = {"story": self._topics.stories_topic, "flood": self._topics.floods_topic}
         self._sink: KafkaSink | None = None
+        self._found: set[str] = set()
+        """Topics that were there when this producer was made, or later."""
         self._until_s = 0.0
 
     @override
@@ -111,28 +131,34 @@ class TopicEventSink(EventSink):
             yield sink
 
     @override
-    def announce(self, flood: FloodEvent) -> None:
-        with self._used(self._topics.floods_topic, is_asked=True) as sink:
-            sink.announce(flood)
+    def send(self, events: Sequence[StoredEvent]) -> None:
+        with self._used(*{self._own[event.kind] for event in events}) as sink:
+            for event in events:
+                key = msgspec.json.decode(event.payload, type=_Keyed).original
+                sink.announce(self._own[event.kind], key, event.payload)
             sink.flush()
 
     @override
     def close(self) -> None:
+        self._found.clear()
         if self._sink is not None:
             self._sink.close()
             self._sink = None
 
     @contextmanager
-    def _used(self, *topics: str, is_asked: bool = False) -> Iterator[KafkaSink]:
-        """Yield the producer; with ``is_asked`` also one that is there only once the brokers have these topics."""
+    def _used(self, *topics: str) -> Iterator[KafkaSink]:
+        """Yield the producer once the brokers have these topics. Raises ``SinkError`` where one is missing."""
         self._until_s = time.monotonic() + BROKERS_S
         url = self._config.sink.url
-        if self._sink is None or is_asked:
+        if not self._found.issuperset(topics):
             gone = missing(admin_settings(self._place.brokers, components.kafka_options(self._config)), topics)
             if gone:
                 raise SinkError(
                     f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {url}"
                 )
+            self._found.update(topics)
+            # The answer may have come late.
+            self._waited()
         if self._sink is None:
             self._sink = topic_sink(url, replace(sink_opening(self._config, self._hooks, url), proceed=self._waited))
         try:
@@ -147,6 +173,23 @@ class TopicEventSink(EventSink):
             raise SinkError(f"{self._config.sink.url} did not accept an event within {BROKERS_S:g} s")
 
 
+def event_sinks(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> tuple[EventSink, EventSink]:
+    """Return where releases go, and where other events do, each for a thread of its own.
+
+    ``proceed`` is called while brokers are waited for.
+    """
+    own = console_file(config)
+    if own is None:
+        return TopicEventSink(config, hooks, proceed), TopicEventSink(config, hooks, proceed)
+    file = ConsoleFile(own, config.files.bits)
+    return file, file
+
+
+def unwritable_file(config: Config) -> Path | None:
+    """Return the file of the console's own events where this process may not write it; None over topics."""
+    return unwritable_path(lambda: None, console_file(config))
+
+
 class SinkReleases(ReleasePort):
     """Releases in the store, and tells the readers of the configured sink. For one thread.
 
@@ -158,18 +201,15 @@ class SinkReleases(ReleasePort):
         config: Config,
         access: StoreAccess,
         clock: Clock,
-        hooks: Hooks,
+        sink: EventSink,
         proceed: Callable[[], None],
         *,
         has_times: bool = True,
     ) -> None:
-        own = console_file(config)
         self._access = access
         self._clock = clock
         self._proceed = proceed
-        self._sink: EventSink = (
-            TopicEventSink(config, hooks, proceed) if own is None else ConsoleFile(own, config.files.bits)
-        )
+        self._sink = sink
         self._records = SourceRecords(config, proceed=proceed, has_times=has_times)
         self._coming: Sequence[tuple[str, str]] = ()
         self._known: Origins | None = None
@@ -220,10 +260,6 @@ class SinkReleases(ReleasePort):
         if version.stored.record.origin is None:
             self._look_for_coming(store)
         return self._records.record_of(version, self._known)
-
-    def announce(self, flood: FloodEvent) -> None:
-        """Write the event of a flood."""
-        self._sink.announce(flood)
 
     def close(self) -> None:
         """Close the clients."""

@@ -4,12 +4,14 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 from consumer.config.config import Config
 from consumer.console.context import Articles, ArticleView, article_view
 from consumer.fingerprint import Lexicon
 from consumer.judge.events import storable_reference
 from consumer.model.errors import ConfigError, StoreMismatch
+from consumer.model.hooks import Hooks
 from consumer.store_tools.text_query import QueriedStore
 from consumer.wiring import stores
 from consumer.wiring.comparable_store import bound_to, checked_binding, queries
@@ -19,6 +21,8 @@ from storage.files import may_write
 from storage.interface import Store
 from storage.kinds import kind_of
 
+STORE_S: Final = 5.0
+"""How long the store may take to answer a page, where it is behind a network."""
 StoreAccess = Callable[[], Store]
 """Returns a store. Raises ``StoreError`` while it cannot be had."""
 
@@ -70,6 +74,25 @@ class LazyStore:
 def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
     """Return what keeps this process from releasing: a part of the store, or the file of the console's own events."""
     return store_part() or (own if own is not None and not may_write(own) else None)
+
+
+def opened_stores(
+    config: Config, hooks: Hooks, store: Store | None, resources: ExitStack
+) -> tuple[StoreAccess, StoreAccess, Callable[[], Path | None]]:
+    """Return the store for pages, the one for releases, and what says which part of the latter may not be written.
+
+    They are one, unless the store is behind a network: a process opens an embedded store once.
+    """
+    if store is not None:
+        return (lambda: store), (lambda: store), (lambda: None)
+    check_store(config)
+    writes = LazyStore(config, hooks.report, None)
+    resources.callback(writes.close)
+    if not stores.is_remote(config):
+        return writes, writes, writes.unwritable
+    reads = LazyStore(config, hooks.report, STORE_S)
+    resources.callback(reads.close)
+    return reads, writes, writes.unwritable
 
 
 def check_store(config: Config) -> None:

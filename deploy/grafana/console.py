@@ -105,6 +105,43 @@ _INTAKE: Final = Row(
     ),
 )
 
+_EVENTS: Final = Row(
+    "What goes out",
+    (
+        Panel(
+            title="Events that wait",
+            about="For the sink, and for webhooks; up to console.outbox_events_max for each receiver.",
+            queries=(Query("max by (receiver) (dupwatch_console_outbox_events{$of})", "{{receiver}}"),),
+            runbooks=("console-outbox-waits",),
+        ),
+        Panel(
+            title="Age of the oldest event",
+            about="How long it has waited, by receiver.",
+            queries=(Query("max by (receiver) (dupwatch_console_outbox_oldest_seconds{$of})", "{{receiver}}"),),
+            unit="s",
+            runbooks=("console-outbox-waits",),
+        ),
+        Panel(
+            title="Events sent",
+            about="Of stories and floods to the sink, per second, by kind.",
+            queries=(
+                Query("sum by (kind) (rate(dupwatch_console_events_sent_total{$of}[$__rate_interval]))", "{{kind}}"),
+            ),
+            unit="suffix:/s",
+            stacked=True,
+            runbooks=("console-outbox-waits",),
+        ),
+        Panel(
+            title="Events that were not kept",
+            about="Because too many waited for the same receiver, per hour.",
+            queries=(
+                Query("sum by (receiver) (increase(dupwatch_console_events_missed_total{$of}[1h]))", "{{receiver}}"),
+            ),
+            runbooks=("console-events-missed",),
+        ),
+    ),
+)
+
 _PAGES: Final = Row(
     "Pages",
     (
@@ -138,6 +175,6 @@ CONSOLE: Final = Dashboard(
     "console",
     "dupwatch: moderators' console",
     "What waits for people, what they decide, and whether flags come in and releases go out.",
-    (_NOW, _PEOPLE, _INTAKE, _PAGES),
+    (_NOW, _PEOPLE, _INTAKE, _EVENTS, _PAGES),
     listed_by="dupwatch_console_releases_due",
 )

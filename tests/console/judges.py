@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from typing_extensions import override
 
+from consumer.model.story import STORY_SCHEMA
 from tests.cli.command import FAST, json_lines, start, wait_for
 from tests.console.consoles import Place, Running, console_over, consoling
 from tests.kafka.running import Running as Consuming
@@ -107,6 +108,10 @@ class Judge(Protocol):
         """The versions of which the sink has a near miss."""
         ...
 
+    def story_events(self) -> list[dict[str, Any]]:
+        """The events of stories that consoles have sent; those of one story in order."""
+        ...
+
     def close(self) -> None:
         """Kill it, where it is still there."""
         ...
@@ -153,6 +158,10 @@ class TopicJudge(Judge):
         # However often: a consumer that was killed may repeat itself.
         events = [message.content for message in read_all(self._topics, self._topics.sink("near-misses"))]
         return {(event["id"], event["version"]) for event in events}
+
+    @override
+    def story_events(self) -> list[dict[str, Any]]:
+        return [message.content for message in read_all(self._topics, self._topics.sink("stories"))]
 
     @override
     def close(self) -> None:
@@ -203,18 +212,25 @@ class FileJudge(Judge):
 
     @override
     def said(self) -> Told:
-        own = self._sink.with_name(f"{self._sink.name}.console.jsonl")
-        return told(event for path in (self._sink, own) if path.exists() for event in whole_lines(path))
+        return told([*(whole_lines(self._sink) if self._sink.exists() else []), *self._own()])
 
     @override
     def near_misses(self) -> set[tuple[str, str]]:
         return set()
 
     @override
+    def story_events(self) -> list[dict[str, Any]]:
+        return [event for event in self._own() if event["schema"] == STORY_SCHEMA]
+
+    @override
     def close(self) -> None:
         if self._run is not None:
             self._run.kill()
             self._run.wait(SETTLE_S)
+
+    def _own(self) -> list[dict[str, Any]]:
+        own = self._sink.with_name(f"{self._sink.name}.console.jsonl")
+        return whole_lines(own) if own.exists() else []
 
     def _begin(self) -> None:
         # Small batches: more of them can be half done.

@@ -15,6 +15,7 @@ from tests.console.consoles import Place, console_over, sqlite_place
 from tests.console.test_whole_way import signed_in
 
 SENT = 'dupwatch_console_releases_total{outcome="sent"}'
+TOLD = 'dupwatch_console_events_sent_total{kind="story"}'
 
 
 def articles(texts: Iterable[int], prefix: str = "a") -> bytes:
@@ -31,8 +32,9 @@ def judged(feed: Path, sink: Path, store: str, *more: str) -> Outcome:
 
 
 def own_events(sink: Path) -> list[dict[str, Any]]:
-    """What the console has written beside a sink."""
-    return json_lines(sink.with_name(f"{sink.name}.console.jsonl").read_bytes())
+    """The releases that the console has written beside a sink."""
+    lines = json_lines(sink.with_name(f"{sink.name}.console.jsonl").read_bytes())
+    return [event for event in lines if event["schema"] == "dupwatch.verdict/1"]
 
 
 def shown(article_id: str, store: str) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def test_wrong_is_released_beside_the_file_of_a_run(place: Place, tmp_path: Path
         assert "dupwatch_assigned_partitions" not in console.get("/metrics").text
         flag_id = console.open_flags("newest")[0]
         assert text(1)[:60] in console.get(f"/flags/{flag_id}").shown
+        wait_for(lambda: console.metric(TOLD) == 1)
         # What is left of an event whose writer was killed is cut off.
         own.write_bytes(b'{"schema":"dupwatch.verdict/1","id":"never ackn')
         assert console.decide(flag_id, "wrong", "another story") == 303

@@ -10,18 +10,19 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Self, get_args
+from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 import pytest
 from sqlalchemy import select
 
 from consumer.reviews.database import Database
-from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS
+from consumer.reviews.outbox.limits import waiting_for_sink
+from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS, STORIES
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.postgres import Postgres
@@ -31,6 +32,7 @@ from tests.console.consoles import Place, Running, add_person, postgres_place, s
 from tests.console.judges import BROKER, SETTLE_S, FileJudge, Judge, Member, TopicJudge
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics
+from tests.unit.reviews.outbox_made import valid
 
 pytestmark = pytest.mark.servers
 
@@ -97,6 +99,7 @@ class Kept(NamedTuple):
     reviews: dict[int, list[Decision]]
     unsent: int
     audited: Counter[int]
+    begun: set[int]
 
 
 def kept(database: Database) -> Kept:
@@ -118,6 +121,7 @@ def kept(database: Database) -> Kept:
         unsent = sum(row.decision == "wrong" and row.sent_ms is None for row in said if row.kind == "flag")
         acts = connection.execute(select(AUDIT.c.flag_id).where(AUDIT.c.action.in_([f"flag.{d}" for d in DECISIONS])))
         audited = Counter(acts.scalars())
+        begun = set(connection.execute(select(STORIES.c.story_id).where(STORIES.c.told_copies > 0)).scalars())
     return Kept(
         {(flag.article_id, flag.version): flag.state for flag in flags},
         near_misses,
@@ -125,6 +129,7 @@ def kept(database: Database) -> Kept:
         reviews,
         unsent,
         audited,
+        begun,
     )
 
 
@@ -197,6 +202,7 @@ class Killing:
         self.judge.settle()
         wait_for(lambda: not self._missing(), SETTLE_S)
         wait_for(lambda: self._read().unsent == 0, SETTLE_S)
+        wait_for(lambda: self._events_waiting() == 0, SETTLE_S)
         wait_for(lambda: console.readiness() == (200, []), SETTLE_S)
         wait_for(lambda: console.metric("dupwatch_console_releases_due") == 0, SETTLE_S)
         assert console.stop() == 0, console.log.read_text()
@@ -208,9 +214,25 @@ class Killing:
         with closing(self.place.opened()) as database:
             return kept(database)
 
+    def _events_waiting(self) -> int:
+        with closing(self.place.opened()) as database, database.reading() as connection:
+            return waiting_for_sink(connection).events
+
     def _missing(self) -> set[tuple[str, str]]:
         found = self._read()
         return (self.judge.said().flags - found.flags.keys()) | (self.judge.near_misses() - {*found.near_misses})
+
+
+def check_events(events: Sequence[dict[str, Any]], begun: set[int]) -> None:
+    """Fail unless each of these stories has begun once, and the events of each came in their order."""
+    numbers: dict[int, list[int]] = {}
+    for event in events:
+        numbers.setdefault(valid(event)["story"], []).append(event["event"])
+    for of_story in numbers.values():
+        # A batch that was sent and not noted is sent again, from its first event on.
+        assert list(dict.fromkeys(of_story)) == sorted(set(of_story)), of_story
+    began = {event["event"]: event["story"] for event in events if event["cause"] == "began"}
+    assert sorted(began.values()) == sorted(begun)
 
 
 def check(killing: Killing, rounds: int) -> None:
@@ -237,6 +259,7 @@ def check(killing: Killing, rounds: int) -> None:
     # What is said of a near miss releases nothing.
     wrong = {found.ids[flag_id] for flag_id, reviews in found.reviews.items() if "wrong" in reviews} & flags
     assert wrong == set(releases)
+    check_events(killing.judge.story_events(), found.begun)
     assert {copy for copy, state in found.flags.items() if state == "wrong"} == wrong
     pairs = f"{len(flags)} flags, {len(near_misses)} near misses"
     print(f"{rounds} rounds, killed {dict(killing.killed)}: {pairs}, {len(killing.acknowledged)} decisions")  # noqa: T201

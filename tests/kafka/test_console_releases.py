@@ -15,7 +15,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.store_tools.releases import Attribution
 from consumer.wiring import console_releases
-from consumer.wiring.console_releases import SinkReleases
+from consumer.wiring.console_releases import SinkReleases, event_sinks
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.release_run import Releasing
 from consumer.wiring.source_records import SourceRecords
@@ -60,7 +60,8 @@ def releases(config: Config) -> Iterator[SinkReleases]:
 
 def opened(config: Config) -> SinkReleases:
     """Releases into the store of a configuration."""
-    return SinkReleases(config, LazyStore(config, lambda _: None, None), now_ms, Hooks(), lambda: None)
+    sink, _ = event_sinks(config, Hooks(), lambda: None)
+    return SinkReleases(config, LazyStore(config, lambda _: None, None), now_ms, sink, lambda: None)
 
 
 def pending(topics: Topics, *numbers: int, is_patient: bool = True) -> list[PendingRelease]:

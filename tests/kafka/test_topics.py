@@ -23,7 +23,7 @@ from tests.cli.command import Outcome, run_process, wait_for
 from tests.kafka.reading import WAIT_S, delete_topic
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, STORIES, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
     SinkTopics("p"), ["articles"]
 )
 GOOD = FoundTopic(
@@ -104,7 +104,8 @@ def test_printing_asks_nobody() -> None:
     ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
     assert ran.code == 0, ran.err
     names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
-    sinks = ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods", "p.near-misses", "p.bank-matches"]
+    sinks = ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "p.floods"]
+    sinks += ["p.stories", "p.near-misses", "p.bank-matches"]
     assert names == [*sinks, "articles"]
     assert "cleanup.policy=delete" in ran.out.decode()
     kept = next(line for line in ran.out.decode().splitlines() if line.startswith("articles:"))
@@ -127,7 +128,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     wrong = NewTopic(topics.verdicts_topic, num_partitions=1, replication_factor=1, config={"retention.ms": "1000"})
     admin.create_topics([wrong])[topics.verdicts_topic].result()
     names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
-    names += [topics.floods_topic, topics.near_misses_topic, topics.bank_matches_topic]
+    names += [topics.floods_topic, topics.stories_topic, topics.near_misses_topic, topics.bank_matches_topic]
     settings = {"bootstrap.servers": kafka_address}
     # Brokers show a topic a moment after they have said that it is made.
     wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 from consumer.kafka.source.client_headers import read_client_headers
 
 WAIT_S = 120.0
-SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "floods", "near-misses", "bank-matches")
+SINKS = ("duplicates", "verdicts", "unique", "dead-letters", "floods", "stories", "near-misses", "bank-matches")
 
 
 class Seen(NamedTuple):

@@ -211,6 +211,7 @@ def _topic_names() -> list[str]:
         _TOPICS.verdicts_topic,
         _TOPICS.dead_letters_topic,
         _TOPICS.floods_topic,
+        _TOPICS.stories_topic,
         _TOPICS.near_misses_topic,
         _TOPICS.bank_matches_topic,
     ]

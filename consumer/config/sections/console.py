@@ -48,6 +48,8 @@ class ConsoleSection(Section):
     """Copies of one story within flood_s that make a flood."""
     flood_s: Seconds = 60.0
     """The time within which they count."""
+    outbox_events_max: Count = 1_000_000
+    """Events that may wait for the sink, and as many for each webhook; later ones are not kept for who is away."""
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that make pages."""
     requests_max: Count = 64

@@ -19,6 +19,7 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.near_miss import SCHEMA as NEAR_MISS_SCHEMA
 from consumer.model.near_miss import NearMiss, decode_near_miss
 from consumer.model.record import RawRecord
+from consumer.model.story import STORY_SCHEMA
 from consumer.model.verdict import SCHEMA, Released, Verdict, decode_verdict
 from consumer.reviews.kinds.bank_mentions import denied
 from consumer.reviews.portable import is_storable_id
@@ -195,7 +196,7 @@ def _bank_match(data: bytes) -> BankMatchEvent:
     return match
 
 
-_FLAGS: Final = _Form("flag", SCHEMA, _verdict, (FLOOD_SCHEMA,))
+_FLAGS: Final = _Form("flag", SCHEMA, _verdict, (FLOOD_SCHEMA, STORY_SCHEMA))
 _NEAR_MISSES: Final = _Form("near miss", NEAR_MISS_SCHEMA, _near_miss)
 _BANK_MATCHES: Final = _Form("bank match", BANK_MATCH_SCHEMA, _bank_match)
 

@@ -28,8 +28,9 @@ from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_events import Added, add_events
-from consumer.reviews.floods import note_floods
+from consumer.reviews.floods import Flood, note_floods
 from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
+from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
 from consumer.reviews.word_index.waiting import waiting_count
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
@@ -167,13 +168,17 @@ class BatchIntake(ABC, Generic[Event]):
 
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
-    """What an intake works with. ``noted`` is called when something is to be sent: floods have begun."""
+    """What an intake works with. ``noted`` is called when something is to be sent: floods have begun.
+
+    While ``has_room`` returns False nothing more is taken in.
+    """
 
     database: Database
     section: ConsoleSection
     now_ms: Callable[[], int]
     hooks: Hooks
     noted: Callable[[], None]
+    has_room: Callable[[], bool] = lambda: True
 
 
 class Intake(BatchIntake[Verdict]):
@@ -209,16 +214,21 @@ class Intake(BatchIntake[Verdict]):
         *,
         takes_all: bool,
     ) -> None:
+        while not self._parts.has_room():
+            proceed()
+            time.sleep(_LOOK_S)
         section, now_ms = self._parts.section, self._parts.now_ms()
 
-        def stored(connection: Connection) -> tuple[Added, SidesAdded, int]:
+        def stored(connection: Connection) -> tuple[Added, SidesAdded, int, list[Flood]]:
             note(connection)
             added = add_events(connection, events)
             sides = add_sides(connection, events) if takes_all else SidesAdded()
-            floods = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
-            return added, sides, len(floods)
+            begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
+            told = tell_of_flags(connection, added, now_ms)
+            tell_of_bank_matches(connection, sides.matches, now_ms)
+            return added, sides, len(begun), told
 
-        added, sides, floods = self.patience(proceed).call(lambda: self._parts.database.written(stored))
+        added, sides, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))
         self.report_taken(
             {
                 "flag": added.flags,
@@ -229,8 +239,11 @@ class Intake(BatchIntake[Verdict]):
                 "other": added.others - sides.verdicts,
             }
         )
-        if floods:
-            self._parts.hooks.report(FloodsBegan(floods))
+        if begun:
+            self._parts.hooks.report(FloodsBegan(begun))
+        for flood in told:
+            log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
+        if told:
             self._parts.noted()
 
 

@@ -1,4 +1,4 @@
-"""Carries out what people decided, once it is final: a release in the store and in the sink. And announces floods.
+"""Carries out what people decided, once it is final: a release in the store and in the sink.
 
 Every step may be repeated: a release that is in the store already gives the same event again. So a process that is
 killed in between leaves nothing undone: when its claim has run out another one does it all again.
@@ -10,20 +10,17 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.flood import FloodEvent
 from consumer.model.hooks import Hooks
-from consumer.reviews import audit, floods, sending, stories
+from consumer.reviews import audit, sending
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.sending import Due
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
-from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
 
 log = logging.getLogger("dupwatch")
@@ -38,9 +35,6 @@ PREPARED_S: Final = 60.0
 """How long what was prepared is used."""
 PATIENT_MAX: Final = 5
 """After so many attempts a release goes on although its article cannot return to the clean feed."""
-FLOODS_MAX: Final = 20
-FLOOD_FRESH_S: Final = 3_600.0
-"""A flood that ended longer ago is not announced: the console has read its flags again, or was away."""
 _LEASE_LEFT_S: Final = 10.0
 
 
@@ -74,10 +68,6 @@ class ReleasePort(Protocol):
         """
         ...
 
-    def announce(self, flood: FloodEvent) -> None:
-        """Send the event of a flood. Raises ``SinkError``."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class SenderParts:
@@ -108,7 +98,6 @@ class Sender:
     def work(self) -> bool:
         """Send what is due now; return whether there may be more. Raises what ``ReleasePort`` and the database do."""
         with self._turns.at_work():
-            self._announce_floods()
             # Another console that may write may carry them out, or this one once it may.
             return self._parts.unwritable() is None and self._send_releases()
 
@@ -182,17 +171,6 @@ class Sender:
             if refusal is not None:
                 log.warning("%r cannot be released: %s", due.flag.article_id, refusal)
 
-    def _announce_floods(self) -> None:
-        database, now_ms = self._parts.database, self._parts.now_ms()
-        with database.reading() as connection:
-            found = floods.unannounced(connection, FLOODS_MAX)
-            events = [(flood, _event(connection, flood)) for flood in found]
-        for flood, event in events:
-            if flood.last_ms >= now_ms - FLOOD_FRESH_S * MS_PER_S:
-                self._parts.releases.announce(event)
-                log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
-            database.written(partial(floods.announced, flood_id=flood.flood_id, now_ms=now_ms))
-
 
 def _note_ended(connection: Connection, ended: Sequence[tuple[Due, ConfigError | None]], now_ms: int) -> None:
     for due, refusal in ended:
@@ -210,16 +188,3 @@ def _note_ended(connection: Connection, ended: Sequence[tuple[Due, ConfigError |
             flag_id=due.flag.flag_id,
             why=due.why if refusal is None else str(refusal),
         )
-
-
-def _event(connection: Connection, flood: floods.Flood) -> FloodEvent:
-    story = stories.story(connection, flood.story_id)
-    return FloodEvent(
-        flood=flood.flood_id,
-        story=flood.story_id,
-        original=flood.root_id,
-        source=None if story is None else story.root_source,
-        copies=flood.copies,
-        began_at=rfc3339(flood.began_ms),
-        noted_at=rfc3339(flood.noted_ms),
-    )

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from consumer.console.context import Articles, SetupWarnings, SinkFault
 from consumer.console.intake.event_reading import NEWER_EVENT
+from consumer.console.intake.event_sending import EVENTS_THREAD
 from consumer.model.hooks import Outage
 from consumer.reviews import queue
 from consumer.reviews.database import Database
@@ -66,9 +67,12 @@ class SetupChecks:
         self._was_read_before = False
         self._missing_articles_of = 0
         self._waiting_intakes: set[str] = set()
+        self._unsent_why = ""
 
     def note_outage(self, outage: Outage) -> None:
-        """Note that an intake waits for an update of the console, or no longer does."""
+        """Note that an intake waits for an update of the console, or events for the sink, or that this has ended."""
+        if (outage.part, outage.reporter) == ("sink", EVENTS_THREAD):
+            self._unsent_why = outage.why or ""
         if not outage.reporter.startswith(NEWER_EVENT):
             return
         if outage.why is None:
@@ -85,6 +89,7 @@ class SetupChecks:
             self._unwritable(),
             fault,
             needs_update=bool(self._waiting_intakes),
+            unsent_why=self._unsent_why,
         )
 
     def check_topic(self) -> bool:

@@ -12,38 +12,53 @@ from consumer.console.intake.intake import BatchIntake, Event, nothing
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.reviews.database import Connection, Database
-from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
+from consumer.reviews.kinds.side_entries import add_ended_before, add_near_misses
+from consumer.reviews.outbox.arrivals import take_in_bank_matches
 from consumer.telemetry.metrics.console import TakenKind
+from storage.clock import Clock, now_ms
 
 
 @dataclass(frozen=True, slots=True)
 class SideKind(Generic[Event]):
     """A kind of entries with a topic of its own.
 
-    ``name`` is what they are called in messages, ``read`` reads their events, and ``add`` stores these and returns how
-    many are new.
+    ``name`` is what they are called in messages, ``read`` reads their events, and ``add`` stores these at a time and
+    returns how many are new.
     """
 
     kind: TakenKind
     name: str
     read: Callable[[Sequence[RawRecord], Callable[[object], None], PlaceOf], list[Event]]
-    add: Callable[[Connection, Sequence[Event]], int]
+    add: Callable[[Connection, Sequence[Event], int], int]
 
 
-NEAR_MISSES: Final = SideKind("near_miss", "near misses", read_near_misses, add_near_misses)
-BANK_MATCHES: Final = SideKind("bank_match", "bank matches", read_bank_matches, add_bank_matches)
+NEAR_MISSES: Final = SideKind(
+    "near_miss", "near misses", read_near_misses, lambda connection, events, _: add_near_misses(connection, events)
+)
+BANK_MATCHES: Final = SideKind("bank_match", "bank matches", read_bank_matches, take_in_bank_matches)
 REPEATS_OF_ENDED: Final = SideKind(
-    "ended_before", "repeats of retracted articles", read_repeats_of_ended, add_ended_before
+    "ended_before",
+    "repeats of retracted articles",
+    read_repeats_of_ended,
+    lambda connection, events, _: add_ended_before(connection, events),
 )
 
 
 class SideIntake(BatchIntake[Event]):
     """Takes in entries of one kind from their topic. The brokers know how far it was read."""
 
-    def __init__(self, side: SideKind[Event], database: Database, hooks: Hooks, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        side: SideKind[Event],
+        database: Database,
+        hooks: Hooks,
+        stopping: threading.Event,
+        clock: Clock = now_ms,
+    ) -> None:
         super().__init__(side.name, hooks, stopping)
         self._side = side
         self._database = database
+        self._clock = clock
 
     @override
     def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Event]:
@@ -55,7 +70,7 @@ class SideIntake(BatchIntake[Event]):
     ) -> None:
         def stored(connection: Connection) -> int:
             note(connection)
-            return self._side.add(connection, events)
+            return self._side.add(connection, events, self._clock())
 
         # Most batches of a topic of verdicts have none, and need no transaction.
         new = self.patience(proceed).call(lambda: self._database.written(stored)) if events else 0

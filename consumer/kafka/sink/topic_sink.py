@@ -13,7 +13,6 @@ from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
 from consumer.model.bank_match import SCHEMA as BANK_MATCH
 from consumer.model.bank_match import bank_match
-from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
 from consumer.model.ports import Answer, ReleasingSink
 from consumer.model.record import Headers
@@ -82,10 +81,9 @@ class KafkaSink(OutboxOutput, ReleasingSink):
         for message in self._messages.released(answer):
             self.outbox.send(message)
 
-    def announce(self, flood: FloodEvent) -> None:
-        """Send the event of a flood."""
-        topic = self._messages.topics.floods_topic
-        self.outbox.send(Outgoing(topic, flood.original.encode(), encode_flood(flood), []))
+    def announce(self, topic: str, key: str, event: bytes) -> None:
+        """Send an event of the console's own."""
+        self.outbox.send(Outgoing(topic, key.encode(), event, []))
 
     def report_match(self, answer: Answer, mention: BankMention, match: bytes) -> None:
         """Send the event ``match``, about an item that a stored article turned out to repeat."""

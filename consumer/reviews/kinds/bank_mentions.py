@@ -31,14 +31,15 @@ def denied(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
     return found
 
 
-def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[int]:
-    """Store items that flags name, by flag, and return the flags of which an item is new."""
-    statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(BANK_MENTIONS.c.flag_id)
+def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[tuple[int, str, str]]:
+    """Store items that flags name, by flag, and return the new ones: flag, bank and item."""
+    key = (BANK_MENTIONS.c.flag_id, BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
+    statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
     rows = [{"flag_id": flag_id, **each._asdict()} for flag_id, of_flag in mentions.items() for each in of_flag]
-    grown: set[int] = set()
+    new: set[tuple[int, str, str]] = set()
     for portion in portions(rows):
-        grown.update(connection.execute(statement, portion).scalars())
-    return grown
+        new.update((flag_id, bank, item) for flag_id, bank, item in connection.execute(statement, portion))
+    return new
 
 
 def measure(connection: Connection, flag_ids: Collection[int]) -> None:

@@ -3,7 +3,7 @@
 As with flags, what is stored does not depend on the order of events, or on how often they come.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from consumer.reviews.decisions import reopen
 from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denied, measure
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import Version
-from consumer.reviews.new_flags import NewFlag, insert_new, known_flags
+from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time
 from consumer.text.timestamps import since_1970_ms
 
@@ -34,8 +34,27 @@ def add_ended_before(connection: Connection, verdicts: Sequence[Verdict]) -> int
     return _add(connection, "ended_before", [row for row in map(_ended_before, verdicts) if row is not None])
 
 
+class NewMatch(NamedTuple):
+    """A bank match that names an item for the first time for its version, and the story of the entry."""
+
+    event: BankMatchEvent
+    story_id: int
+
+
+class MatchesAdded(NamedTuple):
+    """How many entries are new, and the events that said something new."""
+
+    entries: int
+    new: list[NewMatch]
+
+
 def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> int:
-    """Store bank matches, one for each version with all its items, and return how many are new.
+    """Store bank matches as ``bank_matches_added`` does, and return how many entries are new."""
+    return bank_matches_added(connection, events).entries
+
+
+def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent]) -> MatchesAdded:
+    """Store bank matches, one entry for each version with all its items, and return what is new.
 
     An item that is added to a version that somebody has decided about opens it again: nobody has looked at that item.
     """
@@ -47,26 +66,43 @@ def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -
             rows.setdefault(copy, _bank_match(event, items))
             mentions[copy] = items | mentions.get(copy, {})
     if not rows:
-        return 0
+        return MatchesAdded(0, [])
     one_at_a_time(connection, Lock.FLAGS)
     inserted = insert_new(connection, list(rows.values()), "bank_match")
     known = known_flags(connection, list(rows), "bank_match")
-    grown = add_mentions(connection, {known[copy].flag_id: items.values() for copy, items in mentions.items()})
+    new = add_mentions(connection, {known[copy].flag_id: items.values() for copy, items in mentions.items()})
+    grown = {flag_id for flag_id, _, _ in new}
     measure(connection, grown)
     reopen(connection, list(grown - set(inserted.values())))
-    return len(inserted)
+    return MatchesAdded(len(inserted), _new_matches(events, known, new))
+
+
+def _new_matches(
+    events: Sequence[BankMatchEvent], known: Mapping[Version, Known], new: set[tuple[int, str, str]]
+) -> list[NewMatch]:
+    """Return the events that name new mentions; of several that name the same one, the first."""
+    left, found = set(new), []
+    for event in events:
+        entry = known.get((event.id, event.version))
+        named = set() if entry is None else {(entry.flag_id, *item) for item in denied(event.banks)} & left
+        if entry is not None and named:
+            found.append(NewMatch(event, entry.story_id))
+            left -= named
+    return found
 
 
 class SidesAdded(NamedTuple):
     """What became of verdicts: new entries of each kind, and those that were known.
 
-    ``verdicts`` counts the verdicts that say something of that and are neither flags nor releases.
+    ``verdicts`` counts the verdicts that say something of that and are neither flags nor releases. ``matches`` are the
+    bank matches that say something new.
     """
 
     ended_before: int = 0
     bank_matches: int = 0
     known: int = 0
     verdicts: int = 0
+    matches: tuple[NewMatch, ...] = ()
 
 
 def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded:
@@ -74,12 +110,13 @@ def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded
     found = [(verdict, _ended_before(verdict), match_of(verdict)) for verdict in verdicts]
     ended = [row for _, row, _ in found if row is not None]
     matches = [match for _, _, match in found if match is not None]
-    new_ended, new_matches = _add(connection, "ended_before", ended), add_bank_matches(connection, matches)
+    new_ended, added = _add(connection, "ended_before", ended), bank_matches_added(connection, matches)
     unique = sum(
         (row is not None or match is not None) and verdict.outcome == "unique" and not verdict.released
         for verdict, row, match in found
     )
-    return SidesAdded(new_ended, new_matches, len(ended) + len(matches) - new_ended - new_matches, unique)
+    known = len(ended) + len(matches) - new_ended - added.entries
+    return SidesAdded(new_ended, added.entries, known, unique, tuple(added.new))
 
 
 def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:

@@ -23,10 +23,25 @@ from sqlalchemy import (
 )
 
 from consumer.reviews.tables.base import ID, METADATA, NAME, ROW_ID
+from consumer.reviews.tables.outbox_tables import DELIVERIES, LEASES, OUTBOX, WEBHOOKS
 from consumer.reviews.tables.search_tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
+from consumer.reviews.tables.story_tables import SOURCE_RANKS, STANDING_DECISIONS, STORY_MERGES, STORY_SPLITS
 
 # Those of other modules, which readers of these tables need, too.
-__all__ = ["METADATA", "SEARCH_PAGES", "SEARCH_PARTS", "SEARCH_WAITING"]
+__all__ = [
+    "DELIVERIES",
+    "LEASES",
+    "METADATA",
+    "OUTBOX",
+    "SEARCH_PAGES",
+    "SEARCH_PARTS",
+    "SEARCH_WAITING",
+    "SOURCE_RANKS",
+    "STANDING_DECISIONS",
+    "STORY_MERGES",
+    "STORY_SPLITS",
+    "WEBHOOKS",
+]
 
 IDENTITY: Final = Table(
     "identity",
@@ -55,6 +70,10 @@ STORIES: Final = Table(
     # When the first and the last article of its entries of any kind came, released ones as well; 0 without any.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
+    # The flag that stands for the story instead of its root; null where that is the root.
+    Column("preferred_id", ROW_ID),
+    # The largest number of copies that an event has told of: 1, 10, 100, and so on; 0 before its first event.
+    Column("told_copies", Integer, nullable=False, server_default="0"),
     Index(None, "copies", "story_id"),
 )
 """One row for each original that has copies, and for those that once had some.
@@ -87,6 +106,8 @@ FLAGS: Final = Table(
     Column("original_id", ID, nullable=False),
     Column("original_version", ID, nullable=False),
     Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False),
+    # Its story by lineage, where that is merged into another one; otherwise null.
+    Column("home_id", ROW_ID, ForeignKey("stories.story_id")),
     # Null until they were read from the store.
     Column("source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
@@ -211,6 +232,8 @@ REVIEWS: Final = Table(
     # The process that sends it, until that time.
     Column("claimed_by", String(64)),
     Column("claimed_ms", BigInteger),
+    # The standing decision that made it.
+    Column("standing_id", ROW_ID, ForeignKey("standing_decisions.standing_id")),
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
     Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
 )
@@ -263,7 +286,7 @@ FLOODS: Final = Table(
     # When the console saw that it had begun.
     Column("noted_ms", BigInteger, nullable=False),
     Column("copies", Integer, nullable=False),
-    # When its event was sent, null until then.
+    # When its event was put into the outbox, or came too late for that; null until then.
     Column("sent_ms", BigInteger, index=True),
 )
 """A story that got many copies within a short time, over all consumers."""

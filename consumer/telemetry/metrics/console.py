@@ -13,6 +13,8 @@ TakenKind = Literal["flag", "release", "near_miss", "ended_before", "bank_match"
 SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
 ReviewDecision = Literal["right", "wrong", "skip"]
 Sent = Literal["sent", "refused"]
+SinkEventKind = Literal["story", "flood"]
+Receiver = Literal["sink", "webhooks"]
 
 FLAGS: Final = Measure(
     "dupwatch_console_flags", "gauge", "Flags by state.", "flags", (Label("state", get_args(FlagState)),)
@@ -69,6 +71,34 @@ RELEASES: Final = Measure(
     (Label("outcome", get_args(Sent)),),
 )
 FLOODS: Final = Measure("dupwatch_console_floods_total", "counter", "Floods that have begun.", "floods")
+OUTBOX: Final = Measure(
+    "dupwatch_console_outbox_events",
+    "gauge",
+    "Events of the console that wait for the sink, and for webhooks, once for each of these.",
+    "events",
+    (Label("receiver", get_args(Receiver)),),
+)
+OUTBOX_OLDEST: Final = Measure(
+    "dupwatch_console_outbox_oldest_seconds",
+    "gauge",
+    "How long ago the oldest event that waits was written; 0 without any.",
+    "seconds",
+    (Label("receiver", get_args(Receiver)),),
+)
+EVENTS_SENT: Final = Measure(
+    "dupwatch_console_events_sent_total",
+    "counter",
+    "Events of the console that this process sent to the sink, by kind.",
+    "events",
+    (Label("kind", get_args(SinkEventKind)),),
+)
+EVENTS_MISSED: Final = Measure(
+    "dupwatch_console_events_missed_total",
+    "counter",
+    "Events of the console that were not kept, because console.outbox_events_max waited for the same receiver.",
+    "events",
+    (Label("receiver", get_args(Receiver)),),
+)
 SIGN_IN_FAILURES: Final = Measure(
     "dupwatch_console_sign_in_failures_total", "counter", "Attempts to sign in that failed.", "attempts"
 )
@@ -85,6 +115,10 @@ GROUP: Final = Group(
         DECISIONS,
         RELEASES,
         FLOODS,
+        OUTBOX,
+        OUTBOX_OLDEST,
+        EVENTS_SENT,
+        EVENTS_MISSED,
         SIGN_IN_FAILURES,
     ),
 )
@@ -132,6 +166,27 @@ class FloodsBegan(NamedTuple):
     floods: int
 
 
+class OutboxCounted(NamedTuple):
+    """How many events wait for each kind of receiver, and the ages of the oldest ones."""
+
+    events: dict[Receiver, int]
+    oldest_s: dict[Receiver, float]
+
+
+class EventsSent(NamedTuple):
+    """So many events of a kind were sent to the sink."""
+
+    kind: SinkEventKind
+    events: int
+
+
+class EventsMissed(NamedTuple):
+    """So many events were not kept for a receiver, since the outbox was full."""
+
+    receiver: Receiver
+    events: int
+
+
 class SignInFailed(NamedTuple):
     """Somebody could not sign in."""
 
@@ -142,6 +197,13 @@ def _flags_in(state: FlagState) -> Reaction:
 
 def _open_of(kind: EntryKind) -> Reaction:
     return reaction(OPEN, QueueCounted, lambda counted: counted.open[kind], lambda _: (kind,))
+
+
+def _waiting_for(receiver: Receiver) -> tuple[Reaction, Reaction]:
+    return (
+        reaction(OUTBOX, OutboxCounted, lambda counted: counted.events[receiver], lambda _: (receiver,)),
+        reaction(OUTBOX_OLDEST, OutboxCounted, lambda counted: counted.oldest_s[receiver], lambda _: (receiver,)),
+    )
 
 
 REACTIONS: Final = (
@@ -155,5 +217,8 @@ REACTIONS: Final = (
     reaction(DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision,)),
     reaction(RELEASES, ReleaseEnded, labels=lambda ended: (ended.outcome,)),
     reaction(FLOODS, FloodsBegan, lambda began: began.floods),
+    *(each for receiver in get_args(Receiver) for each in _waiting_for(receiver)),
+    reaction(EVENTS_SENT, EventsSent, lambda sent: sent.events, lambda sent: (sent.kind,)),
+    reaction(EVENTS_MISSED, EventsMissed, lambda missed: missed.events, lambda missed: (missed.receiver,)),
     reaction(SIGN_IN_FAILURES, SignInFailed),
 )

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
 from tests.unit.reviews.made import database_in
+from tests.unit.reviews.outbox_made import causes_of, events_of
 
 NOW_MS = 1_764_000_000_000
 
@@ -37,8 +39,8 @@ class Taking:
         for kind in (EventsTaken, EventSkipped, FloodsBegan, Outage):
             hooks.on(kind, self.reported.append)
         section = ConsoleSection(**settings)  # type: ignore[arg-type]
-        parts = IntakeParts(database, section, lambda: NOW_MS, hooks, self._note)
-        self.intake = Intake(parts, self.stopping)
+        self.parts = IntakeParts(database, section, lambda: NOW_MS, hooks, self._note)
+        self.intake = Intake(self.parts, self.stopping)
 
     def take(self, *batches: object, lost: int = 0) -> ScriptedSource:
         """Take batches in."""
@@ -192,3 +194,25 @@ def test_a_flood_is_noted_within_the_batch(database: Database) -> None:
     taking.take(batch(flag(5)), batch(flag(6), begin=1))
     assert taking.noted == 1
     assert taking.reported.count(FloodsBegan(1)) == 1
+    assert causes_of(database) == [("began", "a0", 4), ("flood", "a0", 5)]
+    assert [event["copies"] for event in events_of(database, "flood")] == [5]
+
+
+def test_nothing_comes_in_while_the_outbox_has_no_room(database: Database) -> None:
+    """The batch waits, neither stored nor committed, and comes in once there is some."""
+    taking, room = Taking(database), threading.Event()
+    asked = threading.Event()
+
+    def has_room() -> bool:
+        asked.set()
+        return room.is_set()
+
+    taking.intake = Intake(replace(taking.parts, has_room=has_room), taking.stopping)
+    source = ScriptedSource(batch(flag(1)))
+    waiting = threading.Thread(target=taking.intake.take_all, args=(source,))
+    waiting.start()
+    assert asked.wait(60)
+    assert (taking.rows(), source.committed) == ([], [])
+    room.set()
+    waiting.join(60)
+    assert (len(taking.rows()), source.committed) == (1, [1])

@@ -1,12 +1,10 @@
-"""How decisions are carried out once they are final, by one process or several, and how floods are announced."""
+"""How decisions are carried out once they are final, by one process or several."""
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 from typing_extensions import override
 
 from consumer.console.intake.sending import (
@@ -20,9 +18,8 @@ from consumer.console.intake.sending import (
     SenderParts,
 )
 from consumer.model.errors import ConfigError, SinkError, SourceError
-from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks
-from consumer.reviews import audit, decisions, floods, people, sending
+from consumer.reviews import audit, decisions, people, sending
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.flag_events import add_events
@@ -32,9 +29,6 @@ from storage.errors import StoreUnavailable
 from tests.unit.console.events_made import flag, version
 from tests.unit.reviews.made import counted_writes, database_in
 
-SCHEMA = Draft202012Validator(
-    json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "flood.schema.json").read_bytes())
-)
 NOW_MS = 1_764_000_000_000
 UNDO_MS = 10_000
 
@@ -48,7 +42,6 @@ class Desk(ReleasePort):
         self.released: list[tuple[str, str, Attribution]] = []
         self.patient: list[bool] = []
         self.prepared: list[list[tuple[str, str]]] = []
-        self.floods: list[FloodEvent] = []
         self.errors: list[Exception] = []
         self.outcomes: dict[str, list[ConfigError | SourceError]] = {}
         self.broken: set[str] = set()
@@ -80,12 +73,6 @@ class Desk(ReleasePort):
         if self.unprepared:
             raise self.unprepared.pop()
         self.prepared.append(list(versions))
-
-    @override
-    def announce(self, flood: FloodEvent) -> None:
-        if self.errors:
-            raise self.errors.pop()
-        self.floods.append(flood)
 
     def sender(self) -> Sender:
         """One that is a process of its own, as far as the database knows."""
@@ -158,14 +145,13 @@ def test_a_sender_with_nothing_to_send_writes_nothing(desk: Desk) -> None:
 
 
 def test_releases_wait_for_a_process_that_may_write(desk: Desk) -> None:
-    """They are not tried, and none is refused; floods are announced all the same."""
-    flooded(desk, 5)
+    """They are not tried, and none is refused."""
     desk.decided(1)
     desk.at_ms += UNDO_MS
     desk.unwritable = Path("store")
     sender = desk.sender()
     assert not sender.work()
-    assert (desk.calls, desk.due(), len(desk.floods)) == ([], 1, 1)
+    assert (desk.calls, desk.due()) == ([], 1)
     desk.unwritable = None
     assert not sender.work()
     assert (desk.calls, desk.due()) == ([1], 0)
@@ -346,39 +332,3 @@ def test_many_releases_are_prepared_at_once(desk: Desk, monkeypatch: pytest.Monk
     assert [len(versions) for versions in desk.prepared] == [count, CLAIMED_MAX]
     sender.work()
     assert len(desk.prepared) == 2
-
-
-def flooded(desk: Desk, copies: int, at_ms: int = NOW_MS) -> None:
-    """A story gets many copies."""
-    events = [flag(number) for number in range(1, copies + 1)]
-
-    def stored(connection: object) -> None:
-        added = add_events(connection, events)  # type: ignore[arg-type]
-        assert len(floods.note_floods(connection, added.stories, at_ms, 60, copies)) == 1  # type: ignore[arg-type]
-
-    desk.database.written(stored)
-
-
-def test_a_flood_is_announced_once_it_was_sent(desk: Desk) -> None:
-    """After an error again, and then no more; the event is as its schema says."""
-    flooded(desk, 5)
-    desk.errors = [SinkError("no broker")]
-    sender = desk.sender()
-    with pytest.raises(SinkError):
-        sender.work()
-    sender.work()
-    sender.work()
-    (event,) = desk.floods
-    assert (event.original, event.source, event.copies) == ("a0", "s0", 5)
-    SCHEMA.validate(json.loads(encode_flood(event)))
-    assert event.began_at == "2025-11-24T16:00:00.000Z"
-
-
-def test_a_flood_of_long_ago_is_not_announced(desk: Desk) -> None:
-    """A console that reads a topic again does not tell of it as if it were now."""
-    flooded(desk, 5)
-    desk.at_ms += 2 * 86_400_000
-    desk.sender().work()
-    assert desk.floods == []
-    with desk.database.reading() as connection:
-        assert floods.unannounced(connection, 9) == []

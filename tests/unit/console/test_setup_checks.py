@@ -7,6 +7,7 @@ import pytest
 
 from consumer.console.context import SetupWarnings, SinkFault
 from consumer.console.intake.event_reading import NEWER_EVENT
+from consumer.console.intake.event_sending import EVENTS_THREAD
 from consumer.console.intake.setup_checks import CHECK_S, FlagTopic, SetupChecks, sink_fault
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Outage
@@ -118,6 +119,25 @@ def test_an_intake_that_waits_for_an_update_is_told(checked: Checked) -> None:
     ):
         checked.checks.note_outage(outage)
         assert checked.checks.found().needs_update is expected
+
+
+def test_events_that_wait_are_told(checked: Checked) -> None:
+    """As long as their thread says why; what other threads wait for is told elsewhere."""
+    for outage, expected in (
+        (Outage("sink", "sending", "no broker"), ""),
+        (Outage("sink", EVENTS_THREAD, "there is no topic p.stories"), "there is no topic p.stories"),
+        (Outage("database", EVENTS_THREAD, None), "there is no topic p.stories"),
+        (Outage("sink", EVENTS_THREAD, None), ""),
+    ):
+        checked.checks.note_outage(outage)
+        assert checked.checks.found().unsent_why == expected
+
+
+def test_pages_say_why_events_wait(tmp_path: Path) -> None:
+    """To those who are signed in."""
+    with office(tmp_path, warnings=lambda: SetupWarnings(unsent_why="there is no topic <p.stories>")) as opened:
+        assert "wait to be sent: there is no topic <p.stories>" in opened.ann.get("/").shown
+        assert "wait to be sent" not in opened.served.browser().get("/sign-in").shown
 
 
 def test_a_filled_queue_says_that_no_flags_come_in(tmp_path: Path) -> None:

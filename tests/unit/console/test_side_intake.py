@@ -19,7 +19,6 @@ from consumer.reviews import queue
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.bank_mentions import mentions_of
-from consumer.reviews.kinds.side_entries import add_near_misses
 from consumer.reviews.queue import Filters
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken
 from tests.unit.console.events_made import (
@@ -102,7 +101,7 @@ def test_a_database_that_is_away_is_waited_for(taking: Taking) -> None:
         if away:
             away.pop()
             raise DatabaseUnavailable("no connection")
-        return add_near_misses(*arguments)
+        return NEAR_MISSES.add(*arguments)
 
     side = replace(NEAR_MISSES, add=failing)
     taking.intake = SideIntake(side, taking.database, taking.hooks, taking.stopping)

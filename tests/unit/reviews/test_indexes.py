@@ -14,6 +14,8 @@ from consumer.reviews.discussion import add_note, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.floods import floods, note_floods, unannounced
 from consumer.reviews.moderation import claims
+from consumer.reviews.outbox import sink_events
+from consumer.reviews.outbox.arrivals import tell_of_flags
 from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
@@ -27,6 +29,7 @@ SMALL_TABLES = {
     "reasons",
     "looking",
     "floods",
+    "webhooks",
     "reports",
     "sign_in_failures",
     "candidates",
@@ -79,6 +82,11 @@ def everything(database: Database) -> None:
     add(database, released(middle), flagged("e", "c"))
     add_missed(database, near_miss("n", "b"))
     written(database, note_floods, added.stories, NOW_MS, 9.0, 1)
+    written(database, tell_of_flags, added, NOW_MS)
+    written(database, sink_events.hold, "w", NOW_MS, 9)
+    for kinds in (["story"], ["flood"], ["flood", "story"]):
+        waiting = read(database, sink_events.pending, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
+        written(database, sink_events.sent, [each.event_id for each in waiting])
     missing = read(database, sources_missing, 9)
     written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
     ann = add_person(database, "Ann").person_id

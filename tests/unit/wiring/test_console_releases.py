@@ -9,14 +9,20 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import SinkError
-from consumer.model.flood import FloodEvent
+from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.ports import Answer
 from consumer.model.verdict import VerdictEvent, encode
+from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.wiring.console_releases import ConsoleFile
 from consumer.wiring.release_run import NO_RECORD
 from tests.unit.console.events_made import AT, release
+from tests.unit.reviews.made import at_once
 
-FLOOD = FloodEvent(flood=1, story=1, original="a0", source=None, copies=100, began_at=AT, noted_at=AT)
+FLOOD = StoredEvent(
+    1,
+    "flood",
+    encode_flood(FloodEvent(flood=1, story=1, original="a0", source=None, copies=100, began_at=AT, noted_at=AT)),
+)
 
 
 def write_release(file: ConsoleFile, number: int) -> None:
@@ -43,7 +49,7 @@ def test_events_are_on_disk_when_they_are_written(tmp_path: Path, monkeypatch: p
     for number in (1, 2):
         write_release(file, number)
         assert synced[-1] == path.stat().st_size > 0
-    file.announce(FLOOD)
+    file.send([FLOOD])
     assert synced[-1] == path.stat().st_size
     file.close()
     events = [json.loads(line) for line in path.read_bytes().splitlines()]
@@ -55,7 +61,7 @@ def test_half_an_event_is_cut_off_and_nothing_else(tmp_path: Path) -> None:
     """What a killed process left; a file of something else is not touched."""
     path = tmp_path / "v.jsonl.console.jsonl"
     file = ConsoleFile(path, 0o600)
-    file.announce(FLOOD)
+    file.send([FLOOD])
     whole = path.read_bytes()
     path.write_bytes(whole + encode(release(1))[:50])
     write_release(file, 2)
@@ -74,3 +80,21 @@ def test_one_process_at_a_time_writes(tmp_path: Path) -> None:
         write_release(other, 1)
     write_release(other, 1)
     assert path.read_bytes() == encode(release(1)) + b"\n"
+
+
+def test_threads_of_one_process_write_in_turns(tmp_path: Path) -> None:
+    """One that releases and one that sends events: neither finds the file taken, and no line is lost."""
+    path = tmp_path / "v.jsonl.console.jsonl"
+    file = ConsoleFile(path, 0o600)
+
+    def send() -> None:
+        for _ in range(20):
+            file.send([FLOOD, FLOOD])
+
+    def release_some() -> None:
+        for number in range(20):
+            write_release(file, number)
+
+    at_once([send, release_some])
+    lines = path.read_bytes().splitlines()
+    assert (lines.count(FLOOD.payload), len(lines)) == (40, 60)

@@ -1,0 +1,42 @@
+"""Events of decisions: what a person of the console said about an entry of the queue, or took back."""
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from consumer.model.verdict import Timestamp
+
+DECISION_SCHEMA: Final = "dupwatch.decision/1"
+
+Number = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class DecisionEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision, or with ``undone`` the end of one; ``docs/formats.md`` describes the fields.
+
+    Sent to webhooks at least once. ``event``, ``review`` and ``story`` are numbers of the console. Where an entry names
+    items of banks, its original is the article itself. ``standing`` is whether a standing decision made it.
+    """
+
+    schema: Literal["dupwatch.decision/1"] = DECISION_SCHEMA
+    event: Number
+    review: Number
+    kind: Literal["flag", "near_miss", "ended_before", "bank_match"]
+    article: str
+    version: str
+    original: str
+    original_version: str
+    story: Number
+    decision: Literal["right", "wrong", "skip"]
+    reason: str | None
+    note: str
+    person: str
+    standing: bool
+    at: Timestamp
+    final_at: Timestamp
+    undone: bool
+
+
+def encode_decision(event: DecisionEvent) -> bytes:
+    """Return the event as JSON without a line end; equal events give equal bytes."""
+    return msgspec.json.encode(event)

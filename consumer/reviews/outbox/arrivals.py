@@ -1,0 +1,50 @@
+"""Writes events of what has come in into the outbox: flags, bank matches, and what they do to their stories."""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import Connection
+
+from consumer.model.bank_match import BankMatchEvent
+from consumer.model.verdict import Verdict, encode
+from consumer.reviews.flag_events import Added
+from consumer.reviews.floods import Flood
+from consumer.reviews.kinds.side_entries import NewMatch, bank_matches_added
+from consumer.reviews.outbox.events import NewEvent, append, is_wanted
+from consumer.reviews.outbox.flood_events import tell_of_floods
+from consumer.reviews.outbox.story_events import tell_of_growth
+
+
+def tell_of_flags(connection: Connection, added: Added, now_ms: int) -> list[Flood]:
+    """Write events of new flags, of stories that have begun or grown, and of floods; return these floods.
+
+    Whoever calls this holds ``Lock.FLAGS`` if anything was added.
+    """
+    if added.new and is_wanted(connection, "flag"):
+        append(connection, [_flag(verdict, story_id) for verdict, story_id in added.new], now_ms)
+    if added.grown:
+        tell_of_growth(connection, added.grown, now_ms)
+    return tell_of_floods(connection, now_ms) if added.stories else []
+
+
+def tell_of_bank_matches(connection: Connection, matches: Sequence[NewMatch], now_ms: int) -> None:
+    """Write events of new bank matches. Whoever calls this holds ``Lock.FLAGS`` if there are any."""
+    if matches and is_wanted(connection, "bank_match"):
+        append(connection, [_bank_match(match) for match in matches], now_ms)
+
+
+def take_in_bank_matches(connection: Connection, events: Sequence[BankMatchEvent], now_ms: int) -> int:
+    """Store bank matches, write events of those that are new, and return how many entries are."""
+    added = bank_matches_added(connection, events)
+    tell_of_bank_matches(connection, added.new, now_ms)
+    return added.entries
+
+
+def _flag(verdict: Verdict, story_id: int) -> NewEvent:
+    sources = frozenset(name for name in (verdict.source, verdict.original_source) if isinstance(name, str) and name)
+    return NewEvent("flag", story_id, sources, lambda _: encode(verdict))
+
+
+def _bank_match(match: NewMatch) -> NewEvent:
+    # It names no source.
+    return NewEvent("bank_match", match.story_id, frozenset(), lambda _: msgspec.json.encode(match.event))

@@ -1,0 +1,88 @@
+"""Writes events of decisions into the outbox, and of stories of which nothing is left to decide."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from consumer.model.decision import DecisionEvent, encode_decision
+from consumer.reviews.outbox.events import NewEvent, append, is_wanted
+from consumer.reviews.outbox.story_events import StoryChange, tell_of_stories
+from consumer.reviews.portable import portions
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STORIES
+from consumer.text.timestamps import rfc3339
+
+
+def tell_of_reviews(connection: Connection, review_ids: Sequence[int], now_ms: int) -> None:
+    """Write an event for each of these decisions, as it is now: made, or undone. Only webhooks get them.
+
+    Whoever calls this holds ``Lock.FLAGS``.
+    """
+    if not review_ids or not is_wanted(connection, "decision"):
+        return
+    source, original_source = SOURCES.alias(), SOURCES.alias()
+    columns = (
+        select(
+            REVIEWS,
+            FLAGS.c.kind,
+            FLAGS.c.article_id,
+            FLAGS.c.version,
+            FLAGS.c.original_id,
+            FLAGS.c.original_version,
+            FLAGS.c.story_id,
+            PEOPLE.c.name.label("person"),
+            REASONS.c.name.label("reason"),
+            source.c.name.label("source"),
+            original_source.c.name.label("original_source"),
+        )
+        .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
+        .join(PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
+        .outerjoin(REASONS, REASONS.c.reason_id == REVIEWS.c.reason_id)
+        .outerjoin(source, source.c.source_id == FLAGS.c.source_id)
+        .outerjoin(original_source, original_source.c.source_id == FLAGS.c.original_source_id)
+        .order_by(REVIEWS.c.review_id)
+    )
+    for portion in portions(sorted(review_ids)):
+        rows = connection.execute(columns.where(REVIEWS.c.review_id.in_(portion)))
+        append(connection, [_event(row) for row in rows], now_ms)
+
+
+def tell_of_decided(connection: Connection, story_ids: Collection[int], person_id: int, now_ms: int) -> None:
+    """Write an event for each of these stories that has nothing left to decide, since a person decided the last of it.
+
+    ``story_ids`` have fewer open copies than before. Whoever calls this holds ``Lock.FLAGS``.
+    """
+    decided: list[int] = []
+    for portion in portions(sorted(story_ids)):
+        closed = select(STORIES.c.story_id).where(STORIES.c.story_id.in_(portion), STORIES.c.open_copies == 0)
+        decided += connection.execute(closed.order_by(STORIES.c.story_id)).scalars()
+    if decided:
+        person = connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.person_id == person_id)).scalar_one()
+        tell_of_stories(connection, [StoryChange(story_id, "decided", person) for story_id in decided], now_ms)
+
+
+def _event(row: Row[Any]) -> NewEvent:
+    def payload(number: int) -> bytes:
+        return encode_decision(
+            DecisionEvent(
+                event=number,
+                review=row.review_id,
+                kind=row.kind,
+                article=row.article_id,
+                version=row.version,
+                original=row.original_id,
+                original_version=row.original_version,
+                story=row.story_id,
+                decision=row.decision,
+                reason=row.reason,
+                note=row.note,
+                person=row.person,
+                standing=row.standing_id is not None,
+                at=rfc3339(row.at_ms),
+                final_at=rfc3339(row.final_ms),
+                undone=row.undone_ms is not None,
+            )
+        )
+
+    sources = frozenset(name for name in (row.source, row.original_source) if name)
+    return NewEvent("decision", row.story_id, sources, payload)

@@ -1,0 +1,55 @@
+"""How much waits in the outbox, and how it is kept from growing without end.
+
+Each receiver has a limit of its own, so that one that is away takes nothing from the others.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from consumer.reviews.outbox.events import forget
+from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
+from consumer.reviews.tables.outbox_tables import FOR_SINK
+
+
+class Waiting(NamedTuple):
+    """Events that wait for receivers, and when the first of them was written; None without any."""
+
+    events: int
+    since_ms: int | None
+
+
+def waiting_for_sink(connection: Connection) -> Waiting:
+    """Return what the sink is still to get."""
+    events = connection.execute(select(func.count()).select_from(OUTBOX).where(FOR_SINK)).scalar_one()
+    first = select(OUTBOX.c.at_ms).where(FOR_SINK).order_by(OUTBOX.c.event_id).limit(1)
+    return Waiting(events, connection.execute(first).scalar())
+
+
+def waiting_for_webhooks(connection: Connection) -> Waiting:
+    """Return what webhooks are still to get; an event that two of them are to get counts twice."""
+    events = connection.execute(select(func.count()).select_from(DELIVERIES)).scalar_one()
+    first = select(func.min(DELIVERIES.c.event_id)).scalar_subquery()
+    return Waiting(events, connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar())
+
+
+def full_webhooks(connection: Connection, events_max: int) -> list[int]:
+    """Return the webhooks for which more events wait than may."""
+    counted = select(DELIVERIES.c.webhook_id).group_by(DELIVERIES.c.webhook_id).having(func.count() > events_max)
+    return list(connection.execute(counted.order_by(DELIVERIES.c.webhook_id)).scalars())
+
+
+def drop_latest(connection: Connection, webhook_id: int, events_max: int) -> int:
+    """Keep the first ``events_max`` events for a webhook; count the others as missed, and return how many they are."""
+    one_at_a_time(connection, Lock.FLAGS)
+    of_webhook = DELIVERIES.c.webhook_id == webhook_id
+    beyond = select(DELIVERIES.c.event_id).where(of_webhook).order_by(DELIVERIES.c.event_id).offset(events_max)
+    event_ids = list(connection.execute(beyond).scalars())
+    if not event_ids:
+        return 0
+    connection.execute(delete(DELIVERIES).where(of_webhook, DELIVERIES.c.event_id >= event_ids[0]))
+    missed = WEBHOOKS.c.missed + len(event_ids)
+    connection.execute(update(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id).values(missed=missed))
+    forget(connection, event_ids)
+    return len(event_ids)

@@ -1,0 +1,68 @@
+"""Events that the sink is still to get: which come next, which console sends them, and which it has."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, delete, func, or_, select, update
+
+from consumer.reviews.outbox.events import DELETABLE, EventKind
+from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions
+from consumer.reviews.tables import LEASES, OUTBOX
+from consumer.reviews.tables.outbox_tables import FOR_SINK
+
+_LEASE: Final = "sink events"
+
+
+class StoredEvent(NamedTuple):
+    """An event of the outbox; ``payload`` is its JSON."""
+
+    event_id: int
+    kind: EventKind
+    payload: bytes
+
+
+def latest_id(connection: Connection) -> int:
+    """Return the number of the latest event, 0 where there never was one. All later ones have larger numbers."""
+    return connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
+
+
+def pending(connection: Connection, kinds: Collection[EventKind], after_id: int, limit: int) -> list[StoredEvent]:
+    """Return the next events of these kinds after that number that the sink is still to get, in their order."""
+    rows = connection.execute(
+        select(OUTBOX.c.event_id, OUTBOX.c.kind, OUTBOX.c.payload)
+        .where(FOR_SINK, OUTBOX.c.event_id > after_id, OUTBOX.c.kind.in_(kinds))
+        .order_by(OUTBOX.c.event_id)
+        .limit(limit)
+    )
+    return [StoredEvent(event_id, kind, payload.encode()) for event_id, kind, payload in rows]
+
+
+def sent(connection: Connection, event_ids: Sequence[int]) -> None:
+    """Note that the sink has these events. Those that no webhook waits for are deleted."""
+    one_at_a_time(connection, Lock.FLAGS)
+    for portion in portions(event_ids):
+        connection.execute(delete(OUTBOX).where(OUTBOX.c.event_id.in_(portion), *DELETABLE))
+        connection.execute(update(OUTBOX).where(OUTBOX.c.event_id.in_(portion)).values(is_for_sink=False))
+
+
+def drop_latest(connection: Connection, events_max: int) -> int:
+    """Keep the first ``events_max`` events for the sink, and return how many others are not kept for it."""
+    one_at_a_time(connection, Lock.FLAGS)
+    beyond = select(OUTBOX.c.event_id).where(FOR_SINK).order_by(OUTBOX.c.event_id).offset(events_max)
+    event_ids = list(connection.execute(beyond).scalars())
+    sent(connection, event_ids)
+    return len(event_ids)
+
+
+def hold(connection: Connection, holder: str, now_ms: int, lease_ms: int) -> bool:
+    """Claim to be the one that sends, or go on to be; return False while another one is."""
+    free = or_(LEASES.c.holder == holder, LEASES.c.until_ms <= now_ms)
+    values = {"holder": holder, "until_ms": now_ms + lease_ms}
+    statement = insert_or(connection, LEASES).values(name=_LEASE, **values)
+    claimed = statement.on_conflict_do_update(index_elements=[LEASES.c.name], set_=values, where=free)
+    return connection.execute(claimed.returning(LEASES.c.name)).scalar() is not None
+
+
+def let_go(connection: Connection, holder: str) -> None:
+    """Let another one send from now on."""
+    connection.execute(delete(LEASES).where(LEASES.c.name == _LEASE, LEASES.c.holder == holder))

@@ -1,0 +1,190 @@
+"""Writes events of stories into the outbox, in the transaction of the change that they tell of."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, update
+
+from consumer.model.story import StoryCause, StoryEvent, StoryMember, encode_story
+from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.lineage import Version
+from consumer.reviews.outbox.events import NewEvent, append
+from consumer.reviews.portable import portions
+from consumer.reviews.tables import FLAGS, SOURCES, STORIES
+from consumer.text.timestamps import rfc3339
+
+_TENFOLD = 10
+
+
+class StoryChange(NamedTuple):
+    """A change of a story, as ``StoryEvent`` describes it."""
+
+    story_id: int
+    cause: StoryCause
+    person: str | None = None
+    member: Version | None = None
+    into: int | None = None
+
+
+class _Story(NamedTuple):
+    """A story as it is now. ``preferred`` stands for it; ``first_ms`` and ``last_ms`` are 0 without any entry."""
+
+    story_id: int
+    root_id: str
+    root_source: str | None
+    copies: int
+    open_copies: int
+    told_copies: int
+    first_ms: int
+    last_ms: int
+    preferred: StoryMember
+
+
+def tell_of_stories(connection: Connection, changes: Sequence[StoryChange], now_ms: int) -> None:
+    """Write an event for each change, with the story as it is now. Whoever calls this holds ``Lock.FLAGS``."""
+    if changes:
+        _tell(connection, changes, _stories(connection, {change.story_id for change in changes}), now_ms)
+
+
+def tell_of_growth(connection: Connection, story_ids: Collection[int], now_ms: int) -> None:
+    """Write events of those of these stories that have begun, or whose copies have reached the next power of ten.
+
+    What was told once is not told again, however many copies leave and come back. Whoever calls this holds
+    ``Lock.FLAGS``.
+    """
+    grown = _stories(
+        connection, sorted(story_ids), STORIES.c.copies > 0, STORIES.c.copies // _TENFOLD >= STORIES.c.told_copies
+    )
+    told: dict[int, list[int]] = {}
+    changes: list[StoryChange] = []
+    for story in grown.values():
+        power = _TENFOLD ** (len(str(story.copies)) - 1)
+        told.setdefault(power, []).append(story.story_id)
+        if not story.told_copies:
+            changes.append(StoryChange(story.story_id, "began"))
+        if power > 1:
+            changes.append(StoryChange(story.story_id, "grew"))
+    for power, of_power in told.items():
+        for portion in portions(of_power):
+            connection.execute(update(STORIES).where(STORIES.c.story_id.in_(portion)).values(told_copies=power))
+    if changes:
+        _tell(connection, changes, grown, now_ms)
+
+
+def _tell(connection: Connection, changes: Sequence[StoryChange], stories: Mapping[int, _Story], now_ms: int) -> None:
+    sources = _sources(connection, stories)
+    members = _members(connection, {change.member for change in changes if change.member is not None})
+    at = rfc3339(now_ms)
+    events: list[NewEvent] = []
+    for change in changes:
+        story = stories[change.story_id]
+        names = sources.get(change.story_id, frozenset())
+        if story.root_source:
+            names |= {story.root_source}
+        member = None if change.member is None else members[change.member]
+        events.append(_event(change, story, names, member, at))
+    append(connection, events, now_ms)
+
+
+def _event(
+    change: StoryChange, story: _Story, sources: frozenset[str], member: StoryMember | None, at: str
+) -> NewEvent:
+    def payload(number: int) -> bytes:
+        first_at = rfc3339(story.first_ms) if story.first_ms else at
+        return encode_story(
+            StoryEvent(
+                event=number,
+                cause=change.cause,
+                at=at,
+                story=change.story_id,
+                original=story.root_id,
+                source=story.root_source,
+                copies=story.copies,
+                open_copies=story.open_copies,
+                sources=len(sources),
+                preferred=story.preferred,
+                first_at=first_at,
+                last_at=first_at if story.last_ms == story.first_ms else rfc3339(story.last_ms),
+                person=change.person,
+                member=member,
+                into=change.into,
+            )
+        )
+
+    return NewEvent("story", change.story_id, sources, payload)
+
+
+def _stories(connection: Connection, story_ids: Iterable[int], *conditions: ColumnElement[bool]) -> dict[int, _Story]:
+    """Return these stories in the order of their numbers; those that do not meet the conditions are left out."""
+    found: dict[int, _Story] = {}
+    for portion in portions(sorted(story_ids)):
+        rows = connection.execute(_story_rows().where(STORIES.c.story_id.in_(portion), *conditions))
+        for row in rows:
+            story_id, root_id, root_source, *_, root_version, id_, version, source = row
+            root = StoryMember(id=root_id, version=root_version, source=root_source)
+            preferred = root if id_ is None else StoryMember(id=id_, version=version, source=source)
+            found[story_id] = _Story._make((*row[:-4], preferred))
+    return found
+
+
+@cache
+def _story_rows() -> Select[Any]:
+    """Return the query for stories, built once. The version of a root is the last entry of an index."""
+    root_source, preferred_source, preferred = SOURCES.alias(), SOURCES.alias(), FLAGS.alias("preferred")
+    root_version = (
+        select(func.max(FLAGS.c.original_version)).where(FLAGS.c.original_id == STORIES.c.root_id).scalar_subquery()
+    )
+    return (
+        select(
+            STORIES.c.story_id,
+            STORIES.c.root_id,
+            root_source.c.name,
+            STORIES.c.copies,
+            STORIES.c.open_copies,
+            STORIES.c.told_copies,
+            STORIES.c.first_ms,
+            STORIES.c.last_ms,
+            root_version,
+            preferred.c.article_id,
+            preferred.c.version,
+            preferred_source.c.name,
+        )
+        .select_from(STORIES)
+        .outerjoin(root_source, root_source.c.source_id == STORIES.c.root_source_id)
+        .outerjoin(preferred, preferred.c.flag_id == STORIES.c.preferred_id)
+        .outerjoin(preferred_source, preferred_source.c.source_id == preferred.c.source_id)
+        .order_by(STORIES.c.story_id)
+    )
+
+
+def _sources(connection: Connection, story_ids: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the names of the sources of copies in force, by story. An article that names none is of no source."""
+    found: dict[int, set[str]] = {}
+    for portion in portions(story_ids):
+        # By story alone: with a state, too, SQLite would read all flags in that state. An index has all of this.
+        columns = (FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.source_id)
+        each = select(*columns).distinct().where(FLAGS.c.story_id.in_(portion)).subquery()
+        of_copy = SOURCES.c.source_id == each.c.source_id
+        named = select(each.c.story_id, each.c.kind, each.c.state, SOURCES.c.name).join_from(each, SOURCES, of_copy)
+        for story_id, kind, state, name in connection.execute(named):
+            if kind in COPIES and state in IN_FORCE and name:
+                found.setdefault(story_id, set()).add(name)
+    return {story_id: frozenset(names) for story_id, names in found.items()}
+
+
+def _members(connection: Connection, versions: Iterable[Version]) -> dict[Version, StoryMember]:
+    """Return versions with their sources, as far as their flags say them."""
+    found: dict[Version, StoryMember] = {}
+    for portion in portions(versions, 100):
+        named = or_(*(and_(FLAGS.c.article_id == id_, FLAGS.c.version == version) for id_, version in portion))
+        rows = (
+            select(FLAGS.c.article_id, FLAGS.c.version, SOURCES.c.name)
+            .outerjoin_from(FLAGS, SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
+            .where(named, FLAGS.c.kind.in_(COPIES))
+        )
+        sources = {(id_, version): source for id_, version, source in connection.execute(rows)}
+        for id_, version in portion:
+            found[id_, version] = StoryMember(id=id_, version=version, source=sources.get((id_, version)))
+    return found

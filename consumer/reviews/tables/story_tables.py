@@ -1,0 +1,71 @@
+"""The tables of what moderators say of stories and sources: repairs, standing decisions, and ranks.
+
+Repairs name articles by their ids, not rows: they hold for flags that come later, or come again with ``--rebuild``.
+"""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, Integer, String, Table, text
+
+from consumer.reviews.tables.base import ID, METADATA, ROW_ID
+
+STORY_SPLITS: Final = Table(
+    "story_splits",
+    METADATA,
+    Column("article_id", ID, primary_key=True),
+    Column("version", ID, primary_key=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+"""Flagged versions that were split off their story: each is the root of its own copies."""
+
+STORY_MERGES: Final = Table(
+    "story_merges",
+    METADATA,
+    Column("root_id", ID, primary_key=True),
+    Column("into_root_id", ID, nullable=False, index=True),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+"""Stories, by their roots, whose flags belong to another story, which may be merged into a third one."""
+
+STANDING: Final = text("undone_ms IS NULL")
+
+STANDING_DECISIONS: Final = Table(
+    "standing_decisions",
+    METADATA,
+    Column("standing_id", ROW_ID, primary_key=True),
+    Column("decision", String(5), nullable=False),
+    # Either a story, or a pair of sources.
+    Column("story_id", ROW_ID, ForeignKey("stories.story_id")),
+    Column("source_id", ROW_ID, ForeignKey("sources.source_id")),
+    Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("reason_id", ROW_ID, ForeignKey("reasons.reason_id")),
+    Column("note", String(2_000), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("ends_ms", BigInteger, nullable=False),
+    Column("undone_ms", BigInteger),
+    # Flags that it has decided.
+    Column("flags", Integer, nullable=False, server_default="0"),
+    CheckConstraint("decision IN ('right', 'wrong')", name="decision"),
+    Index("ix_standing_decisions_story_id", "story_id", sqlite_where=STANDING, postgresql_where=STANDING),
+    Index(
+        "ix_standing_decisions_sources",
+        "source_id",
+        "original_source_id",
+        sqlite_where=STANDING,
+        postgresql_where=STANDING,
+    ),
+)
+"""Decisions about flags that are still to come: of a story, or of a source that repeats another one."""
+
+SOURCE_RANKS: Final = Table(
+    "source_ranks",
+    METADATA,
+    Column("source_id", ROW_ID, ForeignKey("sources.source_id"), primary_key=True),
+    Column("rank", Integer, nullable=False),
+    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+"""Ranks that were set on the page of sources. They take the place of those in the configuration."""
