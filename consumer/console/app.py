@@ -34,6 +34,7 @@ from consumer.console.pages import (
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
 from consumer.console.pages.look_up import article_page, report_page, text_page
 from consumer.console.pages.look_up.pasted_text import TEXT_FORM_BYTES_MAX
+from consumer.console.pages.webhooks import webhook_pages
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.rendering import ICON, POLICY
 from consumer.reviews.database import identity
@@ -128,6 +129,17 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/reasons", "admin", reasons_page.show_reasons),
     Route("POST", "/reasons", "admin", reasons_page.add),
     Route("POST", "/reasons/{reason_id:int}", "admin", reasons_page.change),
+    Route("GET", "/webhooks", "reviewer", webhook_pages.show_webhooks),
+    Route("POST", "/webhooks", "admin", webhook_pages.create),
+    Route("GET", "/webhooks/{webhook_id:int}", "admin", webhook_pages.show_webhook),
+    Route("POST", "/webhooks/{webhook_id:int}", "admin", webhook_pages.change),
+    Route("POST", "/webhooks/{webhook_id:int}/test", "admin", webhook_pages.test),
+    Route("POST", "/webhooks/{webhook_id:int}/send", "admin", webhook_pages.send_waiting),
+    Route("POST", "/webhooks/{webhook_id:int}/off", "admin", webhook_pages.turn_off),
+    Route("POST", "/webhooks/{webhook_id:int}/secret", "admin", webhook_pages.rotate),
+    Route("POST", "/webhooks/{webhook_id:int}/former", "admin", webhook_pages.end_former),
+    Route("GET", "/webhooks/{webhook_id:int}/remove", "admin", webhook_pages.confirm_removal),
+    Route("POST", "/webhooks/{webhook_id:int}/remove", "admin", webhook_pages.remove),
     Route("GET", "/people", "admin", people_pages.show_people),
     Route("POST", "/people/add", "admin", people_pages.add),
     Route("POST", "/people/{person_id:int}/disable", "admin", people_pages.disable),

@@ -1,7 +1,7 @@
 """The parts that all pages share: the database, the settings, the texts of articles, and the clock."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.reviews.database import Database
 from consumer.reviews.word_index.words import WordCutter
+from consumer.webhooks.courier import Courier
 from storage.interface import Store
 from storage.records import Stored
 
@@ -120,3 +121,5 @@ class Desk:
     cutter: WordCutter | None = None
     # Whether flags come from topics; otherwise from the file of a run.
     has_topics: bool = True
+    # Sends the test of a webhook.
+    courier: Courier = field(default_factory=Courier)

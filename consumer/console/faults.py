@@ -40,11 +40,13 @@ _LABELS: Final[Mapping[str, str]] = {
     "similarity_max": N_("Similarity to"),
     "similarity_min": N_("Similarity from"),
     "source": N_("Source"),
+    "sources": N_("Only of these sources (optional)"),
     "story_id": N_("Number of the story"),
     "text": N_("Text"),
     "threshold": N_("Threshold"),
     "title": N_("Title (optional)"),
     "to": N_("Arrived to (UTC)"),
+    "url": N_("URL"),
 }
 """What pages call the fields that people fill in. Other names stand in an address, and are called as they are there."""
 

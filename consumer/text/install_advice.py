@@ -15,7 +15,7 @@ from consumer.model.errors import ConfigError
 
 Extra = Literal["console", "console-postgresql", "pages", "plot", "schemas", "serve", "tracing"]
 CONSOLE_PACKAGES: Final = frozenset(
-    {"alembic", "argon2", "babel", "jinja2", "markupsafe", "sqlalchemy", "starlette", "uvicorn"}
+    {"alembic", "argon2", "babel", "h11", "jinja2", "markupsafe", "sqlalchemy", "starlette", "uvicorn"}
 )
 
 

@@ -21,6 +21,7 @@ from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_q
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
 from consumer.console.intake.store_reading import fill_in
+from consumer.console.intake.webhook_sender import WebhookParts, count_webhooks, webhook_background
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
@@ -39,7 +40,8 @@ from consumer.reviews.word_index.words import WordCutter
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
 from consumer.web.access import is_loopback, parse_address
-from consumer.wiring import components, stores
+from consumer.webhooks.courier import Courier
+from consumer.wiring import components
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
 from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_sink
@@ -47,11 +49,11 @@ from consumer.wiring.console_releases import SinkReleases, event_sinks, unwritab
 from consumer.wiring.console_side_topics import LOOK_S as TOPICS_S
 from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, TakingSideTopic
 from consumer.wiring.console_store import (
-    STORE_S,
     ComparableStores,
     SettingsCheck,
     StoreAccess,
     StoredArticles,
+    completed_config,
     opened_stores,
     unwritable_path,
 )
@@ -127,6 +129,7 @@ class ConsoleServer(ListeningServer):
             unwritable=opened.unwritable,
         )
         hooks.on(Outage, self._checks.note_outage)
+        self._courier = Courier(section.webhooks.networks, allows_http=section.webhooks.http)
         desk = Desk(
             opened.database,
             section,
@@ -142,6 +145,7 @@ class ConsoleServer(ListeningServer):
             self._checks.found,
             opened.cutter,
             has_topics=is_followed(opened.config),
+            courier=self._courier,
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
@@ -199,6 +203,7 @@ class ConsoleServer(ListeningServer):
         def count() -> bool:
             with turns.at_work():
                 keep_bounds(database, room, now_ms(), hooks.report)
+                count_webhooks(database, now_ms(), hooks.report)
                 return count_queue(database, now_ms(), hooks.report)
 
         def probe() -> bool:
@@ -207,12 +212,14 @@ class ConsoleServer(ListeningServer):
                 self._checks.check_store()
             return False
 
+        webhooks = WebhookParts(database, self._courier, now_ms, hooks)
         intake = Background("intake", taking.work, Repeating(_LOOK_S, "source"), hooks, stopping)
         # Where flags come from a topic its work does not end while it goes well.
         hooks.on(Rebalanced, lambda _: intake.recovered())
         return [
             sending,
             events,
+            webhook_background(webhooks, stopping, running),
             intake,
             *self._reading_side_topics(stopping),
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
@@ -283,7 +290,7 @@ def prepared_console(
     with ExitStack() as resources:
         resources.enter_context(trimming())
         if store is None:
-            config = _completed(config)
+            config = completed_config(config)
         lexicon = components.lexicon_of(config)
         judging = components.judge_settings(config, lexicon)
         database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
@@ -306,14 +313,6 @@ def prepared_console(
         if (path := unwritable()) is not None:
             log.warning("This user may not write %s, so releases wait: allow it, and start the console again.", path)
         yield server
-
-
-def _completed(config: Config) -> Config:
-    try:
-        return stores.completed_config(config, answer_s=STORE_S)
-    except StoreUnavailable as error:
-        log.warning("The store does not say yet what it was made with: %s", error)
-        return config
 
 
 def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:

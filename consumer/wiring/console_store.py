@@ -1,5 +1,6 @@
 """The store as the console uses it: opened when it is needed, and again after it could not be."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -20,6 +21,8 @@ from storage.errors import StoreUnavailable
 from storage.files import may_write
 from storage.interface import Store
 from storage.kinds import kind_of
+
+log = logging.getLogger("dupwatch")
 
 STORE_S: Final = 5.0
 """How long the store may take to answer a page, where it is behind a network."""
@@ -176,3 +179,12 @@ class ComparableStores:
                 compared = compared._replace(engine=InTurns(compared.engine))
                 self._opened = QueriedStore(compared, queries(config, store, compared.settings))
             return self._opened
+
+
+def completed_config(config: Config) -> Config:
+    """Return the configuration with what the store was made with, or as it is while the store does not say it."""
+    try:
+        return stores.completed_config(config, answer_s=STORE_S)
+    except StoreUnavailable as error:
+        log.warning("The store does not say yet what it was made with: %s", error)
+        return config

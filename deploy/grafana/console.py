@@ -142,6 +142,40 @@ _EVENTS: Final = Row(
     ),
 )
 
+_WEBHOOKS: Final = Row(
+    "Webhooks",
+    (
+        stat(
+            "Webhooks that are off",
+            "That the console has turned off: a delivery failed for a day, or the receiver said that it is gone.",
+            "max(dupwatch_console_webhooks_off{$of})",
+            steps=(Step(1, "red"),),
+            runbooks=("console-webhook-off",),
+        ),
+        stat(
+            "Oldest event that waits",
+            "For a webhook that is on.",
+            "max(dupwatch_console_webhook_oldest_waiting_seconds{$of})",
+            "s",
+            steps=(Step(7_200, "orange"),),
+            runbooks=("console-webhooks-behind",),
+        ),
+        Panel(
+            title="Deliveries to webhooks",
+            about="Attempts per second, by outcome.",
+            queries=(
+                Query(
+                    "sum by (outcome) (rate(dupwatch_console_webhook_deliveries_total{$of}[$__rate_interval]))",
+                    "{{outcome}}",
+                ),
+            ),
+            unit="suffix:/s",
+            stacked=True,
+            runbooks=("console-webhook-off", "console-webhooks-behind"),
+        ),
+    ),
+)
+
 _PAGES: Final = Row(
     "Pages",
     (
@@ -175,6 +209,6 @@ CONSOLE: Final = Dashboard(
     "console",
     "dupwatch: moderators' console",
     "What waits for people, what they decide, and whether flags come in and releases go out.",
-    (_NOW, _PEOPLE, _INTAKE, _EVENTS, _PAGES),
+    (_NOW, _PEOPLE, _INTAKE, _EVENTS, _WEBHOOKS, _PAGES),
     listed_by="dupwatch_console_releases_due",
 )

@@ -16,14 +16,18 @@ from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
+from sqlalchemy import update
 
 from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BankMention
 from consumer.reviews import discussion, floods, people
+from consumer.reviews.database import Connection
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.reasons import add_reason
+from consumer.reviews.outbox import deliveries, webhooks
+from consumer.reviews.tables import WEBHOOKS
 from tests.browser.driving import (
     axe,
     button,
@@ -44,6 +48,7 @@ from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, decide, office
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.reviewed import review, whole_figures
+from tests.unit.reviews.webhooks_made import SECRET, add_webhook, happened, settings, tell
 
 pytestmark = pytest.mark.servers
 
@@ -88,10 +93,29 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
         opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
         for reason in ("Timetable", "w" * 80, HOSTILE[:80]):
             opened.served.database.written(partial(add_reason, name=reason))
+        fail_webhook(opened)
         opened.ann.get("/banks")
         fill(opened)
         archive.flag(opened.room, NOTICE, *names)
         yield opened
+
+
+def fail_webhook(desk: Office) -> None:
+    """Add a webhook of a long name and URL, with a former secret, which is off and misses events."""
+    database, at_ms = desk.served.database, desk.served.clock()
+    hook = add_webhook(database, settings(HOSTILE[:80], f"https://192.0.2.1/{'x' * 900}"), now_ms=at_ms)
+    tell(database, happened("a"), now_ms=at_ms)
+
+    def failed(connection: Connection) -> None:
+        webhooks.rotate(connection, hook, SECRET, at_ms)
+        (claim,) = deliveries.claimed(connection, hook, at_ms, 1, 1)
+        why = f"status {HOSTILE}"
+        deliveries.note_failed(connection, deliveries.Failure(claim, 500, why, at_ms), at_ms)
+        deliveries.note_last(connection, hook, deliveries.LastAttempt(at_ms, 500, why, at_ms))
+        webhooks.turn_off(connection, hook, "day", at_ms)
+        connection.execute(update(WEBHOOKS).values(missed=4_711))
+
+    database.written(failed)
 
 
 def fill(desk: Office) -> None:
@@ -139,7 +163,7 @@ def ordinary_pages(desk: Office) -> list[str]:
     names = ("copy-0", "zh-b", "ar-b", "untitled-b", "long-b", "mega-b", f"evil-b{HOSTILE}", "left-b", "near-b")
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", f"/?q={'w' * 200}", "/?state=wrong", "/stories"]
-    lists += ["/sources", "/me", "/thresholds", "/reasons"]
+    lists += ["/sources", "/me", "/thresholds", "/reasons", "/webhooks", "/webhooks/1", "/webhooks/1/remove"]
     lists += ["/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]

@@ -130,7 +130,16 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     really = builtins.__import__
 
     def missing(name: str, *arguments: Any) -> Any:  # noqa: ANN401  # as the import has them
-        if name.partition(".")[0] in {"alembic", "argon2", "babel", "jinja2", "sqlalchemy", "starlette", "uvicorn"}:
+        if name.partition(".")[0] in {
+            "alembic",
+            "argon2",
+            "babel",
+            "h11",
+            "jinja2",
+            "sqlalchemy",
+            "starlette",
+            "uvicorn",
+        }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return really(name, *arguments)
 

@@ -1,10 +1,28 @@
 """The moderators' console: ``[console]``."""
 
+from ipaddress import ip_network
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from consumer.config.setting_types import Count, Seconds, Section, Text
+
+
+def _network(text: str) -> str:
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"write it as 10.1.0.0/16 or 10.1.2.3: {error}") from error
+    return text
+
+
+class WebhooksSection(Section):
+    """Where webhooks may be sent to."""
+
+    networks: tuple[Annotated[Text, AfterValidator(_network)], ...] = ()
+    """Networks whose addresses are allowed in addition to global ones: receivers within your own network."""
+    http: bool = False
+    """Whether URLs may be http://; anybody on the way can read what is sent then, and change it."""
 
 
 class ConsoleSection(Section):
@@ -50,6 +68,7 @@ class ConsoleSection(Section):
     """The time within which they count."""
     outbox_events_max: Count = 1_000_000
     """Events that may wait for the sink, and as many for each webhook; later ones are not kept for who is away."""
+    webhooks: WebhooksSection = WebhooksSection()
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that make pages."""
     requests_max: Count = 64

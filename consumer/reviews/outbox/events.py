@@ -52,14 +52,14 @@ def is_wanted(connection: Connection, kind: EventKind) -> bool:
 def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> None:
     """Write the events that somebody gets. Whoever calls this holds ``Lock.FLAGS``, so that their order is known."""
     subscribed = subscriptions(connection) if events else []
-    receivers = ((event, [each for each in subscribed if each.takes(event)]) for event in events)
-    wanted = [(event, takers) for event, takers in receivers if takers or event.kind in FOR_SINK]
+    receivers = ((event, [each.webhook_id for each in subscribed if each.takes(event)]) for event in events)
+    wanted = [(event, to) for event, to in receivers if to or event.kind in FOR_SINK]
     if not wanted:
         return
     # The latest row is never deleted, so no number comes twice.
     latest = connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
     numbered = list(enumerate(wanted, start=latest + 1))
-    rows = [
+    rows: list[dict[str, object]] = [
         {
             "event_id": number,
             "kind": event.kind,
@@ -70,10 +70,10 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
         }
         for number, (event, _) in numbered
     ]
-    deliveries = [
-        {"webhook_id": taker.webhook_id, "event_id": number, "story_id": event.story_id, "due_ms": now_ms}
-        for number, (event, takers) in numbered
-        for taker in takers
+    deliveries: list[dict[str, object]] = [
+        {"webhook_id": webhook_id, "event_id": number, "story_id": event.story_id, "due_ms": now_ms}
+        for number, (event, to) in numbered
+        for webhook_id in to
     ]
     _insert(connection, OUTBOX, rows)
     _insert(connection, DELIVERIES, deliveries)

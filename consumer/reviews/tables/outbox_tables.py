@@ -49,6 +49,8 @@ WEBHOOKS: Final = Table(
     # In the clear: they sign. Two while receivers change to a new one.
     Column("secret", String(200), nullable=False),
     Column("former_secret", String(200)),
+    # When the former one is no longer used.
+    Column("former_until_ms", BigInteger),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     # Since when, and why, nothing is sent.
@@ -56,6 +58,12 @@ WEBHOOKS: Final = Table(
     Column("off_why", String(500)),
     # Events that were not kept for it, because the outbox was full.
     Column("missed", BigInteger, nullable=False, server_default="0"),
+    # The last attempt: when, the status of HTTP, and why it failed.
+    Column("last_ms", BigInteger),
+    Column("last_status", Integer),
+    Column("last_why", String(500)),
+    # After a failure: nothing is sent before, whatever is due.
+    Column("paused_until_ms", BigInteger),
 )
 """Addresses that get events."""
 
@@ -67,6 +75,7 @@ DELIVERIES: Final = Table(
     Column("event_id", ROW_ID, ForeignKey("outbox.event_id"), nullable=False, index=True),
     Column("story_id", ROW_ID),
     Column("due_ms", BigInteger, nullable=False),
+    # How often it was claimed; a process whose claim has run out finds another number here.
     Column("tries", Integer, nullable=False, server_default="0"),
     # Of the first attempt that failed, and what the last one got: a status of HTTP, or none and why.
     Column("failing_since_ms", BigInteger),

@@ -24,6 +24,7 @@ from consumer.telemetry.metrics import (
     store,
     topics,
     verdicts,
+    webhooks,
 )
 from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, ReactingMetrics, Series
 from consumer.telemetry.source_names import SourceNames
@@ -47,6 +48,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     access.GROUP,
     inbox.GROUP,
     console.GROUP,
+    webhooks.GROUP,
     requests.CONSOLE_GROUP,
 )
 """All metrics, in the order in which the documentation has them."""
@@ -176,6 +178,7 @@ class ConsoleMetrics(MetricSet):
                     instruments,
                     *_OF_ALL,
                     *console.REACTIONS,
+                    *webhooks.REACTIONS,
                     *requests.REACTIONS,
                     *(topics.REACTIONS if reads_topics else ()),
                 ),

@@ -36,6 +36,7 @@ from consumer.telemetry.metrics.requests import CONSOLE_REQUESTS, REACTIONS, Req
 from consumer.web.connections import ConnectionLimits
 from consumer.web.request_threads import Workers
 from consumer.web.server import Server, listening_socket, url_of
+from consumer.webhooks.courier import Courier
 from tests.unit.reviews.made import database_in
 
 WAIT_S: Final = 60
@@ -247,6 +248,7 @@ def served(
     comparable: Callable[[], QueriedStore] | None = None,
     warnings: Callable[[], SetupWarnings] = SetupWarnings,
     cutter: WordCutter | None = None,
+    courier: Courier | None = None,
     **settings: Any,  # noqa: ANN401  # as the section has them
 ) -> Iterator[Served]:
     """Serve it until the context is left."""
@@ -273,6 +275,7 @@ def served(
         access,
         warnings,
         cutter,
+        courier=courier or Courier(section.webhooks.networks, allows_http=section.webhooks.http),
     )
     workers = Workers(section.threads, section.requests_max, section.answer_s)
     app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)

@@ -23,6 +23,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.reviews import floods, people
 from consumer.reviews.moderation.reasons import add_reason
+from consumer.reviews.outbox import webhooks
 from consumer.reviews.tables import FLAGS
 from tests.stored_texts import StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
@@ -31,6 +32,7 @@ from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, office
 from tests.unit.console.newsroom import BEGAN_MS
 from tests.unit.console.serving import Answer
+from tests.unit.reviews.webhooks_made import SECRET, add_webhook, settings
 
 HOSTILE: Final = "\"'><img src=x onerror=alert(1)>{{7*7}}%(x)s';DROP TABLE flags;--"
 NOTICE: Final = written(1, 100)
@@ -156,7 +158,10 @@ def check_harmless(tree: LexborHTMLParser) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Office]:
-    """A console with a flood, a near miss, a missed copy, banks of both kinds, a reason, and Bob; Ann is an admin."""
+    """A console with a flood, a near miss, a missed copy, banks of both kinds, a reason, a webhook, and Bob.
+
+    Ann is an admin.
+    """
     archive = Archive(StoreOfTexts())
     names = [f"copy-{number}" for number in range(COPIES)]
     archive.made.judge(dict.fromkeys(["kept", *names], NOTICE), BEGAN_MS)
@@ -167,6 +172,9 @@ def desk(tmp_path: Path) -> Iterator[Office]:
         database = opened.served.database
         database.written(lambda c: people.set_role(c, 1, "admin"))
         database.written(partial(add_reason, name="Timetable"))
+        # Nothing is ever sent there: it is an address for documentation.
+        hook = add_webhook(database, settings(url="https://192.0.2.1/"))
+        database.written(lambda c: webhooks.rotate(c, hook, SECRET, opened.served.clock()))
         opened.served.add("Bob")
         opened.ann.get("/banks")
         archive.flag(opened.room, NOTICE, "kept", *names)

@@ -117,7 +117,10 @@ def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     of_banks = [route for route in OF_PEOPLE if route.path.startswith("/banks") and "/items" not in route.path]
     changing = {route for route in of_banks if route.method == "POST" or route.path.endswith("/remove")}
     others = {route for route in OF_PEOPLE if route.path.startswith(("/people", "/audit", "/reasons"))}
-    assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing | of_items
+    # Reviewers see how webhooks do, and neither their URLs nor what receivers say.
+    of_webhooks = {route for route in OF_PEOPLE if route.path.startswith("/webhooks")}
+    of_webhooks = {route for route in of_webhooks if route.path != "/webhooks" or route.method == "POST"}
+    assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing | of_items | of_webhooks
 
 
 def test_sections_of_reviewers_are_known() -> None:
@@ -125,7 +128,7 @@ def test_sections_of_reviewers_are_known() -> None:
     sections = {f"/{route.path.split('/')[1]}" for route in OF_PEOPLE if route.role == "reviewer"}
     assert sections == {
         "/", "/banks", "/flags", "/look-up", "/me", "/queue", "/reports", "/reviews", "/sign-out", "/sources",
-        "/stories", "/thresholds",
+        "/stories", "/thresholds", "/webhooks",
     }  # fmt: skip
 
 

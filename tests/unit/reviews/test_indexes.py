@@ -14,13 +14,14 @@ from consumer.reviews.discussion import add_note, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.floods import floods, note_floods, unannounced
 from consumer.reviews.moderation import claims
-from consumer.reviews.outbox import sink_events
+from consumer.reviews.outbox import deliveries, sink_events, webhooks
 from consumer.reviews.outbox.arrivals import tell_of_flags
 from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.queue import Filters
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
+from tests.unit.reviews.webhooks_made import add_webhook, happened, settings, tell
 
 SMALL_TABLES = {
     "alembic_version",
@@ -115,6 +116,20 @@ def everything(database: Database) -> None:
     read(database, reports.flag_of_pair, missed)
     written(database, reports.undo, made_report or 0, ann, NOW_MS)
     read(database, audit.has, "session.begin", "Ann", "::1", NOW_MS)
+    sent_to_webhooks(database)
+
+
+def sent_to_webhooks(database: Database) -> None:
+    """Do what the console does for each event and each webhook."""
+    hook = add_webhook(database, settings())
+    tell(database, happened("a", 1), happened("b", 1), happened("c"))
+    read(database, deliveries.destinations, NOW_MS)
+    read(database, deliveries.is_any_due, hook, NOW_MS)
+    first, last = written(database, deliveries.claimed, hook, NOW_MS, 9, 9)
+    written(database, deliveries.note_failed, deliveries.Failure(first, 500, "status", NOW_MS), NOW_MS)
+    read(database, deliveries.failing_since, hook)
+    written(database, deliveries.note_accepted, [last])
+    written(database, webhooks.send_waiting, hook, NOW_MS)
 
 
 def looked_at(connection: Connection) -> None:

@@ -1,0 +1,1 @@
+"""The pages of webhooks: their list, each one of them, and what is said of attempts."""

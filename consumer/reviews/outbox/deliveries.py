@@ -1,0 +1,177 @@
+"""Deliveries of events to webhooks: which process sends which, and what became of them.
+
+A story waits behind its failed delivery: of a story and a webhook only the first event is ever claimed. A claim runs
+out by itself, so that a process that was killed leaves nothing undone; what it had sent is sent again under the same
+number.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Select, case, delete, func, literal, select, update
+
+from consumer.reviews.outbox.events import forget
+from consumer.reviews.portable import Lock, one_at_a_time, storable
+from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
+
+_WHY_CHARS_MAX: Final = 500
+
+
+class Claim(NamedTuple):
+    """An event that this process alone sends to a webhook until the claim runs out. ``tries`` tells claims apart."""
+
+    delivery_id: int
+    webhook_id: int
+    event_id: int
+    tries: int
+    failing_since_ms: int | None
+    at_ms: int
+    payload: str
+
+
+class Failure(NamedTuple):
+    """A delivery that failed: the status of HTTP, why, and when to try again."""
+
+    claim: Claim
+    status: int | None
+    why: str
+    due_ms: int
+
+
+class LastAttempt(NamedTuple):
+    """The last attempt of a webhook. Unless it was accepted, nothing is sent until ``paused_until_ms``."""
+
+    at_ms: int
+    status: int | None
+    why: str
+    paused_until_ms: int | None
+
+
+class Destination(NamedTuple):
+    """Where a webhook is, and what signs its messages: its secret, and the former one while that is still used."""
+
+    webhook_id: int
+    name: str
+    url: str
+    secrets: tuple[str, ...]
+
+
+class Backlog(NamedTuple):
+    """Since when the oldest event waits for a webhook that is on, and how many webhooks are given up.
+
+    ``given_up`` counts the webhooks that the console has turned off by itself.
+    """
+
+    oldest_ms: int | None
+    given_up: int
+
+
+def destinations(connection: Connection, now_ms: int) -> list[Destination]:
+    """Return the webhooks that are on, and that do not pause after a failure."""
+    columns = (WEBHOOKS.c.webhook_id, WEBHOOKS.c.name, WEBHOOKS.c.url, WEBHOOKS.c.secret)
+    former = case((WEBHOOKS.c.former_until_ms > now_ms, WEBHOOKS.c.former_secret))
+    is_paused = func.coalesce(WEBHOOKS.c.paused_until_ms, 0) > now_ms
+    query = select(*columns, former).where(WEBHOOKS.c.off_ms.is_(None), ~is_paused).order_by(WEBHOOKS.c.webhook_id)
+    return [
+        Destination(webhook_id, name, url, (secret,) if former is None else (secret, former))
+        for webhook_id, name, url, secret, former in connection.execute(query)
+    ]
+
+
+def is_any_due(connection: Connection, webhook_id: int, now_ms: int) -> bool:
+    """Return whether this process could claim a delivery. Changes nothing."""
+    return connection.execute(_free(webhook_id, now_ms, 1)).first() is not None
+
+
+def claimed(connection: Connection, webhook_id: int, now_ms: int, lease_ms: int, limit: int) -> list[Claim]:
+    """Claim deliveries that are due, the longest due first. After ``lease_ms`` others may claim them."""
+    # Others choose others, and do not wait; SQLite lets only one choose at a time.
+    chosen = _free(webhook_id, now_ms, limit).with_for_update(of=DELIVERIES, skip_locked=True)
+    delivery_ids = connection.execute(chosen).scalars().all()
+    connection.execute(
+        update(DELIVERIES)
+        .where(DELIVERIES.c.delivery_id.in_(delivery_ids))
+        .values(due_ms=now_ms + lease_ms, tries=DELIVERIES.c.tries + 1)
+    )
+    own = DELIVERIES.c
+    columns = (own.delivery_id, own.webhook_id, own.event_id, own.tries, own.failing_since_ms)
+    rows = connection.execute(
+        select(*columns, OUTBOX.c.at_ms, OUTBOX.c.payload)
+        .join_from(DELIVERIES, OUTBOX, OUTBOX.c.event_id == own.event_id)
+        .where(own.delivery_id.in_(delivery_ids))
+        .order_by(own.event_id)
+    )
+    return [Claim(*row) for row in rows]
+
+
+def note_accepted(connection: Connection, claims: Sequence[Claim]) -> None:
+    """Note that webhooks have these events, also where a claim has run out in the meantime."""
+    one_at_a_time(connection, Lock.FLAGS)
+    connection.execute(delete(DELIVERIES).where(DELIVERIES.c.delivery_id.in_([each.delivery_id for each in claims])))
+    forget(connection, [each.event_id for each in claims])
+
+
+def note_failed(connection: Connection, failure: Failure, now_ms: int) -> None:
+    """Note that an attempt failed, unless the claim has run out and another process has the delivery."""
+    one_at_a_time(connection, Lock.FLAGS)
+    own = (DELIVERIES.c.delivery_id == failure.claim.delivery_id, DELIVERIES.c.tries == failure.claim.tries)
+    values = {
+        "due_ms": failure.due_ms,
+        "failing_since_ms": func.coalesce(DELIVERIES.c.failing_since_ms, literal(now_ms)),
+        "status": failure.status,
+        "why": storable(failure.why, _WHY_CHARS_MAX),
+    }
+    connection.execute(update(DELIVERIES).where(*own).values(values))
+
+
+def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> None:
+    """Note the last attempt of a webhook, and whether it pauses."""
+    values = {
+        "last_ms": last.at_ms,
+        "last_status": last.status,
+        "last_why": storable(last.why, _WHY_CHARS_MAX),
+        "paused_until_ms": last.paused_until_ms,
+    }
+    connection.execute(update(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id).values(values))
+
+
+def failing_since(connection: Connection, webhook_id: int) -> int | None:
+    """Return since when the first of a webhook's deliveries has been failing; None where none is."""
+    query = select(func.min(DELIVERIES.c.failing_since_ms)).where(DELIVERIES.c.webhook_id == webhook_id)
+    found: int | None = connection.execute(query).scalar()
+    return found
+
+
+def backlog(connection: Connection) -> Backlog:
+    """Return what waits in all."""
+    first = (
+        select(func.min(DELIVERIES.c.event_id))
+        .join_from(DELIVERIES, WEBHOOKS, WEBHOOKS.c.webhook_id == DELIVERIES.c.webhook_id)
+        .where(WEBHOOKS.c.off_ms.is_(None))
+        .scalar_subquery()
+    )
+    oldest_ms = connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar()
+    # A person who turned one off is in the reason.
+    is_given_up = case((WEBHOOKS.c.off_ms.is_not(None) & WEBHOOKS.c.off_why.in_(("day", "gone")), 1), else_=0)
+    given_up = connection.execute(select(func.coalesce(func.sum(is_given_up), 0))).scalar_one()
+    return Backlog(oldest_ms, int(given_up))
+
+
+def _free(webhook_id: int, now_ms: int, limit: int) -> Select[Any]:
+    """Return the query for deliveries that are due, and before which no event of the same story waits."""
+    earlier = DELIVERIES.alias("earlier")
+    is_blocked = (
+        select(earlier.c.delivery_id)
+        .where(
+            earlier.c.webhook_id == DELIVERIES.c.webhook_id,
+            earlier.c.story_id == DELIVERIES.c.story_id,
+            earlier.c.event_id < DELIVERIES.c.event_id,
+        )
+        .exists()
+    )
+    return (
+        select(DELIVERIES.c.delivery_id)
+        .where(DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms <= now_ms, ~is_blocked)
+        .order_by(DELIVERIES.c.due_ms, DELIVERIES.c.event_id)
+        .limit(limit)
+    )

@@ -1,0 +1,222 @@
+"""Webhooks: the addresses that get events, their secrets, and whether they are on."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+
+from consumer.model.errors import DupwatchError
+from consumer.reviews.outbox.events import EventKind, forget
+from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.tables import DELIVERIES, PEOPLE, WEBHOOKS
+from consumer.text.names import name_key
+
+WEBHOOKS_MAX: Final = 20
+"""Webhooks of a console: each has threads of its own, and is asked for with every event."""
+SOURCES_MAX: Final = 100
+FORMER_MS: Final = 86_400_000
+"""How long messages are signed with the former secret too, after a new one was made."""
+EVENT_KINDS: Final[Sequence[EventKind]] = get_args(EventKind)
+Reason = Literal["day", "gone", "person"]
+"""Why a webhook is off: its receiver failed for a day, or said that it is gone, or a person turned it off."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """The part of a webhook that admins write. Without ``sources`` it gets the events of all."""
+
+    name: str
+    url: str
+    kinds: tuple[EventKind, ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFailure:
+    """The delivery of a webhook that has been failing for longest: since when, and what the last attempt got."""
+
+    since_ms: int
+    status: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A webhook, without its secrets. Nothing of it is safe to show unescaped."""
+
+    webhook_id: int
+    settings: WebhookSettings
+    person: str
+    created_ms: int
+    former_until_ms: int | None
+    off_ms: int | None
+    off_why: Reason | None
+    missed: int
+    waiting: int
+    last_ms: int | None
+    last_status: int | None
+    last_why: str
+    failure: FirstFailure | None
+
+
+class WebhookError(DupwatchError):
+    """A webhook cannot be added or changed as asked. The message says why."""
+
+
+class WebhookTaken(WebhookError):  # noqa: N818  # named for the webhook
+    """There is a webhook of this name already, perhaps in another case."""
+
+
+class WebhooksFull(WebhookError):  # noqa: N818  # named for the list
+    """There are as many webhooks as there may be."""
+
+
+class WebhookMissing(WebhookError):  # noqa: N818  # named for the webhook
+    """There is no webhook of this number."""
+
+
+def webhooks(connection: Connection) -> list[Webhook]:
+    """Return all webhooks by name."""
+    return _found(connection)
+
+
+def webhook_numbered(connection: Connection, webhook_id: int) -> Webhook:
+    """Return a webhook. Raises ``WebhookMissing``."""
+    for webhook in _found(connection, WEBHOOKS.c.webhook_id == webhook_id):
+        return webhook
+    raise WebhookMissing(f"there is no webhook with the number {webhook_id}")
+
+
+def create(connection: Connection, settings: WebhookSettings, secret: str, person_id: int, now_ms: int) -> int:
+    """Add a webhook, which gets the events from now on, and return its number.
+
+    Raises ``WebhookTaken`` and ``WebhooksFull``.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    _check_name(connection, settings.name)
+    if connection.execute(select(func.count()).select_from(WEBHOOKS)).scalar_one() >= WEBHOOKS_MAX:
+        raise WebhooksFull(f"there are {WEBHOOKS_MAX} webhooks already")
+    values = {**_columns(settings), "secret": secret, "person_id": person_id, "created_ms": now_ms}
+    number: int = connection.execute(insert(WEBHOOKS).values(values).returning(WEBHOOKS.c.webhook_id)).scalar_one()
+    return number
+
+
+def change(connection: Connection, webhook_id: int, settings: WebhookSettings) -> None:
+    """Change what a webhook gets from now on, and where all that waits is sent. Raises ``WebhookError``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    _check_name(connection, settings.name, own_id=webhook_id)
+    _update(connection, webhook_id, **_columns(settings))
+
+
+def rotate(connection: Connection, webhook_id: int, secret: str, now_ms: int) -> None:
+    """Give a webhook another secret; the present one signs too for ``FORMER_MS``. Raises ``WebhookMissing``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_MS}
+    _update(connection, webhook_id, **former, secret=secret)
+
+
+def end_former(connection: Connection, webhook_id: int) -> None:
+    """Forget the former secret. Raises ``WebhookMissing``."""
+    _update(connection, webhook_id, former_secret=None, former_until_ms=None)
+
+
+def end_expired(connection: Connection, now_ms: int) -> None:
+    """Forget former secrets that are no longer used."""
+    expired = update(WEBHOOKS).where(WEBHOOKS.c.former_until_ms <= now_ms)
+    connection.execute(expired.values(former_secret=None, former_until_ms=None))
+
+
+def turn_off(connection: Connection, webhook_id: int, why: Reason, now_ms: int) -> bool:
+    """Send nothing more to a webhook; return whether it was on. Its events are kept."""
+    on = (WEBHOOKS.c.webhook_id == webhook_id, WEBHOOKS.c.off_ms.is_(None))
+    return bool(connection.execute(update(WEBHOOKS).where(*on).values(off_ms=now_ms, off_why=why)).rowcount)
+
+
+def send_waiting(connection: Connection, webhook_id: int, now_ms: int) -> None:
+    """Turn a webhook on, and have everything sent now that waits for it. Raises ``WebhookMissing``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    _update(connection, webhook_id, off_ms=None, off_why=None, paused_until_ms=None)
+    # Its receiver has a day again. What is being sent is sent once more if need be.
+    due = {"due_ms": now_ms, "failing_since_ms": None}
+    connection.execute(update(DELIVERIES).where(DELIVERIES.c.webhook_id == webhook_id).values(due))
+
+
+def remove(connection: Connection, webhook_id: int) -> int:
+    """Remove a webhook with everything that waits for it, and return how many events that were.
+
+    Raises ``WebhookMissing``.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    waiting = delete(DELIVERIES).where(DELIVERIES.c.webhook_id == webhook_id).returning(DELIVERIES.c.event_id)
+    event_ids = list(connection.execute(waiting).scalars())
+    forget(connection, event_ids)
+    if not connection.execute(delete(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id)).rowcount:
+        raise WebhookMissing(f"there is no webhook with the number {webhook_id}")
+    return len(event_ids)
+
+
+def secrets_of(connection: Connection, webhook_id: int, now_ms: int) -> tuple[str, ...]:
+    """Return what signs the messages of a webhook. Raises ``WebhookMissing``."""
+    columns = (WEBHOOKS.c.secret, WEBHOOKS.c.former_secret, WEBHOOKS.c.former_until_ms)
+    row = connection.execute(select(*columns).where(WEBHOOKS.c.webhook_id == webhook_id)).first()
+    if row is None:
+        raise WebhookMissing(f"there is no webhook with the number {webhook_id}")
+    has_former = row.former_until_ms is not None and row.former_until_ms > now_ms
+    return (row.secret, row.former_secret) if has_former else (row.secret,)
+
+
+def _found(connection: Connection, *conditions: ColumnElement[bool]) -> list[Webhook]:
+    rows = connection.execute(
+        select(WEBHOOKS, PEOPLE.c.name.label("person"))
+        .join_from(WEBHOOKS, PEOPLE, PEOPLE.c.person_id == WEBHOOKS.c.person_id)
+        .where(*conditions)
+        .order_by(WEBHOOKS.c.name)
+    )
+    return [_webhook(connection, row) for row in rows.all()]
+
+
+def _webhook(connection: Connection, row: Any) -> Webhook:  # noqa: ANN401  # a row of the query
+    waiting = select(func.count()).where(DELIVERIES.c.webhook_id == row.webhook_id)
+    return Webhook(
+        webhook_id=row.webhook_id,
+        settings=WebhookSettings(row.name, row.url, tuple(json.loads(row.kinds)), tuple(json.loads(row.sources))),
+        person=row.person,
+        created_ms=row.created_ms,
+        former_until_ms=row.former_until_ms,
+        off_ms=row.off_ms,
+        off_why=row.off_why,
+        missed=row.missed,
+        waiting=connection.execute(waiting).scalar_one(),
+        last_ms=row.last_ms,
+        last_status=row.last_status,
+        last_why=row.last_why or "",
+        failure=_first_failure(connection, row.webhook_id),
+    )
+
+
+def _first_failure(connection: Connection, webhook_id: int) -> FirstFailure | None:
+    columns = (DELIVERIES.c.failing_since_ms, DELIVERIES.c.status, DELIVERIES.c.why)
+    failing = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.failing_since_ms.is_not(None))
+    order = (DELIVERIES.c.failing_since_ms, DELIVERIES.c.event_id)
+    row = connection.execute(select(*columns).where(*failing).order_by(*order).limit(1)).first()
+    return None if row is None else FirstFailure(row.failing_since_ms, row.status, row.why or "")
+
+
+def _columns(settings: WebhookSettings) -> dict[str, str]:
+    kinds, sources = json.dumps(settings.kinds), json.dumps(settings.sources)
+    return {"name": settings.name, "url": settings.url, "kinds": kinds, "sources": sources}
+
+
+def _check_name(connection: Connection, name: str, own_id: int | None = None) -> None:
+    """Raise ``WebhookTaken`` where another webhook has this name."""
+    for webhook_id, taken in connection.execute(select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.name)):
+        if webhook_id != own_id and name_key(taken) == name_key(name):
+            raise WebhookTaken(f"there is a webhook named {name} already; choose another name")
+
+
+def _update(connection: Connection, webhook_id: int, **values: Any) -> None:  # noqa: ANN401  # of any column
+    changed = connection.execute(update(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id).values(**values))
+    if not changed.rowcount:
+        raise WebhookMissing(f"there is no webhook with the number {webhook_id}")

@@ -1,0 +1,97 @@
+"""Which IP addresses a webhook may be sent to: global ones, and those of networks that the configuration adds.
+
+The table is our own, so that it does not change with the version of Python. It has the blocks of IANA's registries of
+special-purpose addresses (https://www.iana.org/assignments/iana-ipv4-special-registry and
+https://www.iana.org/assignments/iana-ipv6-special-registry), including those that registries call global and that lead
+to another address: relays, tunnels and translations. Of IPv6 only 2000::/3 is allocated, so the rest is refused too.
+"""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, Literal, NamedTuple
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+AddressKind = Literal[
+    "private",
+    "loopback",
+    "link_local",
+    "unspecified",
+    "carrier",
+    "multicast",
+    "documentation",
+    "benchmarking",
+    "translated",
+    "reserved",
+]
+
+_BLOCKS: Final[Sequence[tuple[str, AddressKind]]] = (
+    ("0.0.0.0/8", "unspecified"),
+    ("10.0.0.0/8", "private"),
+    ("100.64.0.0/10", "carrier"),
+    ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link_local"),
+    ("172.16.0.0/12", "private"),
+    ("192.0.0.0/24", "reserved"),
+    ("192.0.2.0/24", "documentation"),
+    # Relays of 6to4, which are deprecated.
+    ("192.88.99.0/24", "translated"),
+    ("192.168.0.0/16", "private"),
+    ("198.18.0.0/15", "benchmarking"),
+    ("198.51.100.0/24", "documentation"),
+    ("203.0.113.0/24", "documentation"),
+    ("224.0.0.0/4", "multicast"),
+    # With the broadcast address.
+    ("240.0.0.0/4", "reserved"),
+    ("::/128", "unspecified"),
+    ("::1/128", "loopback"),
+    # IPv4 addresses in IPv6: compatible, mapped, translated, NAT64, and NAT64 of a network's own.
+    ("::/96", "translated"),
+    ("::ffff:0:0/96", "translated"),
+    ("::ffff:0:0:0/96", "translated"),
+    ("64:ff9b::/96", "translated"),
+    ("64:ff9b:1::/48", "translated"),
+    ("100::/64", "reserved"),
+    # Protocol assignments, Teredo and ORCHID.
+    ("2001::/32", "translated"),
+    ("2001::/23", "reserved"),
+    ("2001:db8::/32", "documentation"),
+    # 6to4
+    ("2002::/16", "translated"),
+    ("3fff::/20", "documentation"),
+    ("fc00::/7", "private"),
+    ("fe80::/10", "link_local"),
+    # Site-local, which is deprecated.
+    ("fec0::/10", "private"),
+    ("ff00::/8", "multicast"),
+)
+BLOCKS: Final[Sequence[tuple[Network, AddressKind]]] = tuple((ip_network(block), kind) for block, kind in _BLOCKS)
+"""Blocks that are refused, and what each is for. Of several that have an address the first one counts."""
+_ALLOCATED: Final = ip_network("2000::/3")
+
+
+class RefusedAddress(NamedTuple):
+    """An address that nothing is sent to, and what its block is for."""
+
+    address: str
+    kind: AddressKind
+
+
+def address_kind(address: Address) -> AddressKind | None:
+    """Return what the block of an address is for; None for a global address."""
+    for block, kind in BLOCKS:
+        if address.version == block.version and address in block:
+            return kind
+    return "reserved" if address.version == 6 and address not in _ALLOCATED else None  # noqa: PLR2004  # of IPv6
+
+
+def refused_address(addresses: Sequence[str], allowed: Sequence[Network]) -> RefusedAddress | None:
+    """Return the first address that is neither global nor in a network that is allowed; None where there is none."""
+    for text in addresses:
+        address = ip_address(text)
+        if any(address.version == network.version and address in network for network in allowed):
+            continue
+        kind = address_kind(address)
+        if kind is not None:
+            return RefusedAddress(text, kind)
+    return None

@@ -1,0 +1,61 @@
+"""The URL of a webhook, taken apart. What is unusual in a URL is refused: programs read it differently."""
+
+import re
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from consumer.model.errors import DupwatchError
+
+URL_CHARS_MAX: Final = 2_000
+UrlFault = Literal["form", "scheme", "person", "host", "port"]
+_CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
+"""What a URL may have: printable ASCII without quotes, spaces, backslashes and angle brackets."""
+_HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f:]+(:[0-9.]+)?")
+"""Names as DNS has them, in ASCII, and addresses."""
+_PORTS: Final = {"https": 443, "http": 80}
+
+
+class UrlError(DupwatchError):
+    """A URL that no webhook can have. ``fault`` says what is wrong with it."""
+
+    def __init__(self, fault: UrlFault) -> None:
+        super().__init__(f"the URL cannot be used: {fault}")
+        self.fault = fault
+
+
+class Endpoint(NamedTuple):
+    """Where to send: ``host`` without brackets, and ``target``, the path with its query."""
+
+    is_tls: bool
+    host: str
+    port: int
+    target: str
+
+    @property
+    def host_header(self) -> str:
+        """The value of the header ``Host``."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS["https" if self.is_tls else "http"] else f"{host}:{self.port}"
+
+
+def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
+    """Return the parts of a URL. Raises ``UrlError``."""
+    if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url) or "#" in url:
+        raise UrlError("form")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        # A bracket without its other half, or a port that is no number up to 65535.
+        raise UrlError("port" if "[" not in url else "host") from None
+    if parts.scheme != "https" and not (allows_http and parts.scheme == "http"):
+        raise UrlError("scheme")
+    if "@" in parts.netloc:
+        raise UrlError("person")
+    host = (parts.hostname or "").removesuffix(".")
+    if not _HOST.fullmatch(host):
+        raise UrlError("host")
+    if port == 0:
+        raise UrlError("port")
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    return Endpoint(parts.scheme == "https", host, port or _PORTS[parts.scheme], target)

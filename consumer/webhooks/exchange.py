@@ -1,0 +1,147 @@
+"""One request over HTTP to an address that is known already: no names are looked up, and nothing is followed.
+
+``h11`` writes and reads the protocol. The sockets are our own: clients that bring theirs look names up themselves, take
+proxies from the environment, and limit the time of each step instead of that of all of them.
+"""
+
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Final, NamedTuple
+
+import h11
+
+from consumer.webhooks.deadline import Deadline, Overdue
+from consumer.webhooks.endpoint import Endpoint
+
+ANSWER_BYTES_MAX: Final = 4_096
+"""Bytes of an answer that are read, its head included."""
+_PIECE_BYTES: Final = 1_024
+
+
+class Reply(NamedTuple):
+    """The answer of a receiver. ``body`` is its beginning; that of one which accepted is not read."""
+
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    def header(self, name: bytes) -> str:
+        """Return the value of a header, "" where it is not there."""
+        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the receiver has the message."""
+        return 200 <= self.status < 300  # noqa: PLR2004  # of HTTP
+
+
+class NoReply(Exception):  # noqa: N818  # named for what is missing
+    """What came is no answer in HTTP, or ended before its head did."""
+
+
+def exchange(
+    endpoint: Endpoint,
+    addresses: Sequence[str],
+    message: tuple[Sequence[tuple[str, str]], bytes],
+    tls: ssl.SSLContext | None,
+    deadline: Deadline,
+) -> Reply:
+    """Send a message, its headers and its body, to the first of these addresses that takes a connection.
+
+    The name of the endpoint is what a certificate has to prove. Raises ``OSError``, ``NoReply`` and ``Overdue``.
+    """
+    with closing(_connected(addresses, endpoint.port, deadline)) as plain:
+        connection = plain
+        if tls is not None:
+            plain.settimeout(deadline.left_s())
+            connection = tls.wrap_socket(plain, server_hostname=endpoint.host)
+        with closing(connection):
+            protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=ANSWER_BYTES_MAX)
+            try:
+                _send(connection, _request(protocol, endpoint, *message), deadline)
+                return _reply(_Incoming(connection, protocol, deadline))
+            except h11.ProtocolError as error:
+                raise NoReply(str(error)) from error
+
+
+def _connected(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.socket:
+    """Return a connection. Each address but the last gets its share of the time, since one may swallow everything."""
+    for number, address in enumerate(addresses):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            opened.settimeout(deadline.left_s() / (len(addresses) - number))
+            opened.connect((address, port))
+        except BaseException as error:
+            opened.close()
+            if isinstance(error, OSError) and number < len(addresses) - 1:
+                continue
+            raise
+        return opened
+    raise OSError("the name has no address")
+
+
+def _request(protocol: h11.Connection, endpoint: Endpoint, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
+    """Return a request as it is written."""
+    sent = [
+        ("host", endpoint.host_header),
+        ("user-agent", "dupwatch"),
+        ("content-type", "application/json"),
+        ("content-length", str(len(body))),
+        ("connection", "close"),
+        *headers,
+    ]
+    events = (h11.Request(method="POST", target=endpoint.target, headers=sent), h11.Data(body), h11.EndOfMessage())
+    return b"".join(protocol.send(event) or b"" for event in events)
+
+
+def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
+    left = memoryview(data)
+    while left:
+        connection.settimeout(deadline.left_s())
+        left = left[connection.send(left) :]
+
+
+class _Incoming:
+    """An answer as it comes in, up to ``ANSWER_BYTES_MAX``."""
+
+    def __init__(self, connection: socket.socket, protocol: h11.Connection, deadline: Deadline) -> None:
+        self._connection = connection
+        self._protocol = protocol
+        self._deadline = deadline
+        self._bytes_left = ANSWER_BYTES_MAX
+
+    def event(self) -> object:
+        """Return the next event of the protocol. Raises ``OSError``, ``NoReply`` and ``Overdue``."""
+        while (event := self._protocol.next_event()) is h11.NEED_DATA:
+            if not self._bytes_left:
+                raise NoReply(f"it has more than {ANSWER_BYTES_MAX} bytes")
+            self._connection.settimeout(self._deadline.left_s())
+            data = self._connection.recv(min(_PIECE_BYTES, self._bytes_left))
+            self._bytes_left -= len(data)
+            self._protocol.receive_data(data)
+        return event
+
+
+def _reply(incoming: _Incoming) -> Reply:
+    """Return the answer, with what its body begins with unless it accepts."""
+    event = incoming.event()
+    while isinstance(event, h11.InformationalResponse):
+        event = incoming.event()
+    if not isinstance(event, h11.Response):
+        raise NoReply("the connection was closed before an answer")
+    head = Reply(event.status_code, list(event.headers), b"")
+    return head if head.is_accepted else head._replace(body=_beginning(incoming))
+
+
+def _beginning(incoming: _Incoming) -> bytes:
+    body = bytearray()
+    try:
+        while isinstance(event := incoming.event(), h11.Data):
+            body += event.data
+    except (OSError, Overdue, NoReply, h11.ProtocolError):
+        # The status is known, and the rest would not change it.
+        return bytes(body)
+    return bytes(body)
