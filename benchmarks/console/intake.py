@@ -102,7 +102,7 @@ class Console:
         for start in range(0, len(flags), LIMITS.batch_records_max):
             events = self._intake.read(flags[start : start + LIMITS.batch_records_max], place_in_topic)
             self._intake.take_in(events, self._intake.proceed)
-        while fill_in(self._database, self._articles):
+        while fill_in(self._database, self._articles, now_ms):
             pass
         return len(flags)
 

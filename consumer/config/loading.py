@@ -106,11 +106,16 @@ def _check_environment() -> None:
     """Refuse variables that name no section: the settings library ignores them."""
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
-            section = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)[0]
+            section, *names = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)
+            # A name of a source would become lower case, and a setting for one that does not exist goes unnoticed.
             if section == "rules":
-                # Its name would become lower case, and a rule for a source that does not exist goes unnoticed.
                 raise ConfigError(
                     f"{name}: set rules in the file; the environment loses the capital letters in names of sources"
+                )
+            if section == "console" and names[:1] == ["authority"] and names[1:]:
+                raise ConfigError(
+                    f"{name}: the environment loses the capital letters in names of sources; set ranks in the file, or "
+                    f"all of them as a map in {ENV_PREFIX}CONSOLE{ENV_NESTING}AUTHORITY"
                 )
             if section not in Config.model_fields:
                 known = ", ".join(sorted(Config.model_fields))

@@ -28,6 +28,8 @@ Text = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 """A name, path or URL: anything except the empty string, and without NUL."""
 ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(dotted)]
 """Settings of a client library, by their own names, which have dots in them."""
+Ranks = Annotated[dict[Text, Annotated[int, Field(ge=-1_000, le=1_000)]], BeforeValidator(dotted)]
+"""Ranks of sources, by the names of these, which may have dots in them."""
 SecretFiles = Annotated[dict[str, Text], BeforeValidator(dotted)]
 """Files that hold the values of a client library's settings."""
 

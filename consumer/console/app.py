@@ -32,8 +32,11 @@ from consumer.console.pages import (
     thresholds_page,
 )
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
+from consumer.console.pages.decision_report import report_files
+from consumer.console.pages.decision_report import report_page as decision_page
 from consumer.console.pages.look_up import article_page, report_page, text_page
 from consumer.console.pages.look_up.pasted_text import TEXT_FORM_BYTES_MAX
+from consumer.console.pages.sources import rank_forms
 from consumer.console.pages.webhooks import webhook_pages
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.rendering import ICON, POLICY
@@ -89,9 +92,14 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
         form_bytes_max=TEXT_FORM_BYTES_MAX,
     ),
     Route("GET", "/thresholds", "reviewer", thresholds_page.show_thresholds),
+    Route("GET", "/decisions", "reviewer", decision_page.show_report),
+    Route("GET", "/decisions.csv", "reviewer", report_files.export_csv),
+    Route("GET", "/decisions.jsonl", "reviewer", report_files.export_json_lines),
     Route("GET", "/stories", "reviewer", story_pages.show_stories),
     Route("GET", "/stories/{story_id:int}", "reviewer", story_pages.show_story),
     Route("GET", "/sources", "reviewer", story_pages.show_sources),
+    Route("POST", "/sources/ranks", "admin", rank_forms.set_named),
+    Route("POST", "/sources/{source_id:int}/rank", "admin", rank_forms.change),
     Route("GET", "/stories/{story_id:int}/decide", "reviewer", deciding.confirm),
     Route("POST", "/stories/{story_id:int}/decide", "reviewer", deciding.decide_all),
     Route("POST", "/stories/{story_id:int}/undo", "reviewer", deciding.undo_all),

@@ -25,9 +25,11 @@ def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogu
 
 _LABELS: Final[Mapping[str, str]] = {
     "bank": N_("Name of the bank"),
+    "first": N_("First day (UTC)"),
     "from": N_("Arrived from (UTC)"),
     "kind": N_("Kind"),
     "labels": N_("Labels (optional)"),
+    "last": N_("Last day (UTC)"),
     "name": N_("Name"),
     "note": N_("Note (optional)"),
     "order": N_("Order"),

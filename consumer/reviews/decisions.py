@@ -12,6 +12,8 @@ from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.outbox.decision_events import tell_of_decided, tell_of_reviews
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
+from consumer.reviews.ranking.preferred import MemberChanges
+from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.story_changes import Change, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
 from consumer.reviews.word_index.waiting import wait
@@ -83,7 +85,8 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
             if review is not None:
                 changed.append(review.review_id)
     _mark_undone(connection, changed, now_ms)
-    closing = _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
+    changes = _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
+    prefer_again(connection, changes.members, now_ms)
     values = {
         "person_id": person_id,
         "decision": decision,
@@ -97,7 +100,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
         rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
         review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
     tell_of_reviews(connection, [*changed, *review_ids], now_ms)
-    tell_of_decided(connection, closing, person_id, now_ms)
+    tell_of_decided(connection, changes.closing, person_id, now_ms)
     return Decided(review_ids, refused)
 
 
@@ -120,7 +123,8 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
             undone[review_id] = flag
     _mark_undone(connection, list(undone), now_ms)
     # It may have been released elsewhere in the meantime.
-    _change_states(connection, [(flag, "open" if flag.released_ms is None else "released") for flag in undone.values()])
+    states = [(flag, _reopened(flag)) for flag in undone.values()]
+    prefer_again(connection, _change_states(connection, states).members, now_ms)
     tell_of_reviews(connection, list(undone), now_ms)
     return list(undone)
 
@@ -132,6 +136,10 @@ def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
     """
     decided = [flag for flag in _flags(connection, flag_ids).values() if flag.state not in UNDECIDED]
     _change_states(connection, [(flag, "open") for flag in decided])
+
+
+def _reopened(flag: _Flag) -> State:
+    return "open" if flag.released_ms is None else "released"
 
 
 def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
@@ -184,13 +192,20 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
         connection.execute(update(REVIEWS).where(REVIEWS.c.review_id.in_(portion)).values(undone_ms=now_ms))
 
 
-def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> list[int]:
-    """Bring flags into other states, and count that; return the stories that have fewer open copies than before.
+class _StateChanges(NamedTuple):
+    """Changes of stories: which copies are in force, and which stories have fewer open copies than before."""
+
+    members: MemberChanges = MemberChanges()
+    closing: Sequence[int] = ()
+
+
+def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> _StateChanges:
+    """Bring flags into other states, and count that; return what changed of stories.
 
     Whoever calls this holds ``Lock.FLAGS``.
     """
     if not changes:
-        return []
+        return _StateChanges()
     statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
     connection.execute(statement, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
     states: Counter[tuple[Kind, State]] = Counter()
@@ -204,7 +219,14 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     change_stories(connection, stories)
     reopened = [flag for flag, state in changes if state in UNDECIDED and flag.state not in UNDECIDED]
     wait(connection, [flag.flag_id for flag in reopened])
-    return [story_id for story_id, change in stories.items() if change.open_copies < 0]
+    copies = [
+        (flag.flag_id, flag.state in IN_FORCE, state in IN_FORCE) for flag, state in changes if RULES[flag.kind].is_copy
+    ]
+    members = MemberChanges(
+        joined=[flag_id for flag_id, was, is_now in copies if is_now and not was],
+        left=[flag_id for flag_id, was, is_now in copies if was and not is_now],
+    )
+    return _StateChanges(members, [story_id for story_id, change in stories.items() if change.open_copies < 0])
 
 
 def _difference(before: State, after: State) -> Change:

@@ -5,7 +5,7 @@ states are the same after a topic was read from its beginning again, whatever ca
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,10 +16,11 @@ from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import Version, part_from_released
-from consumer.reviews.new_flags import NewFlag, insert_new, known_flags, name_roots
+from consumer.reviews.new_flags import NewFlag, insert_new, known_flags
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
+from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Change, change_stories
+from consumer.reviews.story_changes import Change, change_stories, name_roots
 from consumer.reviews.tables import FLAGS, STORIES
 from consumer.text.timestamps import since_1970_ms
 
@@ -33,7 +34,8 @@ class Added(NamedTuple):
     """Counts of events taken in: new flags, new releases, events known before, and others.
 
     ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where a
-    release has made an article the root of its copies. ``new`` are the new flags, each with its story.
+    release has made an article the root of its copies. ``new`` are the new flags, each with its story. ``members`` are
+    the changes of what is in force in stories.
     """
 
     flags: int
@@ -43,6 +45,7 @@ class Added(NamedTuple):
     stories: set[int]
     grown: set[int]
     new: list[tuple[Verdict, int]]
+    members: MemberChanges = MemberChanges()
 
 
 class SourcesMissing(NamedTuple):
@@ -85,10 +88,11 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
     one_at_a_time(connection, Lock.FLAGS)
     # A flag says more than its release does.
     rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
-    inserted = insert_new(connection, list(rows.values()))
-    released = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
+    inserted, moved = insert_new(connection, list(rows.values()))
+    released, parted = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
     fresh = [copy for copy in flags if copy in inserted]
-    stories = _stories_of(connection, list(inserted.values()))
+    new_ids = list(inserted.values())
+    stories = _stories_of(connection, new_ids)
     return Added(
         flags=len(fresh),
         releases=len(released),
@@ -97,6 +101,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         stories=set(stories.values()),
         grown=set(stories.values()) | _rooted(connection, {article_id for article_id, _ in released}),
         new=[(verdicts[copy], stories[inserted[copy]]) for copy in fresh],
+        members=MemberChanges(joined=new_ids, left=list(released.values()), stories=moved | parted),
     )
 
 
@@ -112,8 +117,9 @@ def sources_missing(connection: Connection, limit: int) -> list[SourcesMissing]:
     return list(found.values())[:limit]
 
 
-def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> None:
-    """Store those sources of flags that are not known."""
+def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]:
+    """Store those sources of flags that are not known, and return the stories in which these flags take part."""
+    one_at_a_time(connection, Lock.FLAGS)
     numbers = source_ids(connection, {name for row in rows for name in (row.source, row.original_source)})
     known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
     known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
@@ -122,9 +128,19 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> None:
         statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
         values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names]
         connection.execute(statement.values({column: bindparam("number")}), values)
+    stories: set[int] = set()
+    columns = select(
+        FLAGS.c.story_id, FLAGS.c.article_id, FLAGS.c.source_id, FLAGS.c.original_id, FLAGS.c.original_source_id
+    )
     for portion in portions([row.flag_id for row in rows]):
-        columns = select(FLAGS.c.original_id, FLAGS.c.original_source_id).where(FLAGS.c.flag_id.in_(portion))
-        name_roots(connection, {row.original_id: row.original_source_id for row in connection.execute(columns)})
+        found = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))).all()
+        sources = {row.article_id: row.source_id for row in found}
+        sources |= {row.original_id: row.original_source_id for row in found}
+        name_roots(connection, sources)
+        stories.update(row.story_id for row in found)
+        of_roots = select(STORIES.c.story_id).where(STORIES.c.root_id.in_(sources))
+        stories.update(connection.execute(of_roots).scalars())
+    return stories
 
 
 def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
@@ -179,12 +195,12 @@ def _time_ms(timestamp: str) -> int:
     return since_1970_ms(datetime.fromisoformat(timestamp))
 
 
-def _release(connection: Connection, wanted: dict[Version, int]) -> Collection[Version]:
-    """Mark flags as released, and return those that were not before."""
+def _release(connection: Connection, wanted: dict[Version, int]) -> tuple[dict[Version, int], set[int]]:
+    """Mark flags as released. Return those that were not before, and the stories that copies of them joined or left."""
     known = known_flags(connection, list(wanted), "flag")
     new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}
     if not new:
-        return ()
+        return {}, set()
     state = case((FLAGS.c.state == "wrong", "wrong"), else_="released")
     connection.execute(
         update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=state, released_ms=bindparam("at_ms")),
@@ -201,8 +217,8 @@ def _release(connection: Connection, wanted: dict[Version, int]) -> Collection[V
             states["flag", "released"] += 1
     change_stories(connection, stories)
     add_to_tally(connection, states)
-    part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
-    return new.keys()
+    parted = part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
+    return {copy: flag.flag_id for copy, flag in new.items()}, parted
 
 
 def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, int]:

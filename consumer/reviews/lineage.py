@@ -12,15 +12,19 @@ from sqlalchemy import CTE, Connection, and_, func, select, update
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED
 from consumer.reviews.kinds.rules import COPIES, RULES
 from consumer.reviews.portable import portions
-from consumer.reviews.story_changes import Change, change_stories, measure_stories, stories_by_root
+from consumer.reviews.story_changes import Change, change_stories, measure_stories, name_roots, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
 
 Version = tuple[str, str]
 _COPIES = FLAGS.alias("copies")
 
 
-def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> None:
-    """Bring the copies of versions whose flags are new into the stories of these flags."""
+def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> set[int]:
+    """Bring the copies of versions whose flags are new into the stories of these flags.
+
+    Return the stories that flags have joined or left.
+    """
+    touched: set[int] = set()
     of_it = and_(_COPIES.c.original_id == FLAGS.c.article_id, _COPIES.c.original_version == FLAGS.c.version)
     for portion in portions(flag_ids):
         apart = (
@@ -33,33 +37,41 @@ def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> None:
         for row in connection.execute(apart).all():
             # Another of them may have taken this one over meanwhile.
             own = connection.execute(select(FLAGS.c.story_id).where(FLAGS.c.flag_id == row.flag_id)).scalar_one()
-            _move(connection, (row.article_id, row.version), own)
+            touched |= _move(connection, (row.article_id, row.version), own)
+    return touched
 
 
-def part_from_released(connection: Connection, released: Sequence[tuple[Version, int]]) -> None:
-    """Let versions whose flags were released be the roots of their copies."""
+def part_from_released(connection: Connection, released: Sequence[tuple[Version, int]]) -> set[int]:
+    """Let versions whose flags were released be the roots of their copies.
+
+    Return the stories that flags have joined or left.
+    """
+    touched: set[int] = set()
     versions = {flag_id: version for version, flag_id in released}
     of_it = and_(_COPIES.c.original_id == FLAGS.c.article_id, _COPIES.c.original_version == FLAGS.c.version)
     for portion in portions(versions):
         copied = (
-            select(FLAGS.c.flag_id, func.min(_COPIES.c.arrived_ms), func.max(_COPIES.c.arrived_ms))
+            select(FLAGS.c.flag_id, FLAGS.c.source_id, func.min(_COPIES.c.arrived_ms), func.max(_COPIES.c.arrived_ms))
             .join_from(FLAGS, _COPIES, of_it)
             .where(FLAGS.c.flag_id.in_(portion))
-            .group_by(FLAGS.c.flag_id)
+            .group_by(FLAGS.c.flag_id, FLAGS.c.source_id)
         )
         found = connection.execute(copied).all()
         spans: dict[str, tuple[int, int]] = {}
-        for flag_id, first_ms, last_ms in found:
+        for flag_id, _, first_ms, last_ms in found:
             root = versions[flag_id][0]
             known = spans.get(root, (first_ms, last_ms))
             spans[root] = (min(known[0], first_ms), max(known[1], last_ms))
         stories = stories_by_root(connection, spans)
-        for flag_id, _, _ in found:
-            _move(connection, versions[flag_id], stories[versions[flag_id][0]])
+        sources = {versions[flag_id][0]: source_id for flag_id, source_id, *_ in found if source_id is not None}
+        name_roots(connection, sources)
+        for flag_id, *_ in found:
+            touched |= _move(connection, versions[flag_id], stories[versions[flag_id][0]])
+    return touched
 
 
-def _move(connection: Connection, version: Version, story_id: int) -> None:
-    """Bring the copies of a version, theirs, and so on, into a story."""
+def _move(connection: Connection, version: Version, story_id: int) -> set[int]:
+    """Bring the copies of a version, theirs, and so on, into a story; return the stories that they joined or left."""
     below = _below(version)
     inside = FLAGS.c.flag_id.in_(select(below.c.flag_id))
     counted = (
@@ -75,13 +87,14 @@ def _move(connection: Connection, version: Version, story_id: int) -> None:
         changes[story_id] += moved
     formers = [former for former in changes if former != story_id]
     if not formers:
-        return
+        return set()
     connection.execute(update(FLAGS).where(inside, FLAGS.c.story_id != story_id).values(story_id=story_id))
     change_stories(connection, changes)
     measure_stories(connection, changes)
     # A flood goes on in the story that has taken over all of its own.
     is_empty = ~select(FLAGS.c.flag_id).where(FLAGS.c.story_id == FLOODS.c.story_id).exists()
     connection.execute(update(FLOODS).where(FLOODS.c.story_id.in_(formers), is_empty).values(story_id=story_id))
+    return set(changes)
 
 
 def _below(version: Version) -> CTE:

@@ -12,8 +12,8 @@ from consumer.reviews.kinds.rules import COPIES, RULES, Kind
 from consumer.reviews.lineage import Version, take_over_copies
 from consumer.reviews.portable import portions
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, stories_by_root
-from consumer.reviews.tables import FLAGS, STORIES
+from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, name_roots, stories_by_root
+from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.waiting import wait
 
 
@@ -39,6 +39,13 @@ class Known(NamedTuple):
     distance: int | None
 
 
+class Inserted(NamedTuple):
+    """The numbers of new flags by their versions, and the stories that flags were moved into or out of."""
+
+    flag_ids: dict[Version, int]
+    moved: set[int]
+
+
 def known_flags(connection: Connection, versions: Collection[Version], *kinds: Kind) -> dict[Version, Known]:
     """Return the entries of these versions that are of one of these kinds."""
     columns = select(
@@ -61,8 +68,8 @@ def known_flags(connection: Connection, versions: Collection[Version], *kinds: K
     return found
 
 
-def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> dict[Version, int]:
-    """Store those rows, all of one kind, that are not stored yet; return their numbers.
+def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> Inserted:
+    """Store those rows, all of one kind, that are not stored yet.
 
     Of a flag whose release came first, the rest is added. Whoever calls this holds ``Lock.FLAGS``.
     """
@@ -70,7 +77,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     new = [row for row in rows if row.copy not in known]
     late = [row for row in rows if row.copy in known and known[row.copy].distance is None and row.distance is not None]
     if not new and not late:
-        return {}
+        return Inserted({}, set())
     stories = _placed(connection, [*new, *late])
     sources = source_ids(
         connection, {name for row in (*new, *late) for name in (row.source, row.original_source) if name is not None}
@@ -83,19 +90,8 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     name_roots(
         connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
     )
-    if RULES[kind].is_copy:
-        take_over_copies(connection, list(inserted.values()))
-    return inserted
-
-
-def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
-    """Store the sources of articles, for those that are roots."""
-    if sources:
-        of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
-        connection.execute(
-            update(STORIES).where(*of_root).values(root_source_id=bindparam("number")),
-            [{"root": article_id, "number": number} for article_id, number in sources.items()],
-        )
+    moved = take_over_copies(connection, list(inserted.values())) if RULES[kind].is_copy else set()
+    return Inserted(inserted, moved)
 
 
 def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, int]:

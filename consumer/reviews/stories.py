@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select, union_all
+from sqlalchemy import Connection, Select, bindparam, func, select, union, union_all
 from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews import search
@@ -15,6 +15,7 @@ from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import Scope, Way
 from consumer.reviews.queue import Page, scoped_page
+from consumer.reviews.search import Count
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES
 
 RECENT_MAX: Final = 50_000
@@ -166,6 +167,37 @@ def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
     for portion in portions(list(root_ids)):
         query = _stories().where(STORIES.c.root_id.in_(portion), STORIES.c.copies > 0)
         found |= {row.root_id: Story(**row._asdict()) for row in connection.execute(query)}
+    return found
+
+
+def source_counts(connection: Connection, story_ids: Iterable[int]) -> dict[int, int]:
+    """Return how many sources take part in each of these stories: of the original and of copies in force, where known.
+
+    Articles that name no source count for none.
+    """
+    found = dict.fromkeys(story_ids, 0)
+    for portion in portions(sorted(found)):
+        of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(portion))
+        of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(portion), *_COPIES)
+        each = union(of_roots, of_copies).subquery("taking_part")
+        counted = select(each.c.story_id, func.count().label("number")).group_by(each.c.story_id)
+        query = counted.join(SOURCES, SOURCES.c.source_id == each.c.root_source_id).where(SOURCES.c.name != "")
+        found |= {row.story_id: row.number for row in connection.execute(query)}
+    return found
+
+
+def counted_sources(connection: Connection, of: Iterable[Story], copies_max: int) -> dict[int, Count]:
+    """Return the same for pages: of a story with more copies than ``copies_max`` only so many of them are looked at."""
+    distinct = {story.story_id: story for story in of}
+    small = [story_id for story_id, story in distinct.items() if story.copies <= copies_max]
+    found = {story_id: Count(sources) for story_id, sources in source_counts(connection, small).items()}
+    for story_id in distinct.keys() - found.keys():
+        some = select(FLAGS.c.source_id).where(FLAGS.c.story_id == story_id, *_COPIES).limit(copies_max).subquery()
+        of_root = select(STORIES.c.root_source_id).where(STORIES.c.story_id == story_id)
+        each = union(select(some.c.source_id), of_root).subquery("taking_part")
+        query = select(func.count()).join_from(each, SOURCES, SOURCES.c.source_id == each.c.source_id)
+        sources = connection.execute(query.where(SOURCES.c.name != "")).scalar_one()
+        found[story_id] = Count(sources, is_exact=False)
     return found
 
 

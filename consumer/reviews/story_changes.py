@@ -50,6 +50,16 @@ def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]
     return found
 
 
+def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
+    """Store the sources of articles, for those that are roots."""
+    if sources:
+        of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
+        connection.execute(
+            update(STORIES).where(*of_root).values(root_source_id=bindparam("number")),
+            [{"root": article_id, "number": number} for article_id, number in sources.items()],
+        )
+
+
 def change_stories(connection: Connection, changes: Mapping[int, Change]) -> None:
     """Change the counts of stories. Whoever does holds ``Lock.FLAGS``."""
     rows = [

@@ -18,6 +18,7 @@ from consumer.console.intake.background import Background, Repeating
 from consumer.console.intake.event_sending import EVENTS_THREAD, EventSender, EventSenderParts, OutboxRoom, keep_bounds
 from consumer.console.intake.indexing import IndexParts, index_background
 from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
+from consumer.console.intake.rank_updates import RankUpdates
 from consumer.console.intake.sending import Sender, SenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
 from consumer.console.intake.store_reading import fill_in
@@ -73,6 +74,7 @@ _LOOK_S: Final = 1.0
 _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0
+_RANKS_S: Final = 1.0
 _DOWN: Final = ("database: ", "run: ")
 """Why pages are of no use. Without brokers or a store they are: the queue is in the database."""
 
@@ -196,23 +198,24 @@ class ConsoleServer(ListeningServer):
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
         taking = TakingFlags(feed, flags, self._opened.writes, hooks, self._rebuild)
 
+        @turns.at_work()
         def fill() -> bool:
-            with turns.at_work():
-                return fill_in(database, self._articles)
+            return fill_in(database, self._articles, now_ms)
 
+        @turns.at_work()
         def count() -> bool:
-            with turns.at_work():
-                keep_bounds(database, room, now_ms(), hooks.report)
-                count_webhooks(database, now_ms(), hooks.report)
-                return count_queue(database, now_ms(), hooks.report)
+            keep_bounds(database, room, now_ms(), hooks.report)
+            count_webhooks(database, now_ms(), hooks.report)
+            return count_queue(database, now_ms(), hooks.report)
 
+        @turns.at_work()
         def probe() -> bool:
-            with turns.at_work():
-                self._opened.check_settings(self._opened.reads())
-                self._checks.check_store()
+            self._opened.check_settings(self._opened.reads())
+            self._checks.check_store()
             return False
 
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
+        ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms).work)
         intake = Background("intake", taking.work, Repeating(_LOOK_S, "source"), hooks, stopping)
         # Where flags come from a topic its work does not end while it goes well.
         hooks.on(Rebalanced, lambda _: intake.recovered())
@@ -223,6 +226,7 @@ class ConsoleServer(ListeningServer):
             intake,
             *self._reading_side_topics(stopping),
             Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
+            Background("ranks", ranking, Repeating(_RANKS_S, "database"), hooks, stopping),
             Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
             Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
             *self._following_banks(turns, stopping),

@@ -164,6 +164,7 @@ def ordinary_pages(desk: Office) -> list[str]:
     flags = [f"/flags/{desk.room.row(name).flag_id}" for name in names]
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", f"/?q={'w' * 200}", "/?state=wrong", "/stories"]
     lists += ["/sources", "/me", "/thresholds", "/reasons", "/webhooks", "/webhooks/1", "/webhooks/1/remove"]
+    lists += [f"/decisions?by={grouping}" for grouping in ("day", "source", "reason")]
     lists += ["/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
@@ -471,6 +472,32 @@ def test_a_missed_copy_is_looked_up_and_reported(browser: Chrome, desk: Office) 
         browser.get(f"{desk.served.url}/look-up/report")
         looked_at("form")
     assert found == {}, json.dumps(found, indent=1)
+    assert complaints(browser) == []
+
+
+def test_a_story_prefers_the_source_of_highest_rank(browser: Chrome, desk: Office) -> None:
+    """An admin ranks a source by hand; its copy stands for the story once it joins, and until its rank is removed."""
+    story = f"{desk.served.url}/stories/{desk.room.row('copy-0').story_id}"
+    enter(browser, desk, "/sources")
+
+    def preferred() -> str:
+        browser.get(story)
+        return browser.find_element(By.CSS_SELECTOR, ".preferred").text
+
+    browser.find_element(By.ID, "source").send_keys("xinhua")
+    browser.find_element(By.CSS_SELECTOR, 'form[action="/sources/ranks"] button').click()
+    wait_for(browser, lambda: "The rank is set." in browser.find_element(By.CSS_SELECTOR, ".said").text)
+    assert browser.find_element(By.ID, "ranked").text.split()[:5] == ["10", "xinhua", "set", "by", "Ann,"]
+    assert preferred() == "Preferred: the original · wire · also in 1 other source"
+    original = article("original", "Ferry landing", "The council voted on Tuesday.", source="wire")
+    desk.room.flag(article("official", "From the agency", "The council voted.", source="xinhua"), original, minute=260)
+    assert preferred() == "Preferred: From the agency · xinhua · also in 2 other sources"
+    browser.find_element(By.CSS_SELECTOR, ".preferred a").click()
+    wait_for(browser, lambda: "From the agency" in shown(browser))
+    browser.get(f"{desk.served.url}/sources")
+    browser.find_element(By.CSS_SELECTOR, "#ranked button[value=remove]").click()
+    wait_for(browser, lambda: "The rank is removed." in browser.find_element(By.CSS_SELECTOR, ".said").text)
+    assert preferred() == "Preferred: the original · wire · also in 2 other sources"
     assert complaints(browser) == []
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from consumer.config.setting_types import Count, Seconds, Section, Text
+from consumer.config.setting_types import Count, Ranks, Seconds, Section, Text
 
 
 def _network(text: str) -> str:
@@ -69,6 +69,8 @@ class ConsoleSection(Section):
     outbox_events_max: Count = 1_000_000
     """Events that may wait for the sink, and as many for each webhook; later ones are not kept for who is away."""
     webhooks: WebhooksSection = WebhooksSection()
+    authority: Ranks = Field(default_factory=dict)
+    """The rank of each source, from -1,000 to 1,000; a story prefers the member with the highest. Others have 0."""
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that make pages."""
     requests_max: Count = 64

@@ -31,6 +31,7 @@ from consumer.reviews.flag_events import Added, add_events
 from consumer.reviews.floods import Flood, note_floods
 from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
 from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
+from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.word_index.waiting import waiting_count
 from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
@@ -225,6 +226,7 @@ class Intake(BatchIntake[Verdict]):
             sides = add_sides(connection, events) if takes_all else SidesAdded()
             begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
             told = tell_of_flags(connection, added, now_ms)
+            prefer_again(connection, added.members, now_ms)
             tell_of_bank_matches(connection, sides.matches, now_ms)
             return added, sides, len(begun), told
 

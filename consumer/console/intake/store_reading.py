@@ -1,14 +1,16 @@
 """Reads from the store what the console needs of entries: all that it has, or sources that their events do not name."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
 from consumer.console.context import Articles
 from consumer.model.bank_match import is_denied
 from consumer.model.verdict import EndedBefore, Released, Verdict, decode_verdict
-from consumer.reviews.database import Database
+from consumer.reviews.database import Connection, Database
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
+from consumer.reviews.ranking.preferred import MemberChanges
+from consumer.reviews.ranking.preferring import prefer_again
 from storage.interface import Store
 from storage.records import Stored
 
@@ -16,7 +18,7 @@ BATCH: Final = 500
 """Flags that are read at once."""
 
 
-def fill_in(database: Database, articles: Articles) -> bool:
+def fill_in(database: Database, articles: Articles, now_ms: Callable[[], int]) -> bool:
     """Read the sources of flags whose events do not name them; return whether there may be more.
 
     An article that the store no longer holds gets the source "". Raises ``StoreError``, ``StoreMismatch`` and
@@ -35,7 +37,12 @@ def fill_in(database: Database, articles: Articles) -> bool:
         FlagSources(row.flag_id, names[copy], names[original])
         for row, copy, original in zip(missing, copies, originals, strict=True)
     ]
-    database.written(lambda connection: set_sources(connection, rows))
+
+    def filled(connection: Connection) -> None:
+        stories = set_sources(connection, rows)
+        prefer_again(connection, MemberChanges(stories=stories), now_ms())
+
+    database.written(filled)
     return len(missing) == BATCH
 
 

@@ -37,6 +37,7 @@ ACTIONS: Final[dict[str, str]] = {
     "reason.retire": N_("retired a reason"),
     "reason.restore": N_("restored a reason"),
     "reason.move": N_("moved a reason"),
+    "source.rank": N_("set or removed the rank of a source"),
     "report.add": N_("reported a missed copy"),
     "report.undo": N_("undid a report"),
     "bank.create": N_("created a bank"),

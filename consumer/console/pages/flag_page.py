@@ -20,6 +20,7 @@ from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
+from consumer.console.pages.sources.preferred_line import read_preferred
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.rendering import moment
 from consumer.console.verdict_words import reasons
@@ -56,12 +57,13 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         before, has_next = _neighbours(connection, wanted, flag)
         story = stories.story(connection, flag.story_id)
         around = stories.around(connection, flag, AROUND_MAX)
+        members = None if story is None or not story.copies else read_preferred(connection, [story])
         history = discussion.history(connection, flag.flag_id)
         items = mentioned_items(desk, connection, [flag.flag_id]).get(flag.flag_id, ())
         choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
     found = articles_of(desk, [flag], bodies=True)
-    named = articles_of(desk, around)
+    named = articles_of(desk, around, others=() if members is None else members.named)
     article, original = found.article(flag), found.original(flag)
     item = chosen_item(items, asked.query.text(ITEM))
     if not RULES[flag.kind].has_original:
@@ -93,6 +95,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         choices=choices,
         story=story,
         around=story_rows(around, named),
+        preferred=None if story is None or members is None else members.line(story.story_id, named),
         history=[_told(asked, flag.kind, said, now_ms) for said in history],
         advice=advice(flag.source, flag.original_source),
         others=others,

@@ -43,12 +43,12 @@ class StoryRow(NamedTuple):
     article: ArticleView | None
 
 
-def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False) -> Found:
-    """Read both articles of each flag; without ``bodies`` only the beginnings of texts without a title."""
+def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False, others: Iterable[Named] = ()) -> Found:
+    """Read both articles of each flag, and others; without ``bodies`` only the beginnings of texts without a title."""
     named = [
         pair for flag in flags for pair in ((flag.article_id, flag.version), (flag.original_id, flag.original_version))
     ]
-    return articles_named(desk, named, bodies=bodies)
+    return articles_named(desk, [*named, *others], bodies=bodies)
 
 
 def articles_named(desk: Desk, named: Iterable[Named], *, bodies: bool = False) -> Found:

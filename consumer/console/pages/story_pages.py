@@ -15,6 +15,8 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.said import said_of_many
+from consumer.console.pages.sources.preferred_line import LISTED_COPIES_MAX, PreferredLine, read_preferred
+from consumer.console.pages.sources.rank_forms import rank_list, said_of_rank
 from consumer.console.pages.stored_articles import Found, articles_named, story_rows
 from consumer.console.source_matrix import PairLine, source_matrix
 from consumer.console.story_chart import Chart, bar_length_ms, chart_of
@@ -42,6 +44,7 @@ class StoryLine(NamedTuple):
     """A story in a list; ``since`` is how many copies came within the span, ``step`` the length of its bar."""
 
     story: Story
+    preferred: PreferredLine
     root: ArticleView | None
     since: int | None
     step: int
@@ -72,23 +75,24 @@ def show_stories(asked: Asked) -> Response:
         listed = [*(each.story for each in fastest), *largest]
         ids = [*(each.root_id for each in listed), *(each.root_id for each in begun)]
         versions = root_versions(connection, ids)
-    found = articles_named(asked.desk, versions.items())
+        preferred = read_preferred(connection, listed, LISTED_COPIES_MAX)
+    found = articles_named(asked.desk, [*versions.items(), *preferred.named])
     most_since = max((each.since for each in fastest), default=1)
     most = max((each.copies for each in largest), default=1)
 
     def root(root_id: str) -> ArticleView | None:
         return _root(found, versions, root_id)
 
+    def line(story: Story, since: int | None, step: int) -> StoryLine:
+        return StoryLine(story, preferred.line(story.story_id, found), root(story.root_id), since, step)
+
     return asked.page(
         "stories.html",
         tabs=span.tabs,
         since_span=span.name,
         floods=[FloodLine(flood, root(flood.root_id)) for flood in begun],
-        fastest=[
-            StoryLine(each.story, root(each.story.root_id), each.since, _step(each.since, most_since))
-            for each in fastest
-        ],
-        largest=[StoryLine(each, root(each.root_id), None, _step(each.copies, most)) for each in largest],
+        fastest=[line(each.story, each.since, _step(each.since, most_since)) for each in fastest],
+        largest=[line(each, None, _step(each.copies, most)) for each in largest],
         store_is_away=found.is_away,
     )
 
@@ -103,14 +107,16 @@ def show_story(asked: Asked) -> Response:
         chart = chart_of(stories.timeline(connection, story, length_ms))
         versions = root_versions(connection, [story.root_id])
         said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
+        preferred = read_preferred(connection, [story])
     copies = [(flag.article_id, flag.version) for flag in page.rows]
-    found = articles_named(desk, [*versions.items(), *copies])
+    found = articles_named(desk, [*versions.items(), *copies, *preferred.named])
     path = f"/stories/{story.story_id}"
     return asked.page(
         "story.html",
         story=story,
         root=_root(found, versions, story.root_id),
         rows=story_rows(page.rows, found),
+        preferred=preferred.line(story.story_id, found),
         chart=chart,
         chart_said="" if chart is None else _said_of(asked, chart),
         before_href=None if page.before is None else f"{path}?{urlencode({'after': page.before})}",
@@ -126,6 +132,7 @@ def show_sources(asked: Asked) -> Response:
     span = _span_in(asked)
     with asked.desk.database.reading() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
+        ranks = rank_list(asked, connection)
     # What was not read from the store yet is not known to be of any source.
     known = [
         (pair.source, pair.original_source, pair.copies)
@@ -143,6 +150,8 @@ def show_sources(asked: Asked) -> Response:
         since_span=span.name,
         pairs=lines[:PAIRS_SHOWN],
         matrix=source_matrix(lines, _pair_href),
+        ranks=ranks,
+        said=said_of_rank(asked),
     )
 
 

@@ -68,7 +68,7 @@ def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent])
     if not rows:
         return MatchesAdded(0, [])
     one_at_a_time(connection, Lock.FLAGS)
-    inserted = insert_new(connection, list(rows.values()), "bank_match")
+    inserted = insert_new(connection, list(rows.values()), "bank_match").flag_ids
     known = known_flags(connection, list(rows), "bank_match")
     new = add_mentions(connection, {known[copy].flag_id: items.values() for copy, items in mentions.items()})
     grown = {flag_id for flag_id, _, _ in new}
@@ -125,7 +125,7 @@ def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
     one_at_a_time(connection, Lock.FLAGS)
     # Of several events about one version the first one counts.
     first = {row.copy: row for row in reversed(rows)}
-    return len(insert_new(connection, list(reversed(first.values())), kind))
+    return len(insert_new(connection, list(reversed(first.values())), kind).flag_ids)
 
 
 def _near_miss(pair: NearMiss) -> NewFlag:

@@ -65,7 +65,13 @@ SOURCE_RANKS: Final = Table(
     METADATA,
     Column("source_id", ROW_ID, ForeignKey("sources.source_id"), primary_key=True),
     Column("rank", Integer, nullable=False),
-    Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
+    # Null for a rank of the configuration.
+    Column("person_id", ROW_ID, ForeignKey("people.person_id")),
     Column("at_ms", BigInteger, nullable=False),
+    # The number of the story up to which all have the rank; null once every story has it.
+    Column("applied_to", ROW_ID),
 )
-"""Ranks that were set on the page of sources. They take the place of those in the configuration."""
+"""The ranks of sources that are in effect: those set on the page of sources, and otherwise those of the configuration.
+
+A row whose rank is 0 and that nobody has set is deleted once every story is without its former rank.
+"""

@@ -126,6 +126,24 @@ def test_a_variable_of_an_unknown_setting_is_an_error(monkeypatch: pytest.Monkey
         load_config(None, {})
 
 
+def test_ranks_are_set_by_the_names_of_sources(toml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With dots in them or not, in a file or as a map; a name in the name of a variable would lose its capitals."""
+    toml.write_text("[console.authority]\nXinhua = 10\npeople.com.cn = -5\n", encoding="utf-8")
+    config = load_config(toml, {})
+    assert config.console.authority == {"Xinhua": 10, "people.com.cn": -5}
+    assert [each for each in flatten(config) if "authority" in each[0]] == [
+        ("console.authority.Xinhua", "10"),
+        ('console.authority."people.com.cn"', "-5"),
+    ]
+    monkeypatch.setenv("DUPWATCH_CONSOLE__AUTHORITY", '{"Xinhua" = 3}')
+    assert load_config(None, {}).console.authority == {"Xinhua": 3}
+    with pytest.raises(ConfigError, match="less than or equal to 1000"):
+        load_config(None, {"console": {"authority": {"Xinhua": 1001}}})
+    monkeypatch.setenv("DUPWATCH_CONSOLE__AUTHORITY__XINHUA", "3")
+    with pytest.raises(ConfigError, match="loses the capital letters"):
+        load_config(None, {})
+
+
 @pytest.mark.parametrize("content", [b"[judge\n", b"\xff\xfe", b"judge = 1\njudge = 2\n"])
 def test_a_file_that_is_not_toml_is_an_error(toml: Path, content: bytes) -> None:
     """With its name."""

@@ -9,11 +9,12 @@ from consumer.model.bank_match import BankMatchEvent
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import BankMention, EndedBefore, Match, Verdict
 from consumer.reviews import queue
-from consumer.reviews.database import Database
+from consumer.reviews.database import Connection, Database
 from consumer.reviews.flag_events import add_events
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
 from consumer.reviews.queue import Filters
+from consumer.reviews.ranking.preferring import prefer_again
 from consumer.text.timestamps import rfc3339
 from tests.unit.console.serving import KnownArticles
 
@@ -73,7 +74,11 @@ class Newsroom:
         verdict = Verdict(**values)
         if stored:
             self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
-        self.database.written(lambda c: add_events(c, [verdict]))
+
+        def taken_in(connection: Connection) -> None:
+            prefer_again(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
+
+        self.database.written(taken_in)
         return self.row(copy.id)
 
     def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:

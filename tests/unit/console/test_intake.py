@@ -17,6 +17,8 @@ from consumer.reviews import queue
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
+from consumer.reviews.ranking.preferred import preferred_members
+from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
 from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
@@ -71,7 +73,7 @@ def test_a_batch_is_stored_with_its_sources_and_then_committed(database: Databas
     taking, store = Taking(database), SourcesStore({})
     store.error = StoreUnavailable("gone")
     source = taking.take(batch(flag(1), flag(2), release(3)))
-    assert not fill_in(database, store)
+    assert not fill_in(database, store, lambda: NOW_MS)
     assert store.calls == []
     assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "s2", "s0"), ("a3", "released", "s3", "s0")]
     assert source.committed == [3]
@@ -97,13 +99,34 @@ def test_sources_of_earlier_flags_are_read_from_the_store(database: Database) ->
     assert taking.rows() == [*unknown, ("a4", "open", "s4", "s0")]
     store.error = StoreUnavailable("gone")
     with pytest.raises(StoreUnavailable):
-        fill_in(database, store)
+        fill_in(database, store, lambda: NOW_MS)
     store.error = None
-    assert not fill_in(database, store)
+    assert not fill_in(database, store, lambda: NOW_MS)
     known = [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0"), ("a3", "released", "", "s0")]
     assert taking.rows() == [*known, ("a4", "open", "s4", "s0")]
-    assert not fill_in(database, store)
+    assert not fill_in(database, store, lambda: NOW_MS)
     assert store.calls == [4, 4]
+
+
+def test_the_preferred_member_is_that_of_every_batch(database: Database) -> None:
+    """Also where sources are read later, and where a release takes it away."""
+    taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1"})
+    with database.begin() as connection:
+        configure_ranks(connection, {"s1": 5, "s2": 7, "s3": 9}, NOW_MS)
+        apply_ranks(connection, NOW_MS)
+
+    def preferred() -> str:
+        with database.reading() as connection:
+            return preferred_members(connection, [1])[1].article_id
+
+    taking.take(batch(of_earlier_version(flag(1))))
+    assert preferred() == "a0"
+    fill_in(database, store, lambda: NOW_MS)
+    assert preferred() == "a1"
+    taking.take(batch(flag(2), flag(3)))
+    assert preferred() == "a3"
+    taking.take(batch(release(3)))
+    assert preferred() == "a2"
 
 
 def test_a_database_that_is_away_is_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_only_signing_in_is_open() -> None:
 
 
 def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
-    """And what concerns banks that allow or alarms; nothing else is."""
+    """And what concerns banks that allow or alarms, and ranks of sources; nothing else is."""
     of_items = {route for route in OF_PEOPLE if route.path.endswith(("/confirm", "/unconfirm", "/release", "/undo"))}
     of_items = {route for route in of_items if "/items/" in route.path}
     of_banks = [route for route in OF_PEOPLE if route.path.startswith("/banks") and "/items" not in route.path]
@@ -120,15 +120,17 @@ def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     # Reviewers see how webhooks do, and neither their URLs nor what receivers say.
     of_webhooks = {route for route in OF_PEOPLE if route.path.startswith("/webhooks")}
     of_webhooks = {route for route in of_webhooks if route.path != "/webhooks" or route.method == "POST"}
-    assert {route for route in OF_PEOPLE if route.role == "admin"} == others | changing | of_items | of_webhooks
+    ranks = {route for route in OF_PEOPLE if route.path.startswith("/sources/")}
+    of_admins = {route for route in OF_PEOPLE if route.role == "admin"}
+    assert of_admins == others | changing | of_items | of_webhooks | ranks
 
 
 def test_sections_of_reviewers_are_known() -> None:
     """A new one fails here until somebody says whom it is for."""
     sections = {f"/{route.path.split('/')[1]}" for route in OF_PEOPLE if route.role == "reviewer"}
     assert sections == {
-        "/", "/banks", "/flags", "/look-up", "/me", "/queue", "/reports", "/reviews", "/sign-out", "/sources",
-        "/stories", "/thresholds", "/webhooks",
+        "/", "/banks", "/decisions", "/decisions.csv", "/decisions.jsonl", "/flags", "/look-up", "/me", "/queue",
+        "/reports", "/reviews", "/sign-out", "/sources", "/stories", "/thresholds", "/webhooks",
     }  # fmt: skip
 
 

@@ -76,13 +76,10 @@ def stored_roots(database: Database) -> dict[Version, str]:
 
 def roots_of_kind(database: Database, kind: Kind) -> dict[Version, str]:
     """The root of the story of each entry of a kind, as it is stored."""
-    query = (
-        select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id)
-        .join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)
-        .where(FLAGS.c.kind == kind)
-    )
+    query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).where(FLAGS.c.kind == kind)
+    in_story = query.join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)
     with database.reading() as connection:
-        return {(row.article_id, row.version): row.root_id for row in connection.execute(query)}
+        return {(row.article_id, row.version): row.root_id for row in connection.execute(in_story)}
 
 
 @EXAMPLES

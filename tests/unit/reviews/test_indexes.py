@@ -20,6 +20,9 @@ from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.queue import Filters
+from consumer.reviews.ranking.preferred import MemberChanges, preferred_members, update_stories
+from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
 from tests.unit.reviews.webhooks_made import add_webhook, happened, settings, tell
 
@@ -36,6 +39,8 @@ SMALL_TABLES = {
     "candidates",
     "below",
     "some",
+    "source_ranks",
+    "taking_part",
 }
 """Tables that stay small, and what a query has made itself."""
 
@@ -89,7 +94,13 @@ def everything(database: Database) -> None:
         waiting = read(database, sink_events.pending, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
         written(database, sink_events.sent, [each.event_id for each in waiting])
     missing = read(database, sources_missing, 9)
+    ranked = add_person(database, "Wei", "admin").person_id
+    written(database, configure_ranks, {"a": 3}, NOW_MS)
+    written(database, apply_ranks, NOW_MS)
+    written(database, set_rank, "s", 5, ranked, NOW_MS)
     written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
+    written(database, prefer_again, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
+    written(database, update_stories, [1, 2])
     ann = add_person(database, "Ann").person_id
     made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
     written(database, undo, made[:1], ann, NOW_MS)
@@ -161,6 +172,9 @@ def looked_at(connection: Connection) -> None:
     stories.largest(connection, 0, 5)
     stories.fastest(connection, 0, 5)
     stories.pairs_of_sources(connection, 0, 5)
+    stories.source_counts(connection, [1, 2])
+    stories.counted_sources(connection, [story], 0)
+    preferred_members(connection, [1, 2])
     floods(connection, 5)
     unannounced(connection, 5)
     audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)

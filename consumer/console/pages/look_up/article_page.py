@@ -10,13 +10,18 @@ from starlette.responses import Response
 from consumer.console.context import ArticleView, article_view
 from consumer.console.pages.differing import plain_part
 from consumer.console.pages.look_up.pasted_text import check_id
+from consumer.console.pages.sources.preferred_line import PreferredLine, read_preferred
+from consumer.console.pages.stored_articles import articles_named
 from consumer.console.verdict_words import ended_before_text, of_verdict
 from consumer.console.visit import Asked
 from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
-from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.database import Connection
+from consumer.reviews.flag_row import IN_FORCE, FlagRow
+from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.pairs.reports import flags_of_article
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.stories import Story, rooted
+from consumer.reviews.stories import story as story_numbered
 from consumer.store_tools.article_facts import ArticleFacts, HistoryEntry, article_facts
 from consumer.store_tools.explanation import SharedWith
 from consumer.store_tools.inspection import Link
@@ -98,10 +103,14 @@ def _links_max() -> int:
 def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
     flags: list[FlagRow] = []
     story: Story | None = None
+    preferred: PreferredLine | None = None
     if article_id:
         with asked.desk.database.reading() as connection:
             flags = flags_of_article(connection, article_id, FLAGS_MAX)
-            story = rooted(connection, {article_id}).get(article_id)
+            story = _story_of(connection, article_id, flags)
+            members = None if story is None else read_preferred(connection, [story])
+        if story is not None and members is not None:
+            preferred = members.line(story.story_id, articles_named(asked.desk, members.named))
     is_found = facts is None or bool(facts.links)
     entries: list[HistoryEntry] = [] if facts is None else facts.entries
     return asked.page(
@@ -115,8 +124,16 @@ def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: st
         left_out=max(len(entries) - HISTORY_MAX, 0),
         flags_of=flags,
         story=story,
+        preferred=preferred,
         window_s=None if asked.desk.judging is None else asked.desk.judging.window_ms / 1_000,
     )
+
+
+def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
+    """Return the story whose original or copy an article is, None where it is neither."""
+    own = rooted(connection, {article_id}).get(article_id)
+    copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
+    return own if own is not None or not copies else story_numbered(connection, copies[0])
 
 
 def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:

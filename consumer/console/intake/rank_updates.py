@@ -1,0 +1,34 @@
+"""Brings stories up to date after ranks of sources have changed, in the configuration or on the page of sources."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from consumer.reviews.database import Database
+from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
+from consumer.reviews.ranking.ranks import least_applied
+
+log = logging.getLogger("dupwatch")
+
+
+class RankUpdates:
+    """Takes over the configured ranks once, and then updates the stories that lack the latest ranks.
+
+    Used by one thread. Consoles that share a database share the work.
+    """
+
+    def __init__(self, database: Database, authority: Mapping[str, int], now_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._authority = authority
+        self._now_ms = now_ms
+        self._is_configured = False
+
+    def work(self) -> bool:
+        """Update some stories, and return whether there may be more. Raises ``DatabaseUnavailable``."""
+        if not self._is_configured:
+            changed = self._database.written(lambda c: configure_ranks(c, self._authority, self._now_ms()))
+            if changed:
+                log.info("The ranks of %d sources have changed in the configuration; stories are updated.", changed)
+            self._is_configured = True
+        with self._database.reading() as connection:
+            is_done = least_applied(connection) is None
+        return not is_done and self._database.written(lambda c: apply_ranks(c, self._now_ms()))

@@ -1,0 +1,1 @@
+"""The report of decisions, on a page and as files."""

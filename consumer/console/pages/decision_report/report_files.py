@@ -1,0 +1,68 @@
+"""The report of decisions as CSV and as JSON lines, made day by day."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import date, timedelta
+from typing import Final
+
+import msgspec
+
+from consumer.console.pages.decision_report.report_days import begin_ms, days_in
+from consumer.console.visit import Asked, Streamed
+from consumer.reviews.moderation.decision_report import ReportLine, lines_of_day
+from consumer.text.spreadsheet import text_cell
+from consumer.text.visible import one_line
+
+COLUMNS: Final = ("day", "event", "source", "by", "reason", "outcome", "why", "flags")
+_CELL_CHARS_MAX: Final = 4_000
+# Without it spreadsheets take UTF-8 for something else.
+_MARK: Final = "\ufeff"
+
+
+def export_csv(asked: Asked) -> Streamed:
+    """Send the counts as CSV."""
+    return _streamed(asked, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _MARK))
+
+
+def export_json_lines(asked: Asked) -> Streamed:
+    """Send the counts as JSON lines."""
+    return _streamed(asked, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
+
+
+def _streamed(
+    asked: Asked, ending: str, content_type: str, written: Callable[[date, Sequence[ReportLine]], bytes], begin: bytes
+) -> Streamed:
+    days = days_in(asked.query, asked.desk.now_ms())
+
+    def piece(last: str | None) -> tuple[bytes, str | None]:
+        """Return the lines of the day after ``last``, and that day unless it is the last of all."""
+        day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
+        with asked.desk.database.reading() as connection:
+            lines = lines_of_day(connection, begin_ms(day))
+        data = written(day, lines)
+        return (begin + data if last is None else data), None if day == days.last else day.isoformat()
+
+    return Streamed(content_type, f"dupwatch-decisions-{days.first}-{days.last}.{ending}", piece)
+
+
+def _csv(day: date, lines: Sequence[ReportLine]) -> bytes:
+    return _table([[day.isoformat(), *_cells(line)] for line in lines])
+
+
+def _cells(line: ReportLine) -> list[str]:
+    values = {name: "" if value is None else str(value) for name, value in asdict(line).items()}
+    return [values[name] for name in COLUMNS[1:]]
+
+
+def _table(rows: Sequence[Sequence[str]], begin: str = "") -> bytes:
+    file = io.StringIO()
+    file.write(begin)
+    csv.writer(file).writerows([text_cell(one_line(cell, _CELL_CHARS_MAX)) for cell in row] for row in rows)
+    return file.getvalue().encode()
+
+
+def _json_lines(day: date, lines: Sequence[ReportLine]) -> bytes:
+    named = [{"day": day.isoformat(), **asdict(line)} for line in lines]
+    return b"".join(msgspec.json.encode({name: line[name] for name in COLUMNS}) + b"\n" for line in named)

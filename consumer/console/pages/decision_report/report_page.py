@@ -1,0 +1,74 @@
+"""The page that counts decisions by day, source or reason."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, get_args
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from consumer.console.faults import N_
+from consumer.console.pages.decision_report.report_days import day_of, days_in
+from consumer.console.pages.queue_filters import one_of
+from consumer.console.pages.queue_pages import Tab
+from consumer.console.visit import Asked
+from consumer.reviews.moderation.decision_report import Grouping, RefusalCause, Report, Tally, report
+
+ROWS_MAX: Final = 500
+"""Groups that the page lists; the files have all."""
+BY: Final = "by"
+_GROUPINGS: Final[Mapping[Grouping, str]] = {
+    "day": N_("By day"),
+    "source": N_("By source"),
+    "reason": N_("By reason"),
+}
+_CAUSES: Final[Mapping[RefusalCause, str]] = {
+    "left_store": N_("the store no longer had the article"),
+    "no_flag": N_("the article was not flagged"),
+    "other": N_("another cause, which the audit log names"),
+}
+
+
+class ReportRow(NamedTuple):
+    """A group of the table. ``name`` is a day, or what a source or a reason is called; None for none."""
+
+    name: str | None
+    tally: Tally
+
+
+def show_report(asked: Asked) -> Response:
+    """Show the counts of some days."""
+    days = days_in(asked.query, asked.desk.now_ms())
+    chosen = one_of(asked.query, BY, get_args(Grouping)) or "day"
+    grouping: Grouping = next(each for each in _GROUPINGS if each == chosen)
+    with asked.desk.database.reading() as connection:
+        found = report(connection, days.span, grouping)
+    rows = _rows(found, grouping)
+    query = urlencode(days.fields)
+    return asked.page(
+        "decisions.html",
+        days=days,
+        grouping=grouping,
+        tabs=[
+            Tab(asked.language.gettext(name), f"/decisions?{urlencode({**days.fields, BY: each})}", each == grouping)
+            for each, name in _GROUPINGS.items()
+        ],
+        rows=rows[:ROWS_MAX],
+        left_out=max(len(rows) - ROWS_MAX, 0),
+        total=found.total,
+        refusals=[(asked.language.gettext(_CAUSES[cause]), flags) for cause, flags in found.refusals.items()],
+        csv=f"/decisions.csv?{query}",
+        json_lines=f"/decisions.jsonl?{query}",
+    )
+
+
+def _rows(found: Report, grouping: Grouping) -> list[ReportRow]:
+    """Return the groups: days in their order, the latest first, and others by their size."""
+    if grouping == "day":
+        days = sorted(((key, tally) for key, tally in found.groups.items() if isinstance(key, int)), reverse=True)
+        return [ReportRow(day_of(at_ms).isoformat(), tally) for at_ms, tally in days]
+    named = [ReportRow(key, tally) for key, tally in found.groups.items() if not isinstance(key, int)]
+    return sorted(named, key=lambda row: (-_size(row.tally), row.name is not None, row.name or ""))
+
+
+def _size(tally: Tally) -> int:
+    return tally.flagged + tally.right + tally.wrong + tally.skip + tally.undone

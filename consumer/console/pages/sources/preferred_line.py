@@ -1,0 +1,50 @@
+"""The preferred member of a story, and in how many other sources the story is, as pages name them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from consumer.console.context import ArticleView
+from consumer.console.pages.stored_articles import Found, Named
+from consumer.reviews.database import Connection
+from consumer.reviews.ranking.preferred import Member, preferred_members
+from consumer.reviews.search import Count
+from consumer.reviews.stories import Story, counted_sources
+
+COPIES_MAX: Final = 10_000
+"""Copies of a story whose sources are counted for its page."""
+LISTED_COPIES_MAX: Final = 1_000
+"""Copies of each story whose sources are counted for a list of stories."""
+
+
+class PreferredLine(NamedTuple):
+    """The preferred member of a story, its article where the store has it, and the number of other sources."""
+
+    member: Member
+    article: ArticleView | None
+    others: Count
+
+
+class PreferredMembers(NamedTuple):
+    """The preferred members of some stories, and how many sources take part in each."""
+
+    members: Mapping[int, Member]
+    sources: Mapping[int, Count]
+
+    @property
+    def named(self) -> Sequence[Named]:
+        """The articles whose titles pages show."""
+        return [(each.article_id, each.version) for each in self.members.values() if each.version is not None]
+
+    def line(self, story_id: int, found: Found) -> PreferredLine:
+        """Return what a page says of one of these stories."""
+        member, sources = self.members[story_id], self.sources[story_id]
+        article = None if member.version is None else found.articles.get((member.article_id, member.version))
+        own = 1 if member.source else 0
+        return PreferredLine(member, article, sources._replace(rows=max(0, sources.rows - own)))
+
+
+def read_preferred(connection: Connection, stories: Iterable[Story], copies_max: int = COPIES_MAX) -> PreferredMembers:
+    """Read what pages say of stories; in larger ones than ``copies_max`` there may be more sources."""
+    listed = list(stories)
+    members = preferred_members(connection, [story.story_id for story in listed])
+    return PreferredMembers(members, counted_sources(connection, listed, copies_max))

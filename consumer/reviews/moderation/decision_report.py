@@ -1,0 +1,224 @@
+"""Counts decisions about flags, and what became of them: for reports that a newsroom publishes.
+
+No person and no note is in them. Only flags count: decisions about other entries of the queue change no feed. All days
+are those of UTC: of a decision the day on which it was made, of a flag the day on which its article arrived.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, case, func, literal, null, select
+from sqlalchemy.sql.selectable import Subquery
+
+from consumer.reviews.flag_row import STATES
+from consumer.reviews.kinds.rules import RELEASED
+from consumer.reviews.portable import portions
+from consumer.reviews.tables import FLAGS, REASONS, REVIEWS, SOURCES
+
+DAY_MS: Final = 86_400_000
+
+Grouping = Literal["day", "source", "reason"]
+CountedEvent = Literal["flagged", "right", "wrong", "skip"]
+Decider = Literal["person", "standing"]
+Outcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
+"""What became of a decision: it was undone; or the release that *wrong* asks for was sent, or came from elsewhere, or
+was refused, or waits."""
+RefusalCause = Literal["left_store", "no_flag", "other"]
+"""Why a release was refused: the store no longer has the version; the version is no flag; something else."""
+
+
+class Span(NamedTuple):
+    """Whole days, as milliseconds since 1970; the end is not included."""
+
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLine:
+    """So many flags of a source to which the same happened on one day. ``source`` is None where it is not known yet.
+
+    What has no meaning for ``event`` is None.
+    """
+
+    event: CountedEvent
+    source: str | None
+    by: Decider | None
+    reason: str | None
+    outcome: Outcome | None
+    why: RefusalCause | None
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Flags of a group, and the decisions about them that stand; ``undone`` counts those that do not.
+
+    ``by_standing`` counts those that a standing decision made. The last four say what became of ``wrong``.
+    """
+
+    flagged: int = 0
+    right: int = 0
+    wrong: int = 0
+    skip: int = 0
+    undone: int = 0
+    by_standing: int = 0
+    sent: int = 0
+    elsewhere: int = 0
+    refused: int = 0
+    waiting: int = 0
+
+
+class Report(NamedTuple):
+    """The counts of each group, by the beginning of a day, the name of a source or a reason; and of all together.
+
+    ``refusals`` says how often releases were refused for which cause.
+    """
+
+    groups: Mapping[int | str | None, Tally]
+    total: Tally
+    refusals: Mapping[RefusalCause, int]
+
+
+def report(connection: Connection, span: Span, grouping: Grouping) -> Report:
+    """Count the flags and the decisions of some days, grouped."""
+    groups: defaultdict[int | str | None, Counter[str]] = defaultdict(Counter)
+    refusals: Counter[RefusalCause] = Counter()
+    for key, flags in _flagged(connection, span, grouping):
+        if flags:
+            groups[key]["flagged"] += flags
+    decided = _decided(span)
+    columns = (_key(decided, grouping), decided.c.event, decided.c.by, decided.c.outcome, decided.c.why)
+    rows = connection.execute(select(*columns, func.count()).group_by(*columns)).all()
+    names = _names(connection, grouping, {row[0] for row in rows})
+    for key, event, by, outcome, why, flags in rows:
+        groups[names.get(key, key)] += Counter(dict.fromkeys(_counted_as(event, by, outcome), flags))
+        if why is not None:
+            refusals[why] += flags
+    total: Counter[str] = sum(groups.values(), Counter())
+    return Report({key: Tally(**counts) for key, counts in groups.items()}, Tally(**total), refusals)
+
+
+def _counted_as(event: CountedEvent, by: Decider, outcome: Outcome | None) -> Iterator[str]:
+    """Yield the counts of a group to which a decision belongs."""
+    if outcome != "undone":
+        yield event
+        if by == "standing":
+            yield "by_standing"
+    if outcome is not None:
+        yield outcome
+
+
+def lines_of_day(connection: Connection, from_ms: int) -> list[ReportLine]:
+    """Return the counts of one day, in order: flags first, and then decisions, each by source."""
+    span = Span(from_ms, from_ms + DAY_MS)
+    flagged = select(FLAGS.c.source_id, func.count()).where(*_arrived(span.from_ms, span.to_ms))
+    raised = connection.execute(flagged.group_by(FLAGS.c.source_id)).all()
+    decided = _decided(span)
+    columns = (
+        *(decided.c.source_id, decided.c.event, decided.c.by, decided.c.reason_id, decided.c.outcome, decided.c.why),
+    )
+    rows = connection.execute(select(*columns, func.count()).group_by(*columns)).all()
+    sources = _names(connection, "source", {row[0] for row in (*raised, *rows)})
+    reasons = _names(connection, "reason", {row.reason_id for row in rows})
+    lines = [ReportLine("flagged", sources.get(number), None, None, None, None, flags) for number, flags in raised]
+    lines += [_line(row, sources, reasons) for row in rows]
+    return sorted(lines, key=_order)
+
+
+def _line(row: Row[*tuple[Any, ...]], sources: Mapping[int, str], reasons: Mapping[int, str]) -> ReportLine:
+    source_id, event, by, reason_id, outcome, why, flags = row
+    return ReportLine(event, sources.get(source_id), by, reasons.get(reason_id), outcome, why, flags)
+
+
+def _order(line: ReportLine) -> tuple[Any, ...]:
+    known = [line.source is not None, line.source or "", line.event, line.by or "", line.reason or ""]
+    return (line.event != "flagged", *known, line.outcome or "", line.why or "")
+
+
+def _flagged(connection: Connection, span: Span, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
+    """Return how many flags each group has: none by reason, since flags have none.
+
+    Entries of an index are counted for each day or source: to group a million of them takes many times as long.
+    """
+    if grouping == "reason":
+        return []
+    if grouping == "day":
+        begin = select(literal(span.from_ms, BigInteger).label("at_ms")).cte("days", recursive=True)
+        next_ms = begin.c.at_ms + DAY_MS
+        days = begin.union_all(select(next_ms).where(next_ms < span.to_ms))
+        within = _arrived(days.c.at_ms, days.c.at_ms + DAY_MS)
+        number = select(func.count()).select_from(FLAGS).where(*within).correlate(days).scalar_subquery()
+        return [(at_ms, flags) for at_ms, flags in connection.execute(select(days.c.at_ms, number))]
+    within = _arrived(span.from_ms, span.to_ms)
+    of_source = select(func.count()).select_from(FLAGS).where(FLAGS.c.source_id == SOURCES.c.source_id, *within)
+    named = select(SOURCES.c.name, of_source.correlate(SOURCES).scalar_subquery())
+    unknown = select(func.count()).select_from(FLAGS).where(FLAGS.c.source_id.is_(None), *within)
+    found: list[tuple[int | str | None, int]] = [(name, flags) for name, flags in connection.execute(named)]
+    return [*found, (None, connection.execute(unknown).scalar_one())]
+
+
+def _arrived(from_ms: int | ColumnElement[int], to_ms: int | ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
+    # With all states the index begins with what is asked for.
+    of_flags = (FLAGS.c.state.in_(STATES), FLAGS.c.kind.in_(RELEASED))
+    return (*of_flags, FLAGS.c.arrived_ms >= from_ms, FLAGS.c.arrived_ms < to_ms)
+
+
+def _decided(span: Span) -> Subquery:
+    """Return the query for the decisions of some days, with what became of each."""
+    is_refused = REVIEWS.c.refused.is_not(None)
+    outcome = case(
+        (REVIEWS.c.undone_ms.is_not(None), "undone"),
+        (REVIEWS.c.decision != "wrong", null()),
+        (REVIEWS.c.sent_ms.is_not(None), "sent"),
+        (FLAGS.c.released_ms.is_not(None), "elsewhere"),
+        (is_refused, "refused"),
+        else_="waiting",
+    )
+    why = case(
+        (~is_refused | REVIEWS.c.undone_ms.is_not(None) | FLAGS.c.released_ms.is_not(None), null()),
+        (REVIEWS.c.refused.contains("is not in the store"), "left_store"),
+        (REVIEWS.c.refused.contains("only a flag can be undone"), "no_flag"),
+        else_="other",
+    )
+    return (
+        select(
+            (REVIEWS.c.at_ms - REVIEWS.c.at_ms % DAY_MS).label("day"),
+            FLAGS.c.source_id,
+            REVIEWS.c.reason_id,
+            REVIEWS.c.decision.label("event"),
+            case((REVIEWS.c.standing_id.is_(None), "person"), else_="standing").label("by"),
+            outcome.label("outcome"),
+            why.label("why"),
+        )
+        .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
+        .where(REVIEWS.c.at_ms >= span.from_ms, REVIEWS.c.at_ms < span.to_ms, FLAGS.c.kind.in_(RELEASED))
+        .subquery("decided")
+    )
+
+
+def _key(decided: Subquery, grouping: Grouping) -> ColumnElement[int | None]:
+    columns: Mapping[Grouping, ColumnElement[int | None]] = {
+        "day": decided.c.day,
+        "source": decided.c.source_id,
+        "reason": decided.c.reason_id,
+    }
+    return columns[grouping]
+
+
+def _names(connection: Connection, grouping: Grouping, numbers: set[int | None]) -> dict[int, str]:
+    """Return the names of sources or reasons by their numbers; none for days."""
+    if grouping == "day":
+        return {}
+    known = sorted(number for number in numbers if number is not None)
+    return dict(_named(connection, grouping, known))
+
+
+def _named(connection: Connection, grouping: Grouping, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
+    key, name = (SOURCES.c.source_id, SOURCES.c.name) if grouping == "source" else (REASONS.c.reason_id, REASONS.c.name)
+    query: Select[Any] = select(key, name)
+    for portion in portions(numbers):
+        for row in connection.execute(query.where(key.in_(portion))):
+            yield row[0], row[1]

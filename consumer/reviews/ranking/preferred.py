@@ -1,0 +1,265 @@
+"""The preferred member of a story: the article that stands for the others.
+
+It is the member whose source has the highest rank, among the original and the copies in force. Of equal members it is
+the original, and then the copy that arrived first, whatever order their events came in.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, bindparam, func, literal, select, update
+
+from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.portable import portions
+from consumer.reviews.ranking.ranks import ranks_in_effect
+from consumer.reviews.stories import root_versions
+from consumer.reviews.tables import FLAGS, SOURCE_RANKS, SOURCES, STORIES
+
+UNRANKED: Final = 0
+"""The rank of a source that has none, and of one that is not known."""
+# The calendar of events goes from year 1 to year 9999.
+_TIME_SHIFT: Final = 10**14
+_TIME_SPAN: Final = 10**15
+_RANK: Final[ColumnElement[int]] = func.coalesce(SOURCE_RANKS.c.rank, UNRANKED)
+_CURRENT: Final = FLAGS.alias("current_members")
+_ROOT_SOURCE: Final = SOURCES.alias("root_sources")
+
+
+class MemberChanges(NamedTuple):
+    """Flags that have joined the copies in force of their stories, and flags that have left them.
+
+    ``stories`` are to be looked at as a whole: flags were moved into them or out of them, or sources were filled in.
+    """
+
+    joined: Collection[int] = ()
+    left: Collection[int] = ()
+    stories: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a story. ``flag_id`` is None for the original; version and source are None where not known."""
+
+    article_id: str
+    version: str | None
+    source: str | None
+    flag_id: int | None
+
+
+class _Candidate(NamedTuple):
+    """A copy in force. The least one is preferred."""
+
+    falling_rank: int
+    arrived_ms: int
+    article_id: str
+    version: str
+    flag_id: int
+
+
+class _Standing(NamedTuple):
+    """A story with its preferred member so far, None for the original. ``is_valid``: that one is still a member."""
+
+    preferred_id: int | None
+    root_rank: int
+    current: _Candidate | None
+    is_valid: bool
+
+
+def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]:
+    """Store the preferred members of the stories that changes concern, and return the stories that got another one.
+
+    Without ranks nothing is looked at. Whoever calls this holds ``Lock.FLAGS``.
+    """
+    ranks = ranks_in_effect(connection) if any(changes) else {}
+    if not ranks:
+        return set()
+    whole = {*changes.stories, *_without_member(connection, changes.left)}
+    best = _best_of(connection, changes.joined, ranks)
+    chosen: dict[int, int | None] = {}
+    for story_id, story in _standing(connection, best.keys() - whole, ranks).items():
+        # The new flags may be the first to say that the original is of a source that should not stand for others.
+        if not story.is_valid or (story.current is None and story.root_rank < UNRANKED):
+            whole.add(story_id)
+            continue
+        leading = min((each for each in (story.current, best[story_id]) if each is not None), default=None)
+        leads = leading is not None and -leading.falling_rank > story.root_rank
+        preferred_id = leading.flag_id if leading is not None and leads else None
+        if preferred_id != story.preferred_id:
+            chosen[story_id] = preferred_id
+    return _store(connection, chosen) | update_stories(connection, whole)
+
+
+def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
+    """Find the preferred members of stories among all their members, and return the stories that got another one.
+
+    Whoever calls this holds ``Lock.FLAGS``.
+    """
+    chosen: dict[int, int | None] = {}
+    for portion in portions(sorted(set(story_ids))):
+        for row in connection.execute(_leading().where(STORIES.c.story_id.in_(portion))).all():
+            preferred_id = None
+            if row.leading is not None:
+                arrived_ms = -row.leading % _TIME_SPAN - _TIME_SHIFT
+                rank = (row.leading + arrived_ms + _TIME_SHIFT) // _TIME_SPAN
+                if rank > row.root_rank:
+                    which = {"story": row.story_id, "time": arrived_ms, "level": rank}
+                    preferred_id = connection.execute(_first_of_equals(), which).scalar_one()
+            if preferred_id != row.preferred_id:
+                chosen[row.story_id] = preferred_id
+    return _store(connection, chosen)
+
+
+def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[int, Member]:
+    """Return the preferred member of each of these stories."""
+    found: dict[int, Member] = {}
+    roots: dict[int, tuple[str, str | None]] = {}
+    for portion in portions(sorted(set(story_ids))):
+        for row in connection.execute(_members().where(STORIES.c.story_id.in_(portion))):
+            # While ranks are applied, it may have left the story since.
+            if row.flag_id is not None and row.member_of == row.story_id and row.state in IN_FORCE:
+                found[row.story_id] = Member(row.article_id, row.version, row.source, row.flag_id)
+            else:
+                roots[row.story_id] = row.root_id, row.root_source
+    versions = root_versions(connection, [root_id for root_id, _ in roots.values()])
+    originals = {
+        story_id: Member(root_id, versions.get(root_id), source, None) for story_id, (root_id, source) in roots.items()
+    }
+    return found | originals
+
+
+def _without_member(connection: Connection, flag_ids: Collection[int]) -> set[int]:
+    """Return the stories whose preferred member is one of these flags."""
+    found: set[int] = set()
+    of_it = (STORIES.c.story_id == FLAGS.c.story_id) & (STORIES.c.preferred_id == FLAGS.c.flag_id)
+    query = select(STORIES.c.story_id).join_from(FLAGS, STORIES, of_it)
+    for portion in portions(sorted(flag_ids)):
+        found.update(connection.execute(query.where(FLAGS.c.flag_id.in_(portion))).scalars())
+    return found
+
+
+def _best_of(
+    connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]
+) -> dict[int, _Candidate | None]:
+    """Return the stories that new flags concern, each with the best of these flags, None where none is in force.
+
+    A flag also concerns the story of its original, whose source it may be the first to name.
+    """
+    found: dict[int, _Candidate | None] = {}
+    originals: set[str] = set()
+    columns = select(
+        FLAGS.c.original_id,
+        FLAGS.c.story_id,
+        FLAGS.c.state,
+        FLAGS.c.kind,
+        FLAGS.c.source_id,
+        *_candidate_columns(FLAGS.c),
+    )
+    for portion in portions(sorted(flag_ids)):
+        # By number alone: with a state, too, SQLite would read all flags in that state.
+        for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
+            original_id, story_id, state, kind, source_id, *rest = row
+            originals.add(original_id)
+            best = found.setdefault(story_id, None)
+            if state in IN_FORCE and kind in COPIES:
+                candidate = _Candidate(-ranks.get(source_id, UNRANKED), *rest)
+                found[story_id] = candidate if best is None else min(best, candidate)
+    for some in portions(sorted(originals)):
+        for story_id in connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(some))).scalars():
+            found.setdefault(story_id, None)
+    return found
+
+
+def _standing(connection: Connection, story_ids: Collection[int], ranks: Mapping[int, int]) -> dict[int, _Standing]:
+    query = select(
+        STORIES.c.story_id,
+        STORIES.c.preferred_id,
+        STORIES.c.root_source_id,
+        _CURRENT.c.story_id,
+        _CURRENT.c.state,
+        _CURRENT.c.source_id,
+        *_candidate_columns(_CURRENT.c),
+    ).outerjoin_from(STORIES, _CURRENT, _CURRENT.c.flag_id == STORIES.c.preferred_id)
+    found: dict[int, _Standing] = {}
+    for portion in portions(sorted(story_ids)):
+        for row in connection.execute(query.where(STORIES.c.story_id.in_(portion))):
+            story_id, preferred_id, root_source_id, member_of, state, source_id, *rest = row
+            current = None if member_of is None else _Candidate(-ranks.get(source_id, UNRANKED), *rest)
+            is_valid = preferred_id is None or (member_of == story_id and state in IN_FORCE)
+            root_rank = ranks.get(root_source_id, UNRANKED)
+            found[story_id] = _Standing(preferred_id, root_rank, current, is_valid)
+    return found
+
+
+def _candidate_columns(columns: Any) -> Sequence[ColumnElement[Any]]:  # noqa: ANN401  # of the table or an alias
+    return columns.arrived_ms, columns.article_id, columns.version, columns.flag_id
+
+
+def _store(connection: Connection, chosen: Mapping[int, int | None]) -> set[int]:
+    if chosen:
+        statement = update(STORIES).where(STORIES.c.story_id == bindparam("this"))
+        rows = [{"this": story_id, "member": flag_id} for story_id, flag_id in chosen.items()]
+        connection.execute(statement.values(preferred_id=bindparam("member")), rows)
+    return set(chosen)
+
+
+@cache
+def _leading() -> Select[*tuple[Any, ...]]:
+    """Return the query for stories with their leading copy: its rank and its arrival in one number.
+
+    The number is greater for a higher rank, and for equal ranks with an earlier arrival. So one pass over the entries
+    of an index finds it.
+    """
+    in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
+    number = _RANK * literal(_TIME_SPAN, BigInteger) - (FLAGS.c.arrived_ms + literal(_TIME_SHIFT, BigInteger))
+    leading = select(func.max(number)).outerjoin_from(FLAGS, SOURCE_RANKS, _of_source()).where(*in_force)
+    of_root = SOURCE_RANKS.alias("ranks_of_roots")
+    return select(
+        STORIES.c.story_id,
+        STORIES.c.preferred_id,
+        func.coalesce(of_root.c.rank, UNRANKED).label("root_rank"),
+        leading.correlate(STORIES).scalar_subquery().label("leading"),
+    ).outerjoin_from(STORIES, of_root, of_root.c.source_id == STORIES.c.root_source_id)
+
+
+@cache
+def _first_of_equals() -> Select[int]:
+    """Return the query for the flag of a story that arrived at a time and has a rank. Of several it is always the same.
+
+    Numbers of flags depend on which event came first, so the ids decide.
+    """
+    alike = (
+        FLAGS.c.story_id == bindparam("story"),
+        FLAGS.c.kind.in_(COPIES),
+        FLAGS.c.state.in_(IN_FORCE),
+        FLAGS.c.arrived_ms == bindparam("time"),
+        bindparam("level") == _RANK,
+    )
+    query = select(FLAGS.c.flag_id).outerjoin_from(FLAGS, SOURCE_RANKS, _of_source()).where(*alike)
+    return query.order_by(FLAGS.c.article_id, FLAGS.c.version).limit(1)
+
+
+def _of_source() -> ColumnElement[bool]:
+    return SOURCE_RANKS.c.source_id == FLAGS.c.source_id
+
+
+@cache
+def _members() -> Select[*tuple[Any, ...]]:
+    return (
+        select(
+            STORIES.c.story_id,
+            STORIES.c.root_id,
+            _ROOT_SOURCE.c.name.label("root_source"),
+            _CURRENT.c.flag_id,
+            _CURRENT.c.story_id.label("member_of"),
+            _CURRENT.c.state,
+            _CURRENT.c.article_id,
+            _CURRENT.c.version,
+            SOURCES.c.name.label("source"),
+        )
+        .outerjoin_from(STORIES, _ROOT_SOURCE, _ROOT_SOURCE.c.source_id == STORIES.c.root_source_id)
+        .outerjoin(_CURRENT, _CURRENT.c.flag_id == STORIES.c.preferred_id)
+        .outerjoin(SOURCES, SOURCES.c.source_id == _CURRENT.c.source_id)
+    )

@@ -1,0 +1,118 @@
+"""Changes of ranks: people set and remove them, and a console that starts takes over those of its configuration.
+
+The stories of a source are updated in the transaction that changes its rank where they are few. Otherwise a thread of
+the console goes through all stories in portions. ``SOURCE_RANKS.applied_to`` says how far it has come, so it goes on
+after a restart, and several consoles share the work.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import Connection, delete, select, update
+
+from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions, storable
+from consumer.reviews.ranking.preferring import prefer_in
+from consumer.reviews.ranking.ranks import SourceRank, least_applied, listed_ranks, rank_of
+from consumer.reviews.sources import source_ids
+from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
+
+FLAGS_AT_ONCE_MAX: Final = 500
+"""Flags of a source, and flags of copies of it, whose stories are updated in the transaction that changes its rank."""
+STORIES_AT_ONCE: Final = 500
+"""Stories that are updated in one transaction after a rank has changed."""
+_NONE: Final = 0
+"""The number before that of the first story."""
+
+
+def set_rank(connection: Connection, source: str, rank: int, person_id: int, now_ms: int) -> None:
+    """Give a source a rank, which takes the place of a configured one. The source may be unknown so far."""
+    one_at_a_time(connection, Lock.FLAGS)
+    _change(connection, source_ids(connection, [source])[source], rank, person_id, now_ms)
+
+
+def remove_rank(connection: Connection, known: SourceRank, configured: Mapping[str, int], now_ms: int) -> None:
+    """Take back a rank that somebody has set. The configured one counts again, if there is one."""
+    one_at_a_time(connection, Lock.FLAGS)
+    rank = {storable(name): rank for name, rank in configured.items()}.get(known.source, 0)
+    _change(connection, known.source_id, rank, None, now_ms)
+
+
+def configure_ranks(connection: Connection, configured: Mapping[str, int], now_ms: int) -> int:
+    """Take over the ranks of a configuration, and return how many of them are new or changed.
+
+    Ranks that people have set stay. Stories get the ranks by ``apply_ranks``.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    wanted = {storable(name): rank for name, rank in configured.items() if rank}
+    known = {each.source: each for each in listed_ranks(connection)}
+    removed = {name: 0 for name in known if name not in wanted}
+    changed = {
+        name: rank
+        for name, rank in {**removed, **wanted}.items()
+        if name not in known or (known[name].person is None and known[name].rank != rank)
+    }
+    numbers = source_ids(connection, changed)
+    for name, rank in changed.items():
+        _put(connection, numbers[name], rank, None, now_ms, _NONE)
+    return len(changed)
+
+
+def apply_ranks(connection: Connection, now_ms: int) -> bool:
+    """Update the next stories after ranks have changed, and return whether there may be more."""
+    one_at_a_time(connection, Lock.FLAGS)
+    after_id = least_applied(connection)
+    if after_id is None:
+        return False
+    query = select(STORIES.c.story_id).where(STORIES.c.story_id > after_id).order_by(STORIES.c.story_id)
+    story_ids = list(connection.execute(query.limit(STORIES_AT_ONCE)).scalars())
+    prefer_in(connection, story_ids, now_ms)
+    if len(story_ids) == STORIES_AT_ONCE:
+        reached = story_ids[-1]
+        behind = update(SOURCE_RANKS).where(SOURCE_RANKS.c.applied_to < reached)
+        connection.execute(behind.values(applied_to=reached))
+        return True
+    connection.execute(update(SOURCE_RANKS).values(applied_to=None))
+    connection.execute(delete(SOURCE_RANKS).where(SOURCE_RANKS.c.rank == 0, SOURCE_RANKS.c.person_id.is_(None)))
+    return False
+
+
+def _change(connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int) -> None:
+    """Store a rank, and update the stories of its source, or have them updated."""
+    known = rank_of(connection, source_id)
+    is_same = rank == (0 if known is None else known.rank)
+    # A former rank may still be on its way to some stories.
+    applied_to = None if known is None else known.applied_to
+    story_ids = set() if is_same else _stories_of(connection, source_id)
+    if story_ids is None:
+        applied_to = _NONE
+    if rank == 0 and person_id is None and applied_to is None:
+        connection.execute(delete(SOURCE_RANKS).where(SOURCE_RANKS.c.source_id == source_id))
+    else:
+        _put(connection, source_id, rank, person_id, now_ms, applied_to)
+    if story_ids:
+        prefer_in(connection, story_ids, now_ms)
+
+
+def _put(  # a row has these
+    connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int, applied_to: int | None
+) -> None:
+    values = {"rank": rank, "person_id": person_id, "at_ms": now_ms, "applied_to": applied_to}
+    row = insert_or(connection, SOURCE_RANKS).values(source_id=source_id, **values)
+    connection.execute(row.on_conflict_do_update(index_elements=[SOURCE_RANKS.c.source_id], set_=values))
+
+
+def _stories_of(connection: Connection, source_id: int) -> set[int] | None:
+    """Return the stories in which a source takes part, None where it has too many flags.
+
+    An original has the source that a flag of its own or of a copy names.
+    """
+    own = select(FLAGS.c.story_id, FLAGS.c.article_id).where(FLAGS.c.source_id == source_id)
+    copied = select(FLAGS.c.original_id).where(FLAGS.c.original_source_id == source_id)
+    flags = connection.execute(own.limit(FLAGS_AT_ONCE_MAX + 1)).all()
+    originals = list(connection.execute(copied.limit(FLAGS_AT_ONCE_MAX + 1)).scalars())
+    if max(len(flags), len(originals)) > FLAGS_AT_ONCE_MAX:
+        return None
+    found = {flag.story_id for flag in flags}
+    for portion in portions({*originals, *(flag.article_id for flag in flags)}):
+        found.update(connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(portion))).scalars())
+    return found
