@@ -92,9 +92,8 @@ class Console:
     """The console's intake over a store and a database."""
 
     def __init__(self, store: Store, database: Database) -> None:
-        parts = IntakeParts(database, ConsoleSection(), now_ms, Hooks(), lambda: None)
-        self._intake = Intake(parts, threading.Event())
-        self._database = database
+        self._parts = IntakeParts(database, ConsoleSection(), now_ms, Hooks(), lambda: None)
+        self._intake = Intake(self._parts, threading.Event())
         self._articles = StoredArticles(lambda: store)
 
     def take_in(self, flags: Sequence[RawRecord]) -> int:
@@ -102,7 +101,7 @@ class Console:
         for start in range(0, len(flags), LIMITS.batch_records_max):
             events = self._intake.read(flags[start : start + LIMITS.batch_records_max], place_in_topic)
             self._intake.take_in(events, self._intake.proceed)
-        while fill_in(self._database, self._articles, now_ms):
+        while fill_in(self._parts, self._articles):
             pass
         return len(flags)
 

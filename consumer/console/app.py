@@ -37,6 +37,7 @@ from consumer.console.pages.decision_report import report_page as decision_page
 from consumer.console.pages.look_up import article_page, report_page, text_page
 from consumer.console.pages.look_up.pasted_text import TEXT_FORM_BYTES_MAX
 from consumer.console.pages.sources import rank_forms
+from consumer.console.pages.standing import standing_pages
 from consumer.console.pages.webhooks import webhook_pages
 from consumer.console.probes import Probes, probe_routes
 from consumer.console.rendering import ICON, POLICY
@@ -103,6 +104,12 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/stories/{story_id:int}/decide", "reviewer", deciding.confirm),
     Route("POST", "/stories/{story_id:int}/decide", "reviewer", deciding.decide_all),
     Route("POST", "/stories/{story_id:int}/undo", "reviewer", deciding.undo_all),
+    Route("POST", "/stories/{story_id:int}/standing", "reviewer", standing_pages.begin_for_story),
+    Route("POST", "/stories/{story_id:int}/bank", "admin", flagged_texts.add_original, of_banks=True),
+    Route("GET", "/standing", "reviewer", standing_pages.show_standing),
+    Route("GET", "/standing/mute", "reviewer", standing_pages.confirm_mute),
+    Route("POST", "/standing/mute", "reviewer", standing_pages.mute),
+    Route("POST", "/standing/{standing_id:int}/end", "reviewer", standing_pages.end),
     Route("POST", "/flags/{flag_id:int}/bank", "reviewer", flagged_texts.add_flagged, of_banks=True),
     Route("GET", "/banks", "reviewer", bank_pages.show_banks, of_banks=True),
     Route("POST", "/banks", "admin", bank_pages.create, of_banks=True),

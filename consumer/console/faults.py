@@ -30,6 +30,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "kind": N_("Kind"),
     "labels": N_("Labels (optional)"),
     "last": N_("Last day (UTC)"),
+    "lasts": N_("How long"),
     "name": N_("Name"),
     "note": N_("Note (optional)"),
     "order": N_("Order"),

@@ -3,9 +3,9 @@
 Entries are added in the transaction of what they tell, and never changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, String, insert, or_, select
 
@@ -51,6 +51,18 @@ class AuditPage:
     after: str | None
 
 
+class NewEntry(NamedTuple):
+    """Something that was just done. ``address`` is "" where it did not come with a request."""
+
+    at_ms: int
+    person: str
+    address: str
+    action: str
+    subject: str = ""
+    flag_id: int | None = None
+    why: str = ""
+
+
 def note(  # noqa: PLR0913  # what an entry has
     connection: Connection,
     *,
@@ -63,16 +75,17 @@ def note(  # noqa: PLR0913  # what an entry has
     why: str = "",
 ) -> None:
     """Add an entry. What is too long is cut, so that nothing is left out of the log."""
-    values = {
-        "at_ms": at_ms,
-        "person": _held("person", person),
-        "address": _held("address", address),
-        "action": _held("action", action),
-        "subject": _held("subject", subject),
-        "flag_id": flag_id,
-        "why": _held("why", why),
-    }
-    connection.execute(insert(AUDIT).values(values))
+    note_all(connection, [NewEntry(at_ms, person, address, action, subject, flag_id, why)])
+
+
+def note_all(connection: Connection, entries: Sequence[NewEntry]) -> None:
+    """Add entries as ``note`` does, all in one statement."""
+    rows = [
+        {name: _held(name, value) if isinstance(value, str) else value for name, value in entry._asdict().items()}
+        for entry in entries
+    ]
+    if rows:
+        connection.execute(insert(AUDIT), rows)
 
 
 def has(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:

@@ -62,10 +62,12 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     now_ms: int,
     undo_ms: int,
     reason_id: int | None = None,
+    standing_id: int | None = None,
 ) -> Decided:
     """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
 
-    Of two people who decide about a flag at the same time the second one is refused.
+    Of two people who decide about a flag at the same time the second one is refused. ``standing_id`` is the standing
+    decision that decides for the person.
     """
     one_at_a_time(connection, Lock.FLAGS)
     wanted = list(dict.fromkeys(flag_ids))
@@ -94,6 +96,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
         "note": storable(note, NOTE_CHARS_MAX),
         "at_ms": now_ms,
         "final_ms": now_ms + undo_ms,
+        "standing_id": standing_id,
     }
     review_ids: list[int] = []
     for portion in portions(accepted):
@@ -127,6 +130,13 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
     prefer_again(connection, _change_states(connection, states).members, now_ms)
     tell_of_reviews(connection, list(undone), now_ms)
     return list(undone)
+
+
+def is_standing() -> ColumnElement[bool]:
+    """Return the condition for flags whose decision in force was made by a standing decision, and by no person."""
+    made = REVIEWS.alias()
+    in_force = (made.c.flag_id == FLAGS.c.flag_id, made.c.undone_ms.is_(None))
+    return exists().where(*in_force, made.c.standing_id.is_not(None), made.c.decision == FLAGS.c.state)
 
 
 def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
@@ -261,8 +271,11 @@ def own_review(connection: Connection, person_id: int, review_id: int) -> OwnRev
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
-    """Return what somebody decided at one moment about flags of one story, or of any; at most ``AT_ONCE_MAX``."""
-    conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id]
+    """Return what somebody decided at one moment about flags of one story, or of any; at most ``AT_ONCE_MAX``.
+
+    What their standing decisions decided at the same moment is left out.
+    """
+    conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:
         conditions.append(FLAGS.c.story_id == story_id)
     return _reviews(connection, conditions, AT_ONCE_MAX)

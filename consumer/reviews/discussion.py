@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, insert, select
 
@@ -32,6 +32,15 @@ class Said:
     # Why its release could not be sent, and never will be.
     refused: str | None = None
     is_claimed: bool = False
+    # A standing decision of the person made it.
+    is_standing: bool = False
+
+
+class Decider(NamedTuple):
+    """Somebody who decided about a flag. ``is_standing``: a standing decision of theirs did."""
+
+    person: str
+    is_standing: bool
 
 
 def history(connection: Connection, flag_id: int) -> list[Said]:
@@ -53,6 +62,7 @@ def history(connection: Connection, flag_id: int) -> list[Said]:
             sent_ms=row.sent_ms,
             refused=row.refused,
             is_claimed=row.claimed_ms is not None,
+            is_standing=row.standing_id is not None,
         )
         for row in reviews
     ]
@@ -87,15 +97,16 @@ def add_note(connection: Connection, flag_id: int, person_id: int, text: str, no
     return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
 
 
-def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, str]:
+def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, Decider]:
     """Return who decided each flag last; flags that no person decided, or that are open again, are left out."""
-    found: dict[int, str] = {}
+    found: dict[int, Decider] = {}
     for portion in portions(flag_ids):
         query = (
-            select(REVIEWS.c.flag_id, PEOPLE.c.name)
+            select(REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.standing_id)
             .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
             .where(REVIEWS.c.flag_id.in_(portion), REVIEWS.c.undone_ms.is_(None))
             .order_by(REVIEWS.c.review_id)
         )
-        found |= {row.flag_id: row.name for row in connection.execute(query)}
+        rows = connection.execute(query)
+        found |= {row.flag_id: Decider(row.name, row.standing_id is not None) for row in rows}
     return found

@@ -34,8 +34,9 @@ class Added(NamedTuple):
     """Counts of events taken in: new flags, new releases, events known before, and others.
 
     ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where a
-    release has made an article the root of its copies. ``new`` are the new flags, each with its story. ``members`` are
-    the changes of what is in force in stories.
+    release has made an article the root of its copies. ``new`` are the new flags, each with its story, and ``flag_ids``
+    their numbers; a flag that came together with its release is among them. ``members`` are the changes of what is in
+    force in stories.
     """
 
     flags: int
@@ -45,6 +46,7 @@ class Added(NamedTuple):
     stories: set[int]
     grown: set[int]
     new: list[tuple[Verdict, int]]
+    flag_ids: list[int]
     members: MemberChanges = MemberChanges()
 
 
@@ -84,7 +86,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         else:
             releases.setdefault(new.copy, (new, released_ms))
     if not flags and not releases:
-        return Added(0, 0, 0, others, set(), set(), [])
+        return Added(0, 0, 0, others, set(), set(), [], [])
     one_at_a_time(connection, Lock.FLAGS)
     # A flag says more than its release does.
     rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
@@ -101,6 +103,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         stories=set(stories.values()),
         grown=set(stories.values()) | _rooted(connection, {article_id for article_id, _ in released}),
         new=[(verdicts[copy], stories[inserted[copy]]) for copy in fresh],
+        flag_ids=[inserted[copy] for copy in fresh],
         members=MemberChanges(joined=new_ids, left=list(released.values()), stories=moved | parted),
     )
 

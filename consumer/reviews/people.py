@@ -9,6 +9,7 @@ from consumer.model.errors import DupwatchError
 from consumer.model.verdict import RELEASED_BY_CHARS_MAX
 from consumer.reviews import passwords
 from consumer.reviews.portable import Lock, is_storable, one_at_a_time
+from consumer.reviews.standing.standing_decisions import end_all_of
 from consumer.reviews.tables import PEOPLE, SESSIONS
 from consumer.text.names import name_key
 
@@ -129,9 +130,10 @@ def set_role(connection: Connection, person_id: int, role: Role) -> None:
 
 
 def disable(connection: Connection, person_id: int, now_ms: int) -> None:
-    """Let somebody in no more; their sessions end. Raises ``LastAdmin``."""
+    """Let somebody in no more; their sessions and their standing decisions end. Raises ``LastAdmin``."""
     _check_other_admins(connection, person_id)
     _change(connection, person_id, disabled_ms=now_ms)
+    end_all_of(connection, person_id, now_ms)
     connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
 
 

@@ -200,7 +200,7 @@ class ConsoleServer(ListeningServer):
 
         @turns.at_work()
         def fill() -> bool:
-            return fill_in(database, self._articles, now_ms)
+            return fill_in(intake_parts, self._articles)
 
         @turns.at_work()
         def count() -> bool:

@@ -53,9 +53,19 @@ _PEOPLE: Final = Row(
         ),
         Panel(
             title="Decisions",
-            about="Flags that people decided on per hour, by decision.",
-            queries=(Query("sum by (decision) (increase(dupwatch_console_decisions_total{$of}[1h]))", "{{decision}}"),),
+            about="Flags that were decided per hour, by decision, by a person or by a standing decision.",
+            queries=(
+                Query(
+                    "sum by (decision, decider) (increase(dupwatch_console_decisions_total{$of}[1h]))",
+                    "{{decision}}, {{decider}}",
+                ),
+            ),
             stacked=True,
+        ),
+        Panel(
+            title="Standing decisions in force",
+            about="Stories whose further copies are right, and pairs of sources that are muted.",
+            queries=(Query("max by (about) (dupwatch_console_standing_decisions{$of})", "{{about}}"),),
         ),
         Panel(
             title="Releases",

@@ -4,6 +4,7 @@ The articles, flags and banks are hard ones, made for these tests; ``test_whole_
 """
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,10 +19,13 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 from sqlalchemy import update
 
+from consumer.config.sections.console import ConsoleSection
+from consumer.console.intake.intake import Intake, IntakeParts
 from consumer.console.pages import queue_pages
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
-from consumer.model.verdict import BankMention
+from consumer.model.hooks import Hooks
+from consumer.model.verdict import BankMention, Verdict
 from consumer.reviews import discussion, floods, people
 from consumer.reviews.database import Connection
 from consumer.reviews.moderation import claims
@@ -29,6 +33,7 @@ from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.outbox import deliveries, webhooks
 from consumer.reviews.tables import WEBHOOKS
 from tests.browser.driving import (
+    PHONE,
     axe,
     button,
     complaints,
@@ -165,6 +170,8 @@ def ordinary_pages(desk: Office) -> list[str]:
     lists = ["/", "/?source=post&order=newest", "/?source=nobody", f"/?q={'w' * 200}", "/?state=wrong", "/stories"]
     lists += ["/sources", "/me", "/thresholds", "/reasons", "/webhooks", "/webhooks/1", "/webhooks/1/remove"]
     lists += [f"/decisions?by={grouping}" for grouping in ("day", "source", "reason")]
+    lists += ["/standing"]
+    lists += [f"/standing/mute?{urlencode({'source': HOSTILE, 'original_source': HOSTILE})}"]
     lists += ["/banks", "/banks/spam?piece=i", f"/banks/{'x' * 64}", "/banks/spam/remove"]
     lists += [f"/banks/spam/items/{name}" for name in ("evil", "i" * 64, "arabic")]
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
@@ -344,6 +351,49 @@ def select_and_decide(browser: Chrome, desk: Office) -> None:
     press(browser, "s")
     wait_for(browser, lambda: "4 flags skipped." in said(browser))
     assert [desk.room.state(f"copy-{n}") for n in range(COPIES)] == ["skipped"] * COPIES
+
+
+def test_a_story_is_decided_for_what_still_comes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """With thirty copies, by one click; the next three follow without any, and the page counts them, on a phone too."""
+    with office(tmp_path_factory.mktemp("office")) as desk:
+        events = drawn_wave(desk, 33)
+        intake = intake_of(desk)
+        intake.take_in(events[:30], intake.proceed)
+        path = f"/stories/{desk.room.row('wave-0').story_id}"
+        enter(browser, desk, path)
+        Select(browser.find_element(By.ID, "lasts")).select_by_value("604800")
+        browser.find_element(By.ID, "note").send_keys("one agency")
+        browser.find_element(By.CSS_SELECTOR, f'form[action="{path}/standing"] button').click()
+        wait_for(browser, lambda: "0 have come so far." in browser.find_element(By.TAG_NAME, "main").text)
+        intake.take_in(events[30:], intake.proceed)
+        assert [desk.room.state(f"wave-{number}") for number in (29, 30, 31, 32)] == ["open", *["right"] * 3]
+        browser.refresh()
+        assert "3 have come so far." in browser.find_element(By.TAG_NAME, "main").text
+        for scheme in ("light", "dark"):
+            with on_a_phone(browser, scheme=scheme):
+                browser.refresh()
+                assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE["width"]
+                assert axe(browser) == []
+        browser.get(f"{desk.served.url}/?state=right")
+        assert browser.find_element(By.TAG_NAME, "main").text.count("by Ann's decision for further copies") == 3
+        browser.get(f"{desk.served.url}{path}")
+        browser.find_element(By.CSS_SELECTOR, 'form[action="/standing/1/end"] button').click()
+        wait_for(browser, lambda: "3 of its decisions were taken back" in browser.find_element(By.ID, "main").text)
+        assert desk.room.state("wave-32") == "open"
+
+
+def drawn_wave(desk: Office, copies: int) -> list[Verdict]:
+    """The events of copies of one article, whose texts the store has."""
+    original = article("wave", "The ferry landing", "The council voted.", source="wire")
+    views = [article(f"wave-{n}", f"Ferry {n}", "The council voted.", source="post") for n in range(copies)]
+    desk.room.hold(original, *views)
+    return [desk.room.event(view, original, minute=number) for number, view in enumerate(views)]
+
+
+def intake_of(desk: Office) -> Intake:
+    """The intake of a console."""
+    parts = IntakeParts(desk.served.database, ConsoleSection(), desk.served.clock, Hooks(), lambda: None)
+    return Intake(parts, threading.Event())
 
 
 def test_an_open_queue_learns_what_changed_and_moves_nothing(

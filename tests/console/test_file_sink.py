@@ -92,6 +92,33 @@ def test_wrong_is_released_beside_the_file_of_a_run(place: Place, tmp_path: Path
         assert console.stop() == 0, console.log.read_text()
 
 
+@pytest.mark.servers
+def test_flags_of_a_muted_pair_are_released_without_a_click(place: Place, tmp_path: Path) -> None:
+    """In the store and in the sink, in the name of whoever muted it; a flag from before stays open."""
+    feed, sink, store = tmp_path / "feed.jsonl", tmp_path / "v.jsonl", f"lmdb:{tmp_path / 'store'}"
+    feed.write_bytes(articles([1, 1]))
+    judged(feed, sink, store)
+    with console_over(sink, store, place, tmp_path) as console:
+        signed_in(console, place)
+        wait_for(lambda: len(console.open_flags()) == 1)
+        pair = {"source": "wire", "original_source": "wire", "lasts": "3600", "note": "they repeat themselves"}
+        assert console.send("/standing/mute", "/standing/mute?source=wire&original_source=wire", **pair).status == 303
+        feed.write_bytes(articles([1, 1, 2, 1, 2]))
+        judged(feed, sink, store)
+        wait_for(lambda: console.metric(SENT) == 2)
+        assert len(console.open_flags()) == 1
+        events = own_events(sink)
+        assert sorted(event["id"] for event in events) == ["a3", "a4"]
+        for event in events:
+            assert (event["outcome"], event["released"]["by"]) == ("unique", "Ann")
+            assert event["released"]["reason"] == "they repeat themselves"
+            assert shown(event["id"], store) == event
+        decided = 'dupwatch_console_decisions_total{decider="standing_decision",decision="wrong"}'
+        assert console.metric(decided) == 2
+        wait_for(lambda: console.metric('dupwatch_console_standing_decisions{about="sources"}') == 1)
+        assert console.stop() == 0, console.log.read_text()
+
+
 def test_other_entries_are_made_of_verdicts(tmp_path: Path) -> None:
     """Of a file, and of the store; unique verdicts that say nothing else are passed over, and nothing is released."""
     feed, sink, store = tmp_path / "feed.jsonl", tmp_path / "v.jsonl", f"lmdb:{tmp_path / 'store'}"

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, NoReturn, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from typing_extensions import override
 
@@ -31,9 +31,12 @@ from consumer.reviews.flag_events import Added, add_events
 from consumer.reviews.floods import Flood, note_floods
 from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
 from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
+from consumer.reviews.outbox.flood_events import tell_of_floods
 from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.standing.application import apply
+from consumer.reviews.standing.standing_decisions import StandingOutcome, counts_in_force
 from consumer.reviews.word_index.waiting import waiting_count
-from consumer.telemetry.metrics.console import EventsTaken, FloodsBegan, QueueCounted, TakenKind
+from consumer.telemetry.metrics.console import EventsTaken, FlagsDecided, FloodsBegan, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
 
 log = logging.getLogger("dupwatch")
@@ -181,6 +184,29 @@ class IntakeParts:
     noted: Callable[[], None]
     has_room: Callable[[], bool] = lambda: True
 
+    def decide_new(
+        self, connection: Connection, flag_ids: Sequence[int], *, are_stored: bool = False
+    ) -> Mapping[StandingOutcome, int]:
+        """Decide new flags by standing decisions, as ``apply`` does, in the transaction that stores them."""
+        undo_ms = round(self.section.undo_s * MS_PER_S)
+        return apply(connection, flag_ids, self.now_ms(), undo_ms, are_stored=are_stored)
+
+    def report_decided(self, decided: Mapping[StandingOutcome, int]) -> None:
+        """Report what standing decisions have decided, once it is stored."""
+        for decision, flags in decided.items():
+            if flags:
+                self.hooks.report(FlagsDecided(decision, flags, "standing_decision"))
+
+
+class _Stored(NamedTuple):
+    """What became of a batch. ``begun`` counts floods that have begun, and ``told`` are those that events tell of."""
+
+    added: Added
+    sides: SidesAdded
+    decided: Mapping[StandingOutcome, int]
+    begun: int
+    told: Sequence[Flood]
+
 
 class Intake(BatchIntake[Verdict]):
     """Takes in flags and releases.
@@ -220,17 +246,20 @@ class Intake(BatchIntake[Verdict]):
             time.sleep(_LOOK_S)
         section, now_ms = self._parts.section, self._parts.now_ms()
 
-        def stored(connection: Connection) -> tuple[Added, SidesAdded, int, list[Flood]]:
+        def stored(connection: Connection) -> _Stored:
             note(connection)
             added = add_events(connection, events)
             sides = add_sides(connection, events) if takes_all else SidesAdded()
-            begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
-            told = tell_of_flags(connection, added, now_ms)
+            tell_of_flags(connection, added, now_ms)
             prefer_again(connection, added.members, now_ms)
+            # Before floods: what is wrong is no copy.
+            decided = self._parts.decide_new(connection, added.flag_ids)
+            begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
+            told = tell_of_floods(connection, now_ms) if added.stories else []
             tell_of_bank_matches(connection, sides.matches, now_ms)
-            return added, sides, len(begun), told
+            return _Stored(added, sides, decided, len(begun), told)
 
-        added, sides, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))
+        added, sides, decided, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))
         self.report_taken(
             {
                 "flag": added.flags,
@@ -241,6 +270,7 @@ class Intake(BatchIntake[Verdict]):
                 "other": added.others - sides.verdicts,
             }
         )
+        self._parts.report_decided(decided)
         if begun:
             self._parts.hooks.report(FloodsBegan(begun))
         for flood in told:
@@ -253,7 +283,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
     """Report how many flags are in each state, and what is due. Raises ``DatabaseUnavailable``; returns False."""
     with database.reading() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
-        search_waiting = waiting_count(connection)
+        search_waiting, standing = waiting_count(connection), counts_in_force(connection, now_ms)
     oldest_ms = now_ms if counts.oldest_open_ms is None else counts.oldest_open_ms
     report(
         QueueCounted(
@@ -268,6 +298,7 @@ def count_queue(database: Database, now_ms: int, report: Callable[[object], None
             oldest_open_s=max(0, now_ms - oldest_ms) / MS_PER_S,
             releases_due=backlog.due,
             search_waiting=search_waiting,
+            standing={"story": standing["right"], "sources": standing["wrong"]},
         )
     )
     return False

@@ -1,16 +1,18 @@
 """Reads from the store what the console needs of entries: all that it has, or sources that their events do not name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
 from consumer.console.context import Articles
+from consumer.console.intake.intake import IntakeParts
 from consumer.model.bank_match import is_denied
 from consumer.model.verdict import EndedBefore, Released, Verdict, decode_verdict
-from consumer.reviews.database import Connection, Database
+from consumer.reviews.database import Connection
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.standing.standing_decisions import StandingOutcome
 from storage.interface import Store
 from storage.records import Stored
 
@@ -18,13 +20,13 @@ BATCH: Final = 500
 """Flags that are read at once."""
 
 
-def fill_in(database: Database, articles: Articles, now_ms: Callable[[], int]) -> bool:
+def fill_in(parts: IntakeParts, articles: Articles) -> bool:
     """Read the sources of flags whose events do not name them; return whether there may be more.
 
-    An article that the store no longer holds gets the source "". Raises ``StoreError``, ``StoreMismatch`` and
-    ``DatabaseUnavailable``.
+    Flags that fit a standing decision about their sources are decided then. An article that the store no longer holds
+    gets the source "". Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
     """
-    with database.reading() as connection:
+    with parts.database.reading() as connection:
         missing = sources_missing(connection, BATCH)
     if not missing:
         return False
@@ -38,11 +40,12 @@ def fill_in(database: Database, articles: Articles, now_ms: Callable[[], int]) -
         for row, copy, original in zip(missing, copies, originals, strict=True)
     ]
 
-    def filled(connection: Connection) -> None:
+    def filled(connection: Connection) -> Mapping[StandingOutcome, int]:
         stories = set_sources(connection, rows)
-        prefer_again(connection, MemberChanges(stories=stories), now_ms())
+        prefer_again(connection, MemberChanges(stories=stories), parts.now_ms())
+        return parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
 
-    database.written(filled)
+    parts.report_decided(parts.database.written(filled))
     return len(missing) == BATCH
 
 

@@ -111,10 +111,12 @@ def add_item(asked: Asked) -> Response:
     return asked.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
 
 
-def added(asked: Asked, name: str, values: Mapping[str, object], flag_id: int | None = None) -> Addition:
+def added(
+    asked: Asked, name: str, values: Mapping[str, object], flag_id: int | None = None, *, must_allow: bool = False
+) -> Addition:
     """Add an item to a bank, unless the bank has its text. The similarity is that of the form.
 
-    Raises ``PageError`` and ``BankError``.
+    ``must_allow``: only to a bank that allows. Raises ``PageError`` and ``BankError``.
     """
     made = stamp(asked)
 
@@ -123,6 +125,8 @@ def added(asked: Asked, name: str, values: Mapping[str, object], flag_id: int | 
         if bank is None:
             raise PageError(HTTPStatus.NOT_FOUND, N_("There is no such bank, and nothing was added."))
         check_may_change_items(asked, bank)
+        if must_allow and bank.action != "allow":
+            raise PageError(HTTPStatus.CONFLICT, N_("This bank denies, and nothing was added. Choose one that allows."))
         similarity = similarity_in(asked.form, allows=bank.action == "allow")
         own = {"bank": name, "item": item_id(str(values["text"])), "similarity": similarity}
         item = entry_of({**values, **own, **made}, BankItem)

@@ -10,7 +10,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.flag_page import WITH_OTHERS, flag_answer, flag_href, the_flag
 from consumer.console.pages.queue_filters import Wanted, wanted_in, wanted_of
 from consumer.console.pages.queue_pages import selected_max
-from consumer.console.pages.reasons_page import chosen_reason
+from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
 from consumer.console.pages.said import GONE, MANY, ONE, REFUSED
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
@@ -170,14 +170,8 @@ def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: in
             asked.note(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=why)
         return decided
 
-    try:
+    with refusing_reasons():
         decided = asked.desk.database.written(decide_and_note)
-    except reasons.ReasonMissing as error:
-        message = N_("There is no such reason, and nothing was decided. Reload the page, and choose one of its list.")
-        raise PageError(HTTPStatus.BAD_REQUEST, message) from error
-    except reasons.ReasonRetired as error:
-        message = N_("This reason was retired, and nothing was decided. Reload the page, and choose another one.")
-        raise PageError(HTTPStatus.CONFLICT, message) from error
     asked.desk.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
 

@@ -21,17 +21,20 @@ from consumer.console.pages.queue_filters import Wanted, wanted_in
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.sources.preferred_line import read_preferred
+from consumer.console.pages.standing.standing_words import mute_href
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.rendering import moment
 from consumer.console.verdict_words import reasons
 from consumer.console.visit import Asked
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
+from consumer.reviews.decisions import Decision
 from consumer.reviews.discussion import Said
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation import reasons as list_of_reasons
+from consumer.reviews.standing.standing_decisions import StandingDecision, in_force
 from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
@@ -62,6 +65,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         items = mentioned_items(desk, connection, [flag.flag_id]).get(flag.flag_id, ())
         choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
+        muted = _muted(asked, connection, flag)
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around, others=() if members is None else members.named)
     article, original = found.article(flag), found.original(flag)
@@ -108,6 +112,8 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         store_is_away=found.is_away,
         decision=said,
         banks=bank_choice(asked),
+        muted=muted,
+        mute_href=mute_href(flag.source, flag.original_source) if RULES[flag.kind].releases else None,
         conflict=conflict,
     )
 
@@ -171,8 +177,18 @@ def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[
     return before, before is not None or bool(queue.open_after(connection, wanted.filters, wanted.order, flag, 1))
 
 
+def _muted(asked: Asked, connection: Connection, flag: FlagRow) -> StandingDecision | None:
+    """Return the standing decision that mutes the two sources of a flag, None where there is none."""
+    pair = (flag.source, flag.original_source)
+    standing = in_force(connection, asked.desk.now_ms())
+    return next((each for each in standing if (each.source, each.original_source) == pair != (None, None)), None)
+
+
 class Told(NamedTuple):
-    """One thing that somebody did. ``after`` says what became of it, "" where there is nothing to say."""
+    """One thing that somebody did. ``after`` says what became of it, "" where there is nothing to say.
+
+    ``standing`` is what a standing decision of the person decided, None where they did it themselves.
+    """
 
     said: str
     after: str
@@ -182,6 +198,7 @@ class Told(NamedTuple):
     reason: str | None
     text: str
     is_undone: bool
+    standing: Decision | None = None
 
 
 def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
@@ -190,7 +207,8 @@ def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
         return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, None, said.text, is_undone=False)
     name = language.gettext(WORDS[kind].decisions[said.decision])
     after = _after(asked, kind, said, now_ms)
-    return Told(name, after, said.person, said.at_ms, said.reason, said.text, is_undone=said.undone_ms is not None)
+    is_undone, standing = said.undone_ms is not None, said.decision if said.is_standing else None
+    return Told(name, after, said.person, said.at_ms, said.reason, said.text, is_undone, standing)
 
 
 def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:

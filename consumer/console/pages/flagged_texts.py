@@ -1,6 +1,8 @@
-"""Adding the text of a flagged or reported article, or of the earlier one, to a bank."""
+"""Adding the text of a flagged or reported article, or of the earlier one, to a bank; or that of a story's original."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 
 from starlette.responses import Response
 
@@ -13,7 +15,9 @@ from consumer.console.pages.flag_page import SIDES, the_flag
 from consumer.console.pages.look_up.report_page import the_report
 from consumer.console.pages.queue_filters import wanted_of
 from consumer.console.pages.stored_articles import Found, articles_named, articles_of
+from consumer.console.pages.story_pages import the_story
 from consumer.console.visit import Asked
+from consumer.reviews.stories import root_versions
 
 
 def add_flagged(asked: Asked) -> Response:
@@ -41,6 +45,21 @@ def add_reported(asked: Asked) -> Response:
     return asked.redirect(path, **_added(asked, found, found.articles.get(named)))
 
 
+def add_original(asked: Asked) -> Response:
+    """Add the text of the original of a story to a bank that allows, and show the story again."""
+    banks_of(asked)
+    with asked.desk.database.reading() as connection:
+        story = the_story(asked, connection)
+        versions = root_versions(connection, [story.root_id])
+    found = articles_named(asked.desk, versions.items(), bodies=True)
+    note = asked.language.gettext(N_("Copies of story %(number)s are never flagged."), number=story.story_id)
+    view = next(iter(found.articles.values()), None)
+    fields = _added(asked, found, view, more={"note": note}, must_allow=True)
+    # So that the page of the story has it at once.
+    banks_of(asked).read()
+    return asked.redirect(f"/stories/{story.story_id}", **fields)
+
+
 def _side(asked: Asked) -> str:
     """Return which of the two articles a form names. Raises ``PageError``, also where there are no banks."""
     banks_of(asked)
@@ -50,13 +69,24 @@ def _side(asked: Asked) -> str:
     return side
 
 
-def _added(asked: Asked, found: Found, view: ArticleView | None, flag_id: int | None = None) -> dict[str, str]:
-    """Add the text of an article to the bank that the form names; return the query that makes a page say so."""
+def _added(
+    asked: Asked,
+    found: Found,
+    view: ArticleView | None,
+    flag_id: int | None = None,
+    *,
+    more: Mapping[str, object] = MappingProxyType({}),
+    must_allow: bool = False,
+) -> dict[str, str]:
+    """Add the text of an article to the bank that the form names; return the query that makes a page say so.
+
+    ``more`` are further members of the item.
+    """
     if found.is_away:
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, N_("The store with the texts does not answer. Try again."))
     if view is None or view.body is None:
         message = N_("The store no longer has the text of this article, and nothing was added.")
         raise PageError(HTTPStatus.CONFLICT, message)
     values = {"text": checked_text(view.body), "title": view.title, "lang": view.lang, "article": view.id}
-    addition = added(asked, asked.form.text("bank"), values, flag_id)
+    addition = added(asked, asked.form.text("bank"), {**values, **more}, flag_id, must_allow=must_allow)
     return choice_fields(addition.item, is_new=addition.is_new)

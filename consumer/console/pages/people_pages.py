@@ -41,7 +41,7 @@ def add(asked: Asked) -> Response:
 
 
 def disable(asked: Asked) -> Response:
-    """Disable an account; its sessions end."""
+    """Disable an account; its sessions and its standing decisions end."""
     now_ms = asked.desk.now_ms()
     _changed(asked, _change(asked, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
     return asked.redirect("/people", done="disabled")
@@ -68,7 +68,7 @@ def give_password(asked: Asked) -> Response:
 
 
 _SAID: Final = {
-    "disabled": N_("The account is disabled, and its sessions have ended."),
+    "disabled": N_("The account is disabled, and its sessions and standing decisions have ended."),
     "enabled": N_("The account is enabled again."),
     "role": N_("The role is changed."),
 }

@@ -18,7 +18,7 @@ from consumer.console.search_report import search_report
 from consumer.console.visit import Asked
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
-from consumer.reviews.discussion import deciders
+from consumer.reviews.discussion import Decider, deciders
 from consumer.reviews.flag_row import UNDECIDED, FlagRow, State
 from consumer.reviews.moderation import reasons
 from consumer.reviews.moderation.claims import open_elsewhere
@@ -53,13 +53,17 @@ KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plura
 
 
 class Row(NamedTuple):
-    """A row of the queue. ``others`` have the flag open at this moment, ``items`` are those that it names of banks."""
+    """A row of the queue. ``others`` have the flag open at this moment, ``items`` are those that it names of banks.
+
+    ``standing_of`` is whose standing decision decided it, "" where none did.
+    """
 
     flag: FlagRow
     article: ArticleView | None
     original: ArticleView | None
     others: tuple[str, ...]
     items: Sequence[MentionedItem]
+    standing_of: str
 
     @property
     def can_be_decided(self) -> bool:
@@ -93,11 +97,11 @@ class SourceGuess(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A row that somebody has open. ``decided_by`` is "" where no person decided it, or it is in its state still."""
+    """A row that somebody has open. ``decided_by`` is None where no person decided it, or it is in its state still."""
 
     flag: FlagRow
     is_decided: bool
-    decided_by: str
+    decided_by: Decider | None
     others: tuple[str, ...]
 
 
@@ -118,6 +122,8 @@ def show_queue(asked: Asked) -> Response:
         ids = [flag.flag_id for flag in page.rows]
         others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
         items = mentioned_items(desk, connection, ids)
+        decided_by = deciders(connection, [flag.flag_id for flag in page.rows if flag.state in {"right", "wrong"}])
+        standing_of = {flag_id: decider.person for flag_id, decider in decided_by.items() if decider.is_standing}
         said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
         report = search_report(desk, connection, wanted.filters, page)
     found = articles_of(desk, page.rows)
@@ -130,6 +136,7 @@ def show_queue(asked: Asked) -> Response:
                 found.original(flag),
                 others.get(flag.flag_id, ()),
                 items.get(flag.flag_id, ()),
+                standing_of.get(flag.flag_id, ""),
             )
             for flag in page.rows
         ],
@@ -205,7 +212,7 @@ def _changes(asked: Asked, connection: Connection, state: State | None, ids: Seq
     people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])
     others = open_elsewhere(connection, ids, asked.person.person_id, asked.desk.now_ms())
     return [
-        Change(flag, flag.flag_id in left, people.get(flag.flag_id, ""), others.get(flag.flag_id, ())) for flag in flags
+        Change(flag, flag.flag_id in left, people.get(flag.flag_id), others.get(flag.flag_id, ())) for flag in flags
     ]
 
 

@@ -1,6 +1,7 @@
 """The page on which admins keep the list of reasons for *wrong*, and the field of forms that has one of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -35,6 +36,19 @@ _CHANGES: Final = {
 def chosen_reason(form: Fields) -> int | None:
     """Return the number of the reason that a form has, None where none was chosen. Raises ``PageError``."""
     return form.integer(FIELD) if form.text(FIELD) else None
+
+
+@contextmanager
+def refusing_reasons() -> Iterator[None]:
+    """Raise ``PageError`` where a decision gives a reason that cannot be chosen."""
+    try:
+        yield
+    except reasons.ReasonMissing as error:
+        message = N_("There is no such reason, and nothing was decided. Reload the page, and choose one of its list.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message) from error
+    except reasons.ReasonRetired as error:
+        message = N_("This reason was retired, and nothing was decided. Reload the page, and choose another one.")
+        raise PageError(HTTPStatus.CONFLICT, message) from error
 
 
 def show_reasons(asked: Asked) -> Response:

@@ -17,6 +17,8 @@ from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.said import said_of_many
 from consumer.console.pages.sources.preferred_line import LISTED_COPIES_MAX, PreferredLine, read_preferred
 from consumer.console.pages.sources.rank_forms import rank_list, said_of_rank
+from consumer.console.pages.standing.standing_words import mute_href
+from consumer.console.pages.standing.story_part import story_part
 from consumer.console.pages.stored_articles import Found, articles_named, story_rows
 from consumer.console.source_matrix import PairLine, source_matrix
 from consumer.console.story_chart import Chart, bar_length_ms, chart_of
@@ -25,6 +27,7 @@ from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
 from consumer.reviews.paging import BadCursor
+from consumer.reviews.standing.standing_decisions import in_force
 from consumer.reviews.stories import Story, root_versions
 from storage.clock import MS_PER_S
 
@@ -108,6 +111,7 @@ def show_story(asked: Asked) -> Response:
         versions = root_versions(connection, [story.root_id])
         said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
         preferred = read_preferred(connection, [story])
+        still_to_come = story_part(asked, connection, story)
     copies = [(flag.article_id, flag.version) for flag in page.rows]
     found = articles_named(desk, [*versions.items(), *copies, *preferred.named])
     path = f"/stories/{story.story_id}"
@@ -124,6 +128,8 @@ def show_story(asked: Asked) -> Response:
         flag_query=urlencode({"order": "oldest", "story_id": story.story_id}),
         store_is_away=found.is_away,
         decision=said,
+        said=still_to_come.said,
+        still_to_come=still_to_come,
     )
 
 
@@ -133,6 +139,7 @@ def show_sources(asked: Asked) -> Response:
     with asked.desk.database.reading() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
         ranks = rank_list(asked, connection)
+        standing = in_force(connection, asked.desk.now_ms())
     # What was not read from the store yet is not known to be of any source.
     known = [
         (pair.source, pair.original_source, pair.copies)
@@ -152,6 +159,8 @@ def show_sources(asked: Asked) -> Response:
         matrix=source_matrix(lines, _pair_href),
         ranks=ranks,
         said=said_of_rank(asked),
+        muted={(each.source, each.original_source): each for each in standing if each.story_id is None},
+        mute_href=mute_href,
     )
 
 

@@ -8,15 +8,13 @@ from sqlalchemy import Connection
 from consumer.model.bank_match import BankMatchEvent
 from consumer.model.verdict import Verdict, encode
 from consumer.reviews.flag_events import Added
-from consumer.reviews.floods import Flood
 from consumer.reviews.kinds.side_entries import NewMatch, bank_matches_added
 from consumer.reviews.outbox.events import NewEvent, append, is_wanted
-from consumer.reviews.outbox.flood_events import tell_of_floods
 from consumer.reviews.outbox.story_events import tell_of_growth
 
 
-def tell_of_flags(connection: Connection, added: Added, now_ms: int) -> list[Flood]:
-    """Write events of new flags, of stories that have begun or grown, and of floods; return these floods.
+def tell_of_flags(connection: Connection, added: Added, now_ms: int) -> None:
+    """Write events of new flags, and of stories that have begun or grown.
 
     Whoever calls this holds ``Lock.FLAGS`` if anything was added.
     """
@@ -24,7 +22,6 @@ def tell_of_flags(connection: Connection, added: Added, now_ms: int) -> list[Flo
         append(connection, [_flag(verdict, story_id) for verdict, story_id in added.new], now_ms)
     if added.grown:
         tell_of_growth(connection, added.grown, now_ms)
-    return tell_of_floods(connection, now_ms) if added.stories else []
 
 
 def tell_of_bank_matches(connection: Connection, matches: Sequence[NewMatch], now_ms: int) -> None:

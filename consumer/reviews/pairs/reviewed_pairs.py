@@ -1,18 +1,20 @@
 """Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by.
 
-Only flags and near misses are pairs that a threshold has told apart; other kinds of entries are left out.
+Only flags and near misses are pairs that a threshold has told apart; other kinds of entries are left out. A pair that a
+standing decision has decided counts as one that nobody has decided: nobody has looked at it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, select
 
+from consumer.reviews.decisions import is_standing
 from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import MEASURED, MeasuredKind
 from consumer.reviews.pairs.reports import reports_in_force
-from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS
 
 _PORTION: Final = 1_000
 Decided = Literal["right", "wrong"]
@@ -62,7 +64,14 @@ def pairs(connection: Connection) -> Iterator[Pair]:
         )
         query = (
             select(
-                some, source.c.name, original.c.name, REVIEWS.c.decision, REVIEWS.c.at_ms, PEOPLE.c.name, REASONS.c.name
+                some,
+                source.c.name,
+                original.c.name,
+                REVIEWS.c.decision,
+                REVIEWS.c.at_ms,
+                REVIEWS.c.standing_id,
+                PEOPLE.c.name,
+                REASONS.c.name,
             )
             .select_from(some)
             .outerjoin(source, source.c.source_id == some.c.source_id)
@@ -96,9 +105,11 @@ def pairs(connection: Connection) -> Iterator[Pair]:
 
 
 def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
-    *_, source, original_source, decision, at_ms, person, reason = row
+    *_, source, original_source, decision, at_ms, standing_id, person, reason = row
     # A flag that was found right can be released elsewhere later.
-    is_own, is_decided = row.state == decision, row.state in DECIDED
+    is_in_force = row.state == decision
+    is_own = is_in_force and standing_id is None
+    is_decided = row.state in DECIDED and (is_own or not is_in_force)
     return Pair(
         kind=row.kind,
         similarity=row.similarity,
@@ -107,7 +118,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
         original_source=original_source,
         sampled_in=row.sampled_in,
         arrived_ms=row.arrived_ms,
-        decision=DECIDED.get(row.state),
+        decision=DECIDED[row.state] if is_decided else None,
         at_ms=at_ms if is_own else row.released_ms if is_decided else None,
         person=person if is_own else None,
         reason=reason if is_own else None,
@@ -153,7 +164,7 @@ def pair_counts(connection: Connection, source_id: int | None = None) -> list[Pa
 
 def without_similarity(connection: Connection) -> int:
     """Return how many decided pairs have none, since nothing was verified."""
-    unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED), FLAGS.c.state.in_(DECIDED))
+    unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED), *_decided_by_people(connection))
     return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
 
 
@@ -162,7 +173,7 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
-        .where(_VERIFIED, FLAGS.c.kind.in_(MEASURED), FLAGS.c.state.in_(DECIDED))
+        .where(_VERIFIED, FLAGS.c.kind.in_(MEASURED), *_decided_by_people(connection))
         .group_by(FLAGS.c.source_id, SOURCES.c.name)
     )
     found = [SourceReviews(source_id, name or "", reviews) for source_id, name, reviews in connection.execute(query)]
@@ -183,9 +194,35 @@ def _alike(
     first, last = func.min(FLAGS.c.arrived_ms), func.max(FLAGS.c.arrived_ms)
     columns = select(FLAGS.c.certainty, sampled_in, func.count(), first, last).where(*where)
     grouped = columns.group_by(FLAGS.c.certainty, *apart).limit(ROWS_MAX + 1)
+    # Where nothing is standing, an index has all that is asked.
+    decided_apart = kind == "flag" and _has_standing(connection)
+    counts: list[PairCount] = []
     # State by state: the indexes have the similarities of one in order, so nothing is sorted.
+    for state in STATES:
+        of_state, decision = grouped.where(FLAGS.c.state == state), DECIDED.get(state)
+        if decided_apart and decision is not None:
+            counts += _counted(connection, kind, of_state.where(is_standing()), None)
+            of_state = of_state.where(~is_standing())
+        counts += _counted(connection, kind, of_state, decision)
+    return counts
+
+
+def _counted(
+    connection: Connection, kind: MeasuredKind, query: Select[*tuple[Any, ...]], decision: Decided | None
+) -> list[PairCount]:
     return [
-        PairCount(kind, similarity, DECIDED.get(state), sampled, pairs, first_ms, last_ms)
-        for state in STATES
-        for similarity, sampled, pairs, first_ms, last_ms in connection.execute(grouped.where(FLAGS.c.state == state))
+        PairCount(kind, similarity, decision, sampled, pairs, first_ms, last_ms)
+        for similarity, sampled, pairs, first_ms, last_ms in connection.execute(query)
     ]
+
+
+def _decided_by_people(connection: Connection) -> list[ColumnElement[bool]]:
+    """Return the conditions for pairs that people decided, or that were released elsewhere."""
+    decided = FLAGS.c.state.in_(DECIDED)
+    return [decided, ~is_standing()] if _has_standing(connection) else [decided]
+
+
+def _has_standing(connection: Connection) -> bool:
+    """Return whether any standing decision has decided anything."""
+    query = select(STANDING_DECISIONS.c.standing_id).where(STANDING_DECISIONS.c.flags > 0).limit(1)
+    return connection.execute(query).first() is not None

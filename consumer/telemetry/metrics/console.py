@@ -12,6 +12,8 @@ EntryKind = Literal["flag", "near_miss", "ended_before", "bank_match"]
 TakenKind = Literal["flag", "release", "near_miss", "ended_before", "bank_match", "known", "other"]
 SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
 ReviewDecision = Literal["right", "wrong", "skip"]
+Decider = Literal["person", "standing_decision"]
+StandingSubject = Literal["story", "sources"]
 Sent = Literal["sent", "refused"]
 SinkEventKind = Literal["story", "flood"]
 Receiver = Literal["sink", "webhooks"]
@@ -59,9 +61,18 @@ SKIPPED: Final = Measure(
 DECISIONS: Final = Measure(
     "dupwatch_console_decisions_total",
     "counter",
-    "Flags that people of this process decided on, by decision; those that were undone too.",
+    "Flags that people of this process decided on, and those that their standing decisions decided, by decision; those "
+    "that were undone too.",
     "flags",
-    (Label("decision", get_args(ReviewDecision)),),
+    (Label("decision", get_args(ReviewDecision)), Label("decider", get_args(Decider))),
+)
+STANDING: Final = Measure(
+    "dupwatch_console_standing_decisions",
+    "gauge",
+    'Standing decisions in force, about a "story" whose further copies are right, or about a pair of "sources" that is '
+    "muted.",
+    "decisions",
+    (Label("about", get_args(StandingSubject)),),
 )
 RELEASES: Final = Measure(
     "dupwatch_console_releases_total",
@@ -113,6 +124,7 @@ GROUP: Final = Group(
         EVENTS,
         SKIPPED,
         DECISIONS,
+        STANDING,
         RELEASES,
         FLOODS,
         OUTBOX,
@@ -125,13 +137,17 @@ GROUP: Final = Group(
 
 
 class QueueCounted(NamedTuple):
-    """How many flags are in each state, how many entries of each kind are open, and what waits."""
+    """How many flags are in each state, how many entries of each kind are open, and what waits.
+
+    ``standing`` counts the standing decisions in force.
+    """
 
     flags: dict[FlagState, int]
     open: dict[EntryKind, int]
     oldest_open_s: float
     releases_due: int
     search_waiting: int
+    standing: dict[StandingSubject, int]
 
 
 class EventsTaken(NamedTuple):
@@ -148,10 +164,11 @@ class EventSkipped(NamedTuple):
 
 
 class FlagsDecided(NamedTuple):
-    """A person decided on so many flags."""
+    """A person decided on so many flags, or a standing decision did."""
 
     decision: ReviewDecision
     flags: int
+    decider: Decider = "person"
 
 
 class ReleaseEnded(NamedTuple):
@@ -206,15 +223,22 @@ def _waiting_for(receiver: Receiver) -> tuple[Reaction, Reaction]:
     )
 
 
+def _standing_about(subject: StandingSubject) -> Reaction:
+    return reaction(STANDING, QueueCounted, lambda counted: counted.standing[subject], lambda _: (subject,))
+
+
 REACTIONS: Final = (
     *map(_flags_in, get_args(FlagState)),
     *map(_open_of, get_args(EntryKind)),
+    *map(_standing_about, get_args(StandingSubject)),
     reaction(OLDEST_OPEN, QueueCounted, lambda counted: counted.oldest_open_s),
     reaction(RELEASES_DUE, QueueCounted, lambda counted: counted.releases_due),
     reaction(SEARCH_WAITING, QueueCounted, lambda counted: counted.search_waiting),
     reaction(EVENTS, EventsTaken, lambda taken: taken.events, lambda taken: (taken.kind,)),
     reaction(SKIPPED, EventSkipped, labels=lambda skipped: (skipped.reason,)),
-    reaction(DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision,)),
+    reaction(
+        DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision, decided.decider)
+    ),
     reaction(RELEASES, ReleaseEnded, labels=lambda ended: (ended.outcome,)),
     reaction(FLOODS, FloodsBegan, lambda began: began.floods),
     *(each for receiver in get_args(Receiver) for each in _waiting_for(receiver)),

@@ -60,6 +60,27 @@ class Newsroom:
         **fields: Any,  # noqa: ANN401  # of the verdict
     ) -> FlagRow:
         """Store both articles, and the event that flags one as a copy of the other."""
+        verdict = self.event(copy, original, similarity, distance=distance, minute=minute, **fields)
+        if stored:
+            self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
+
+        def taken_in(connection: Connection) -> None:
+            prefer_again(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
+
+        self.database.written(taken_in)
+        return self.row(copy.id)
+
+    @staticmethod
+    def event(
+        copy: ArticleView,
+        original: ArticleView,
+        similarity: float | None = 0.9,
+        *,
+        distance: int = 3,
+        minute: int = 0,
+        **fields: Any,  # noqa: ANN401  # of the verdict
+    ) -> Verdict:
+        """The event that flags an article as a copy of another one."""
         at = rfc3339(BEGAN_MS + minute * MINUTE_MS)
         values: dict[str, Any] = {
             "id": copy.id, "version": copy.version, "outcome": "duplicate", "duplicate_of": original.id,
@@ -71,15 +92,7 @@ class Newsroom:
             "shared_keywords": tuple(word for word in copy.keywords if word in original.keywords),
             "source": copy.source, "original_source": original.source,
         } | fields  # fmt: skip
-        verdict = Verdict(**values)
-        if stored:
-            self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
-
-        def taken_in(connection: Connection) -> None:
-            prefer_again(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
-
-        self.database.written(taken_in)
-        return self.row(copy.id)
+        return Verdict(**values)
 
     def near_miss(self, copy: ArticleView, original: ArticleView, similarity: float, *, minute: int = 0) -> FlagRow:
         """Store both articles, and the event of a pair just under the threshold."""

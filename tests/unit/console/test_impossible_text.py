@@ -54,8 +54,8 @@ def test_every_page_and_form_refuses_it(desk: Office) -> None:
     """Whatever the field is called."""
     for route in ROUTES:
         path = route.path.replace("{side}", "copy").replace("{bank}", "spam").replace("{item}", "offer")
-        numbers = ("flag_id", "review_id", "report_id", "story_id", "person_id", "reason_id", "webhook_id", "source_id")
-        for name in numbers:
+        rows = ("flag_id", "review_id", "report_id", "story_id", "person_id", "reason_id", "webhook_id", "source_id")
+        for name in (*rows, "standing_id"):
             path = path.replace(f"{{{name}:int}}", "1")
         if route.method == "POST":
             check_refused(desk.ann.post(path, {"field": "a\0b"}))

@@ -1,15 +1,16 @@
 """How batches of the topic of flags get into the database."""
 
+import dataclasses
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
-from consumer.console.intake.intake import Intake, IntakeParts, Stopped
+from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
 from consumer.console.intake.store_reading import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
@@ -19,11 +20,13 @@ from consumer.reviews.flag_events import add_events
 from consumer.reviews.queue import Filters
 from consumer.reviews.ranking.preferred import preferred_members
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
-from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FloodsBegan
+from consumer.reviews.sources import source_ids
+from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin
+from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsDecided, FloodsBegan, QueueCounted
 from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
-from tests.unit.reviews.made import database_in
+from tests.unit.reviews.made import add_person, database_in
 from tests.unit.reviews.outbox_made import causes_of, events_of
 
 NOW_MS = 1_764_000_000_000
@@ -38,7 +41,7 @@ class Taking:
         self.reported: list[object] = []
         self.noted = 0
         hooks = Hooks()
-        for kind in (EventsTaken, EventSkipped, FloodsBegan, Outage):
+        for kind in (EventsTaken, EventSkipped, FlagsDecided, FloodsBegan, Outage):
             hooks.on(kind, self.reported.append)
         section = ConsoleSection(**settings)  # type: ignore[arg-type]
         self.parts = IntakeParts(database, section, lambda: NOW_MS, hooks, self._note)
@@ -73,7 +76,7 @@ def test_a_batch_is_stored_with_its_sources_and_then_committed(database: Databas
     taking, store = Taking(database), SourcesStore({})
     store.error = StoreUnavailable("gone")
     source = taking.take(batch(flag(1), flag(2), release(3)))
-    assert not fill_in(database, store, lambda: NOW_MS)
+    assert not fill_in(taking.parts, store)
     assert store.calls == []
     assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "s2", "s0"), ("a3", "released", "s3", "s0")]
     assert source.committed == [3]
@@ -99,12 +102,12 @@ def test_sources_of_earlier_flags_are_read_from_the_store(database: Database) ->
     assert taking.rows() == [*unknown, ("a4", "open", "s4", "s0")]
     store.error = StoreUnavailable("gone")
     with pytest.raises(StoreUnavailable):
-        fill_in(database, store, lambda: NOW_MS)
+        fill_in(taking.parts, store)
     store.error = None
-    assert not fill_in(database, store, lambda: NOW_MS)
+    assert not fill_in(taking.parts, store)
     known = [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0"), ("a3", "released", "", "s0")]
     assert taking.rows() == [*known, ("a4", "open", "s4", "s0")]
-    assert not fill_in(database, store, lambda: NOW_MS)
+    assert not fill_in(taking.parts, store)
     assert store.calls == [4, 4]
 
 
@@ -121,7 +124,7 @@ def test_the_preferred_member_is_that_of_every_batch(database: Database) -> None
 
     taking.take(batch(of_earlier_version(flag(1))))
     assert preferred() == "a0"
-    fill_in(database, store, lambda: NOW_MS)
+    fill_in(taking.parts, store)
     assert preferred() == "a1"
     taking.take(batch(flag(2), flag(3)))
     assert preferred() == "a3"
@@ -230,7 +233,7 @@ def test_nothing_comes_in_while_the_outbox_has_no_room(database: Database) -> No
         asked.set()
         return room.is_set()
 
-    taking.intake = Intake(replace(taking.parts, has_room=has_room), taking.stopping)
+    taking.intake = Intake(dataclasses.replace(taking.parts, has_room=has_room), taking.stopping)
     source = ScriptedSource(batch(flag(1)))
     waiting = threading.Thread(target=taking.intake.take_all, args=(source,))
     waiting.start()
@@ -239,3 +242,51 @@ def test_nothing_comes_in_while_the_outbox_has_no_room(database: Database) -> No
     room.set()
     waiting.join(60)
     assert (len(taking.rows()), source.committed) == (1, [1])
+
+
+def stand(database: Database, outcome: StandingOutcome, **about: object) -> None:
+    """Let somebody decide what still comes."""
+    ann = add_person(database, "Ann").person_id
+    new = NewStanding(outcome, ann, NOW_MS + 1_000, "", **about)  # type: ignore[arg-type]
+    database.written(lambda c: begin(c, new, NOW_MS))
+
+
+def test_flags_are_decided_as_standing_decisions_say(database: Database) -> None:
+    """In the transaction that stores them, and once; it is counted and reported as no person's decision."""
+    taking = Taking(database)
+    taking.take(batch(flag(1)))
+    with database.reading() as connection:
+        (row,) = queue.page(connection, Filters(), "oldest", 9).rows
+    stand(database, "right", story_id=row.story_id)
+    for begun in (1, 3):
+        taking.take(batch(flag(2), flag(3), begin=begun))
+    assert [each[1] for each in taking.rows()] == ["open", "right", "right"]
+    decided = [each for each in taking.reported if isinstance(each, FlagsDecided)]
+    assert decided == [FlagsDecided("right", 2, "standing_decision")]
+    counted: list[object] = []
+    count_queue(database, NOW_MS, counted.append)
+    (counts,) = counted
+    assert isinstance(counts, QueueCounted)
+    assert counts.standing == {"story": 1, "sources": 0}
+
+
+def test_a_muted_pair_is_no_flood(database: Database) -> None:
+    """Its flags are no copies."""
+    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
+    taking = Taking(database, flood_copies=3)
+    taking.take(batch(*(replace(flag(number), source="s1") for number in range(1, 5))))
+    assert [each[1] for each in taking.rows()] == ["wrong"] * 4
+    assert taking.noted == 0
+
+
+def test_a_mute_fits_once_the_store_says_the_sources(database: Database) -> None:
+    """In the transaction that stores them."""
+    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
+    taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1", "a2": "s2"})
+    taking.take(batch(of_earlier_version(flag(1)), of_earlier_version(flag(2))))
+    assert [each[1] for each in taking.rows()] == ["open", "open"]
+    assert not fill_in(taking.parts, store)
+    assert taking.rows() == [("a1", "wrong", "s1", "s0"), ("a2", "open", "s2", "s0")]
+    assert taking.reported[-1] == FlagsDecided("wrong", 1, "standing_decision")

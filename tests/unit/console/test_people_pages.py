@@ -86,7 +86,7 @@ def test_disabling_an_account_ends_its_sessions_at_once(console: Served) -> None
     one = known(console)["Ann"].person_id
     answer = wei.send(f"/people/{one}/disable")
     assert (answer.status, answer.header("location")) == (303, "/people?done=disabled")
-    assert "its sessions have ended" in wei.get("/people?done=disabled").shown
+    assert "its sessions and standing decisions have ended" in wei.get("/people?done=disabled").shown
     assert ann.get("/me").status == 303
     assert console.browser().sign_in("Ann").status == 403
     assert wei.send(f"/people/{one}/enable").status == 303

@@ -121,8 +121,10 @@ def test_people_the_log_and_banks_themselves_are_for_admins() -> None:
     of_webhooks = {route for route in OF_PEOPLE if route.path.startswith("/webhooks")}
     of_webhooks = {route for route in of_webhooks if route.path != "/webhooks" or route.method == "POST"}
     ranks = {route for route in OF_PEOPLE if route.path.startswith("/sources/")}
+    # An item of a bank that allows.
+    of_stories = {route for route in OF_PEOPLE if route.path == "/stories/{story_id:int}/bank"}
     of_admins = {route for route in OF_PEOPLE if route.role == "admin"}
-    assert of_admins == others | changing | of_items | of_webhooks | ranks
+    assert of_admins == others | changing | of_items | of_webhooks | ranks | of_stories
 
 
 def test_sections_of_reviewers_are_known() -> None:
@@ -130,7 +132,7 @@ def test_sections_of_reviewers_are_known() -> None:
     sections = {f"/{route.path.split('/')[1]}" for route in OF_PEOPLE if route.role == "reviewer"}
     assert sections == {
         "/", "/banks", "/decisions", "/decisions.csv", "/decisions.jsonl", "/flags", "/look-up", "/me", "/queue",
-        "/reports", "/reviews", "/sign-out", "/sources", "/stories", "/thresholds", "/webhooks",
+        "/reports", "/reviews", "/sign-out", "/sources", "/standing", "/stories", "/thresholds", "/webhooks",
     }  # fmt: skip
 
 

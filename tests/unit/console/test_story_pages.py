@@ -231,6 +231,6 @@ def test_who_copies_whom(desk: Office) -> None:
     opened = page(desk.ann, "/sources")
     assert opened.texts("thead th") == ["wire"]
     assert opened.texts("tbody tr") == ["wire 1", "post 3"]
-    assert opened.texts("ol.queue li") == ["post copies wire 3", "wire copies itself 1"]
+    assert opened.texts("ol.queue li") == ["post copies wire 3 Mute …", "wire copies itself 1 Mute …"]
     assert opened.hrefs("tbody a")[1] == "/?state=any&source=post&original_source=wire"
     assert len(page(desk.ann, opened.hrefs("tbody a")[1]).flags()) == 3

@@ -15,9 +15,24 @@ from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.kinds.side_entries import add_sides
-from consumer.reviews.tables import FLAGS, STORIES
+from consumer.reviews.sources import source_ids
+from consumer.reviews.standing.application import apply
+from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin, in_force
+from consumer.reviews.tables import FLAGS, REVIEWS, STORIES
 from tests.examples import examples
-from tests.unit.reviews.made import NOW_MS, add, check_counts, cleared, denied, flag_ids, flagged, released, written
+from tests.unit.reviews.made import (
+    NOW_MS,
+    add,
+    check_counts,
+    cleared,
+    denied,
+    flag_ids,
+    flagged,
+    number_of,
+    read,
+    released,
+    written,
+)
 
 Version = tuple[str, str]
 VERSIONS: Final[list[Version]] = [(article, version) for article in "abcdefgh" for version in ("00", "11")]
@@ -145,6 +160,27 @@ def test_counts_hold_while_people_decide(
         check_counts(database)
     done = [event for batch in batches[: len(decisions)] for event in batch]
     assert stored_roots(database) == roots_of_stored(done)
+
+
+@EXAMPLES
+@given(batches=streams(), outcome=st.sampled_from(["right", "wrong"]))
+def test_counts_hold_while_standing_decisions_decide(
+    database: Database, batches: list[list[Verdict]], outcome: StandingOutcome
+) -> None:
+    """Stories do not depend on them, and no flag is decided twice, however often its event comes."""
+    cleared(database)
+    ann = written(database, people.add_person, "Ann", "reviewer", NOW_MS).person_id
+    sources = written(database, source_ids, "ab")
+    new = NewStanding(outcome, ann, NOW_MS + 9, "", sources=(sources["a"], sources["b"]))
+    written(database, begin, new, NOW_MS)
+    decided = 0
+    for batch in batches:
+        added = add(database, *batch)
+        decided += written(database, apply, added.flag_ids, NOW_MS, 10).get(outcome, 0)
+        check_counts(database)
+    assert stored_roots(database) == roots_of([event for batch in batches for event in batch])
+    assert [each.flags for each in read(database, in_force, NOW_MS)] == [decided]
+    assert number_of(database, REVIEWS) == decided
 
 
 def roots_of_stored(events: Sequence[Verdict]) -> dict[Version, str]:

@@ -8,6 +8,9 @@ from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
 from consumer.reviews.pairs import reviewed_pairs
 from consumer.reviews.pairs.reviewed_pairs import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
+from consumer.reviews.sources import source_ids
+from consumer.reviews.standing.application import apply
+from consumer.reviews.standing.standing_decisions import NewStanding, begin
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -18,6 +21,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     released,
+    rows_of,
     written,
 )
 
@@ -38,6 +42,21 @@ def fill(database: Database) -> None:
     written(database, decide, ids[5:9], person, "wrong", "", NOW_MS, 0)
     written(database, decide, ids[12:13], person, "wrong", "", NOW_MS, 0)
     written(database, decide, ids[-3:-1], person, "right", "", NOW_MS, 0)
+    decide_by_rule(database, person)
+
+
+def decide_by_rule(database: Database, person: int) -> None:
+    """Let standing decisions decide flags, of which one has no similarity, and one is released elsewhere later."""
+    sources = written(database, source_ids, ("s0", "s1", "wire"))
+    mute = NewStanding("wrong", person, NOW_MS + 9, "", sources=(sources["s0"], sources["wire"]))
+    story_id = rows_of(database)["a0"].story_id
+    for new in (mute, NewStanding("right", person, NOW_MS + 9, "", story_id=story_id)):
+        written(database, begin, new, NOW_MS)
+    muted = [flagged(f"m{n}", "x", similarity=0.9, sources=("s0", "wire"), at_ms=NOW_MS + n) for n in range(3)]
+    further = [flagged(f"f{n}", "o", similarity=None if n == 3 else 0.9, sources=("s1", "wire")) for n in range(4)]
+    added = add(database, *muted, *further)
+    assert written(database, apply, added.flag_ids, NOW_MS, 5) == {"right": 4, "wrong": 3}
+    add(database, released(further[0]), released(muted[0]))
 
 
 def test_counts_are_those_of_the_pairs(database: Database) -> None:
@@ -55,6 +74,25 @@ def test_counts_are_those_of_the_pairs(database: Database) -> None:
     assert found == expected
     assert (min(each.first_ms for each in counted), max(each.last_ms for each in counted)) == (NOW_MS, NOW_MS + 11)
     assert read(database, without_similarity) == 1
+
+
+def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database) -> None:
+    """They have not looked at the pair; but whoever releases one elsewhere has."""
+    fill(database)
+    rows = rows_of(database)
+    assert [rows[f"m{n}"].state for n in range(3)] == ["wrong"] * 3
+    assert [rows[f"f{n}"].state for n in range(4)] == ["released", "right", "right", "right"]
+    with database.reading() as connection:
+        of_rules = list(reviewed_pairs.pairs(connection))[-7:]
+    assert [(pair.decision, pair.at_ms, pair.person) for pair in of_rules] == [
+        *[(None, None, None)] * 3,
+        ("wrong", NOW_MS + 1_000, None),
+        *[(None, None, None)] * 3,
+    ]
+    decided = sum(each.pairs for each in read(database, pair_counts) if each.decision is not None)
+    with database.reading() as connection:
+        pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
+    assert decided == sum(pair.decision is not None for pair in pairs)
 
 
 def test_sources_have_the_reviews_of_their_later_articles(database: Database) -> None:

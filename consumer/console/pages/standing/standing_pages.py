@@ -1,0 +1,187 @@
+"""Standing decisions: all of them in a list, making one for a story or for a pair of sources, and ending one."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from consumer.console.context import ArticleView
+from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
+from consumer.console.pages.standing.standing_words import (
+    DEFAULT_S,
+    done_fields,
+    lasts_choices,
+    lasts_ms_in,
+    said_of_standing,
+)
+from consumer.console.pages.stored_articles import articles_named
+from consumer.console.pages.story_pages import the_story
+from consumer.console.visit import Asked, Fields
+from consumer.reviews.audit import NewEntry, note_all
+from consumer.reviews.database import Connection
+from consumer.reviews.decisions import NOTE_CHARS_MAX
+from consumer.reviews.moderation import reasons
+from consumer.reviews.moderation.reasons import with_note
+from consumer.reviews.sources import source_id
+from consumer.reviews.standing import standing_decisions
+from consumer.reviews.standing.standing_decisions import (
+    IN_FORCE_MAX,
+    AlreadyStanding,
+    Ending,
+    NewStanding,
+    OwnerDisabled,
+    StandingDecision,
+    StandingEnded,
+    StandingFull,
+    StandingMissing,
+)
+from consumer.reviews.stories import root_versions
+from consumer.text.timestamps import rfc3339
+
+_DAY_MS: Final = 86_400_000
+LISTED_MS: Final = 30 * _DAY_MS
+"""How long the list has a standing decision that has ended."""
+RECORD_MS: Final = 7 * _DAY_MS
+"""The span of which the page that mutes a pair of sources says what became of its flags."""
+SOURCE_CHARS_MAX: Final = 2_000
+_NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
+    AlreadyStanding: N_("There is a standing decision about this already, and nothing was changed. End it first."),
+    StandingFull: N_(
+        "At most %(most)s standing decisions are in force together, and nothing was changed. End one first."
+    ),
+    OwnerDisabled: N_("Your account was disabled, and nothing was changed."),
+    StandingEnded: N_("This standing decision has ended already, and nothing was changed."),
+}
+
+
+class StandingRow(NamedTuple):
+    """A standing decision in the list; ``root`` is the original of its story, where the store has it."""
+
+    standing: StandingDecision
+    root: ArticleView | None
+
+
+def show_standing(asked: Asked) -> Response:
+    """Show all standing decisions that are in force, and those that have ended lately."""
+    now_ms = asked.desk.now_ms()
+    with asked.desk.database.reading() as connection:
+        running = standing_decisions.in_force(connection, now_ms)[::-1]
+        ended = standing_decisions.ended_since(connection, now_ms - LISTED_MS, now_ms)
+        roots = [each.root_id for each in (*running, *ended) if each.root_id is not None]
+        versions = root_versions(connection, roots)
+    articles = articles_named(asked.desk, versions.items()).articles
+
+    def rows(listed: Sequence[StandingDecision]) -> list[StandingRow]:
+        return [
+            StandingRow(each, articles.get((each.root_id or "", versions.get(each.root_id or "", ""))))
+            for each in listed
+        ]
+
+    return asked.page("standing.html", running=rows(running), ended=rows(ended), said=said_of_standing(asked))
+
+
+def begin_for_story(asked: Asked) -> Response:
+    """Decide that all further copies of a story are right."""
+    form, now_ms = asked.form, asked.desk.now_ms()
+    lasts_ms, note = lasts_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
+    with asked.desk.database.reading() as connection:
+        story = the_story(asked, connection)
+    _begin(
+        asked, NewStanding("right", asked.person.person_id, now_ms + lasts_ms, note, story_id=story.story_id), now_ms
+    )
+    return asked.redirect(f"/stories/{story.story_id}", **done_fields("begun"))
+
+
+def confirm_mute(asked: Asked) -> Response:
+    """Say what muting a pair of sources would do, and ask."""
+    now_ms = asked.desk.now_ms()
+    with asked.desk.database.reading() as connection:
+        source, original_source = _pair_in(asked.query, connection)
+        record = standing_decisions.pair_record(connection, (source, original_source), now_ms - RECORD_MS)
+        muted = [
+            each
+            for each in standing_decisions.in_force(connection, now_ms)
+            if (each.source_id, each.original_source_id) == (source, original_source)
+        ]
+        choices = reasons.choices(connection)
+    return asked.page(
+        "mute.html",
+        source=asked.query.exact("source", SOURCE_CHARS_MAX),
+        original_source=asked.query.exact("original_source", SOURCE_CHARS_MAX),
+        record=record,
+        muted=muted[0] if muted else None,
+        choices=choices,
+        lasts=lasts_choices(asked, "wrong"),
+        default=str(DEFAULT_S),
+    )
+
+
+def mute(asked: Asked) -> Response:
+    """Mute a pair of sources: its flags are wrong as they arrive."""
+    form, now_ms = asked.form, asked.desk.now_ms()
+    ends_ms, note, reason_id = (
+        now_ms + lasts_ms_in(form, "wrong"),
+        form.text("note", NOTE_CHARS_MAX),
+        chosen_reason(form),
+    )
+    with asked.desk.database.reading() as connection:
+        sources = _pair_in(form, connection)
+    _begin(asked, NewStanding("wrong", asked.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
+    return asked.redirect("/standing", **done_fields("muted"))
+
+
+def end(asked: Asked) -> Response:
+    """End a standing decision, of whomever it is, and show the page again from which the form came."""
+    now_ms, story_id = asked.desk.now_ms(), asked.form.integer("story_id", 0)
+
+    def ended(connection: Connection) -> Ending:
+        ending = standing_decisions.end(connection, asked.places["standing_id"], now_ms)
+        standing = ending.standing
+        why = f"{standing.decision}, of {standing.person}: {len(ending.taken_back)} taken back, {ending.kept} final"
+        asked.note(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
+        undone = [
+            NewEntry(now_ms, asked.person.name, asked.address, "flag.undo", flag.article_id, flag.flag_id)
+            for flag in ending.taken_back
+        ]
+        note_all(connection, undone)
+        return ending
+
+    try:
+        ending = asked.desk.database.written(ended)
+    except StandingMissing as error:
+        raise not_found() from error
+    except StandingEnded as error:
+        raise _refusal(error) from error
+    return asked.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
+
+
+def _begin(asked: Asked, new: NewStanding, now_ms: int) -> None:
+    """Make a standing decision, with its entry in the audit log. Raises ``PageError``."""
+
+    def begun(connection: Connection) -> None:
+        reason = None if new.reason_id is None else reasons.choice_numbered(connection, new.reason_id).name
+        made = standing_decisions.begin(connection, new, now_ms)
+        why = with_note(f"{new.decision} until {rfc3339(new.ends_ms)}", with_note(reason, new.note))
+        asked.note(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
+
+    try:
+        with refusing_reasons():
+            asked.desk.database.written(begun)
+    except (AlreadyStanding, StandingFull, OwnerDisabled) as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: Exception) -> PageError:
+    return PageError(HTTPStatus.CONFLICT, _NOT_POSSIBLE[type(error)], most=IN_FORCE_MAX)
+
+
+def _pair_in(fields: Fields, connection: Connection) -> tuple[int, int]:
+    """Return the numbers of the sources that a query or a form names. Raises ``PageError``."""
+    names = [fields.exact(name, SOURCE_CHARS_MAX) for name in ("source", "original_source")]
+    source, original_source = (source_id(connection, name) if name else None for name in names)
+    if source is None or original_source is None:
+        message = N_("Only two sources that flags have can be muted. Choose a pair on the page of sources.")
+        raise PageError(HTTPStatus.BAD_REQUEST, message)
+    return source, original_source

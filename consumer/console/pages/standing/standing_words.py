@@ -1,0 +1,74 @@
+"""What pages about standing decisions share: how long one lasts, the line that says what was done, and links."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from consumer.console.faults import N_, PageError
+from consumer.console.visit import Asked, Fields
+from consumer.reviews.standing.standing_decisions import LASTS_MS_MAX, Ending, StandingOutcome
+from storage.clock import MS_PER_S
+
+LASTS: Final = "lasts"
+"""The field of a form that has how long a standing decision lasts, in seconds."""
+_LASTS_S: Final = (3_600, 86_400, 604_800, 2_592_000, 7_776_000)
+DEFAULT_S: Final = 86_400
+_DONE: Final = "done"
+_TAKEN_BACK: Final = "taken_back"
+_KEPT: Final = "kept"
+"""The fields of a query that say what was just done."""
+_SAID: Final[Mapping[str, str]] = {
+    "begun": N_("Further copies of this story are decided right as they arrive."),
+    "muted": N_("The pair of sources is muted: its flags are decided wrong as they arrive."),
+}
+
+
+def lasts_choices(asked: Asked, decision: StandingOutcome) -> list[tuple[str, str]]:
+    """Return how long a standing decision may last, as the options of a list."""
+    return [(str(seconds), asked.language.span(seconds)) for seconds in _lasts_s(decision)]
+
+
+def lasts_ms_in(form: Fields, decision: StandingOutcome) -> int:
+    """Return how long a form lets a standing decision last. Raises ``PageError``."""
+    seconds = form.integer(LASTS)
+    if seconds not in _lasts_s(decision):
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose from the list how long it lasts. Nothing was changed."))
+    return seconds * MS_PER_S
+
+
+def _lasts_s(decision: StandingOutcome) -> list[int]:
+    return [seconds for seconds in _LASTS_S if seconds * MS_PER_S <= LASTS_MS_MAX[decision]]
+
+
+def done_fields(done: str, ending: Ending | None = None) -> dict[str, object]:
+    """Return the query that makes a page say what was done."""
+    counts = {} if ending is None else {_TAKEN_BACK: len(ending.taken_back), _KEPT: ending.kept}
+    return {_DONE: done, **counts}
+
+
+def said_of_standing(asked: Asked) -> str:
+    """Return what was just done, as the query says it, "" where it says nothing."""
+    language, done = asked.language, asked.query.text(_DONE)
+    if done in _SAID:
+        return language.gettext(_SAID[done])
+    if done != "ended":
+        return ""
+    taken_back, kept = asked.query.integer(_TAKEN_BACK, 0), asked.query.integer(_KEPT, 0)
+    back = language.ngettext(
+        "%(num)s of its decisions was taken back: the flag is open again.",
+        "%(num)s of its decisions were taken back: the flags are open again.",
+        taken_back,
+    )
+    final = language.ngettext(
+        "%(num)s had become final before, and stays.", "%(num)s had become final before, and stay.", kept
+    )
+    counts = [sentence for sentence, number in ((back, taken_back), (final, kept)) if number]
+    return " ".join([language.gettext(N_("The standing decision has ended.")), *counts])
+
+
+def mute_href(source: str | None, original_source: str | None) -> str | None:
+    """Return the page that mutes a pair of sources, None where one of them is not known or has no name."""
+    if not source or not original_source:
+        return None
+    return f"/standing/mute?{urlencode({'source': source, 'original_source': original_source})}"

@@ -1,0 +1,123 @@
+"""Decides new flags by the standing decisions that they fit."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select, update
+
+from consumer.reviews import audit, decisions
+from consumer.reviews.flag_row import State
+from consumer.reviews.kinds.rules import Kind
+from consumer.reviews.moderation.reasons import with_note
+from consumer.reviews.portable import Lock, one_at_a_time, portions
+from consumer.reviews.standing.standing_decisions import StandingDecision, StandingOutcome, in_force
+from consumer.reviews.tables import FLAGS, REVIEWS, STANDING_DECISIONS
+
+
+class _Flag(NamedTuple):
+    flag_id: int
+    article_id: str
+    kind: Kind
+    state: State
+    story_id: int
+    home_id: int | None
+    source_id: int | None
+    original_source_id: int | None
+    decided_ms: int
+
+
+def apply(
+    connection: Connection, flag_ids: Sequence[int], now_ms: int, undo_ms: int, *, are_stored: bool = False
+) -> Mapping[StandingOutcome, int]:
+    """Decide those of these flags that standing decisions fit; return how many were decided as what.
+
+    The flags are new. ``are_stored``: they came before, and their sources have just become known. Then only a pair of
+    sources counts that was standing when they were judged, and nobody may have decided about them since.
+    """
+    if not flag_ids:
+        return {}
+    one_at_a_time(connection, Lock.FLAGS)
+    standing = in_force(connection, now_ms)
+    if are_stored:
+        standing = [each for each in standing if each.story_id is None]
+    if not standing:
+        return {}
+    by_story = {each.story_id: each for each in standing if each.story_id is not None}
+    by_sources = {(each.source_id, each.original_source_id): each for each in standing if each.story_id is None}
+    fitting: dict[int, list[_Flag]] = defaultdict(list)
+    flags = _open_flags(connection, flag_ids)
+    reviewed = _reviewed(connection, flags) if are_stored else set()
+    for flag in flags:
+        chosen = _of_story(flag, by_story) or by_sources.get((flag.source_id, flag.original_source_id))
+        if chosen is None or (are_stored and (flag.flag_id in reviewed or flag.decided_ms < chosen.at_ms)):
+            continue
+        fitting[chosen.standing_id].append(flag)
+    decided: Counter[StandingOutcome] = Counter()
+    for each in standing:
+        if each.standing_id in fitting:
+            decided[each.decision] += _decide(connection, each, fitting[each.standing_id], now_ms, undo_ms)
+    return decided
+
+
+def _of_story(flag: _Flag, by_story: Mapping[int, StandingDecision]) -> StandingDecision | None:
+    """Return the decision about the story of a flag, or about the one that was merged into it: the later of both.
+
+    It says nothing about a flag of the original itself.
+    """
+    known = [by_story[number] for number in (flag.story_id, flag.home_id) if number is not None and number in by_story]
+    found = [each for each in known if each.root_id != flag.article_id]
+    return max(found, key=lambda each: each.standing_id, default=None)
+
+
+def _decide(
+    connection: Connection, standing: StandingDecision, flags: Sequence[_Flag], now_ms: int, undo_ms: int
+) -> int:
+    decided = decisions.decide(
+        connection,
+        [flag.flag_id for flag in flags],
+        standing.person_id,
+        standing.decision,
+        standing.note,
+        now_ms,
+        undo_ms,
+        standing.reason_id,
+        standing.standing_id,
+    )
+    more = len(decided.review_ids)
+    of_this = STANDING_DECISIONS.c.standing_id == standing.standing_id
+    connection.execute(update(STANDING_DECISIONS).where(of_this).values(flags=STANDING_DECISIONS.c.flags + more))
+    why = with_note(f"standing decision {standing.standing_id}", with_note(standing.reason, standing.note))
+    audit.note_all(
+        connection,
+        [
+            audit.NewEntry(
+                at_ms=now_ms,
+                person=standing.person,
+                address="",
+                action=f"flag.{standing.decision}",
+                subject=flag.article_id,
+                flag_id=flag.flag_id,
+                why=why,
+            )
+            for flag in flags
+        ],
+    )
+    return more
+
+
+def _open_flags(connection: Connection, flag_ids: Sequence[int]) -> list[_Flag]:
+    columns = select(*(FLAGS.c[name] for name in _Flag._fields))
+    found: list[_Flag] = []
+    for portion in portions(flag_ids):
+        # By number alone: with a state, too, SQLite would read all flags in that state.
+        found += [_Flag(*row) for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))]
+    return [flag for flag in found if flag.kind == "flag" and flag.state == "open"]
+
+
+def _reviewed(connection: Connection, flags: Sequence[_Flag]) -> set[int]:
+    """Return the flags that somebody has decided about, although that was undone."""
+    found: set[int] = set()
+    for portion in portions([flag.flag_id for flag in flags]):
+        found.update(connection.execute(select(REVIEWS.c.flag_id).where(REVIEWS.c.flag_id.in_(portion))).scalars())
+    return found

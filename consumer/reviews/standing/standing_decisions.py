@@ -1,0 +1,282 @@
+"""Standing decisions: made, ended and listed, each about a story or about a pair of sources."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+
+from consumer.model.errors import DupwatchError
+from consumer.reviews import decisions
+from consumer.reviews.decisions import NOTE_CHARS_MAX
+from consumer.reviews.flag_row import STATES, State
+from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
+from consumer.reviews.story_changes import NO_FLAGS
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS, STORIES
+
+StandingOutcome = Literal["right", "wrong"]
+
+_DAY_MS: Final = 86_400_000
+LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType({"right": 90 * _DAY_MS, "wrong": 30 * _DAY_MS})
+"""How long one may be in force: *wrong* releases articles that nobody has looked at, so it is shorter."""
+IN_FORCE_MAX: Final = 500
+"""Standing decisions that may be in force together: every batch of new flags is compared with all of them."""
+LISTED_MAX: Final = 1_000
+
+_SOURCE: Final = SOURCES.alias("source_of_copy")
+_ORIGINAL_SOURCE: Final = SOURCES.alias("source_of_original")
+
+
+class StandingError(DupwatchError):
+    """A standing decision cannot be made or ended as asked. The message says why."""
+
+
+class AlreadyStanding(StandingError):  # noqa: N818  # named for the decision
+    """There is one in force about the same story or the same sources."""
+
+
+class StandingFull(StandingError):  # noqa: N818  # named for the list
+    """As many are in force as there may be."""
+
+
+class StandingMissing(StandingError):  # noqa: N818  # named for the decision
+    """There is none of this number."""
+
+
+class StandingEnded(StandingError):  # noqa: N818  # named for the decision
+    """It has ended already."""
+
+
+class OwnerDisabled(StandingError):  # noqa: N818  # named for the person
+    """Its owner's account is disabled."""
+
+
+class NewStanding(NamedTuple):
+    """A standing decision to be made: about a story, or about a source and the source that it repeats."""
+
+    decision: StandingOutcome
+    person_id: int
+    ends_ms: int
+    note: str
+    reason_id: int | None = None
+    story_id: int | None = None
+    sources: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingDecision:
+    """A standing decision. It is about a story, or about a pair of sources; what it is not about is None.
+
+    ``story_id`` is the story that has the flags now, where another one has taken over all of them. ``flags`` are those
+    that it has decided.
+    """
+
+    standing_id: int
+    decision: StandingOutcome
+    story_id: int | None
+    root_id: str | None
+    source_id: int | None
+    source: str | None
+    original_source_id: int | None
+    original_source: str | None
+    person_id: int
+    person: str
+    reason_id: int | None
+    reason: str | None
+    note: str
+    at_ms: int
+    ends_ms: int
+    undone_ms: int | None
+    flags: int
+
+    @property
+    def ended_ms(self) -> int:
+        """When it ends, or ended."""
+        return self.ends_ms if self.undone_ms is None else min(self.undone_ms, self.ends_ms)
+
+    @property
+    def subject(self) -> str:
+        """What it is about, as the audit log says it."""
+        return self.root_id if self.root_id is not None else f"{self.source} -> {self.original_source}"
+
+    def is_in_force(self, now_ms: int) -> bool:
+        """Return whether it decides flags that come now."""
+        return self.undone_ms is None and now_ms < self.ends_ms
+
+
+class TakenBack(NamedTuple):
+    """A flag that is open again."""
+
+    flag_id: int
+    article_id: str
+
+
+class Ending(NamedTuple):
+    """A standing decision that was ended, the flags whose decisions were taken back, and how many decisions stay."""
+
+    standing: StandingDecision
+    taken_back: list[TakenBack]
+    kept: int
+
+
+class PairRecord(NamedTuple):
+    """The flags of a pair of sources, and how many of them people called right or wrong."""
+
+    flags: int
+    right: int
+    wrong: int
+
+
+def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDecision:
+    """Make a standing decision. Raises ``AlreadyStanding``, ``StandingFull`` and ``OwnerDisabled``."""
+    if not 0 < new.ends_ms - now_ms <= LASTS_MS_MAX[new.decision]:
+        raise ValueError("a standing decision ends within the time that its kind may last")
+    # No flag is stored in between: it is decided, or it came before.
+    one_at_a_time(connection, Lock.FLAGS)
+    enabled = select(PEOPLE.c.person_id).where(PEOPLE.c.person_id == new.person_id, PEOPLE.c.disabled_ms.is_(None))
+    if connection.execute(enabled).first() is None:
+        raise OwnerDisabled("the account is disabled")
+    known = in_force(connection, now_ms)
+    of_sources = new.sources or (None, None)
+    about = (new.story_id, *of_sources)
+    if any((each.story_id, each.source_id, each.original_source_id) == about for each in known):
+        raise AlreadyStanding("there is a standing decision about this already; end it first")
+    if len(known) >= IN_FORCE_MAX:
+        raise StandingFull(f"{IN_FORCE_MAX} standing decisions are in force; end one first")
+    values = {
+        "decision": new.decision,
+        "story_id": new.story_id,
+        "source_id": of_sources[0],
+        "original_source_id": of_sources[1],
+        "person_id": new.person_id,
+        "reason_id": new.reason_id,
+        "note": storable(new.note, NOTE_CHARS_MAX),
+        "at_ms": now_ms,
+        "ends_ms": new.ends_ms,
+    }
+    made = insert(STANDING_DECISIONS).values(values).returning(STANDING_DECISIONS.c.standing_id)
+    return _numbered(connection, connection.execute(made).scalar_one())
+
+
+def end(connection: Connection, standing_id: int, now_ms: int) -> Ending:
+    """End a standing decision, and take back those of its decisions that are not final.
+
+    Raises ``StandingMissing`` and ``StandingEnded``.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    standing = _numbered(connection, standing_id)
+    if not standing.is_in_force(now_ms):
+        raise StandingEnded("this standing decision has ended already")
+    of_this = STANDING_DECISIONS.c.standing_id == standing_id
+    connection.execute(update(STANDING_DECISIONS).where(of_this).values(undone_ms=now_ms))
+    # By time: reviews have no index by what made them.
+    made = (REVIEWS.c.at_ms >= standing.at_ms, REVIEWS.c.standing_id == standing_id, REVIEWS.c.undone_ms.is_(None))
+    pending = (
+        select(REVIEWS.c.review_id, FLAGS.c.flag_id, FLAGS.c.article_id)
+        .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
+        .where(*made, REVIEWS.c.final_ms > now_ms)
+    )
+    flags = {review_id: TakenBack(*flag) for review_id, *flag in connection.execute(pending)}
+    taken_back = decisions.undo(connection, list(flags), standing.person_id, now_ms)
+    kept = connection.execute(select(func.count()).select_from(REVIEWS).where(*made)).scalar_one()
+    return Ending(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in taken_back], kept)
+
+
+def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
+    """End all standing decisions of somebody. What they have decided stays."""
+    one_at_a_time(connection, Lock.FLAGS)
+    running = (STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms)
+    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *running)
+    connection.execute(own.values(undone_ms=now_ms))
+
+
+def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
+    """Return the standing decisions that are in force, the first one first."""
+    running = (STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms)
+    rows = connection.execute(_standing().where(*running)).all()
+    empty = {row.story_id: row.root_id for row in rows if row.first_ms == NO_FLAGS}
+    followed = _followed(connection, empty)
+    found = map(_standing_in, rows)
+    return [replace(each, story_id=followed.get(each.story_id, each.story_id)) for each in found]
+
+
+def ended_since(connection: Connection, since_ms: int, now_ms: int) -> list[StandingDecision]:
+    """Return the standing decisions that have ended since then, the last one first, at most ``LISTED_MAX``."""
+    ended = func.coalesce(STANDING_DECISIONS.c.undone_ms, STANDING_DECISIONS.c.ends_ms)
+    query = _standing().where(ended >= since_ms, ended <= now_ms).order_by(None)
+    latest = query.order_by(ended.desc(), STANDING_DECISIONS.c.standing_id.desc()).limit(LISTED_MAX)
+    return list(map(_standing_in, connection.execute(latest)))
+
+
+def counts_in_force(connection: Connection, now_ms: int) -> Counter[StandingOutcome]:
+    """Return how many standing decisions of each outcome are in force."""
+    return Counter(each.decision for each in in_force(connection, now_ms))
+
+
+def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairRecord:
+    """Return what became of the flags of a pair of sources that came since then."""
+    of_pair = (FLAGS.c.source_id == sources[0], FLAGS.c.original_source_id == sources[1])
+    came = (FLAGS.c.state.in_(STATES), FLAGS.c.kind == "flag", FLAGS.c.arrived_ms >= since_ms)
+    some = select(FLAGS.c.state, decisions.is_standing().label("is_standing")).where(*of_pair, *came).subquery("some")
+    counted = select(some.c.state, some.c.is_standing, func.count()).group_by(some.c.state, some.c.is_standing)
+    flags: Counter[tuple[State, bool]] = Counter()
+    for state, is_standing, number in connection.execute(counted):
+        flags[state, bool(is_standing)] += number
+    return PairRecord(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
+
+
+def _followed(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
+    """Return the stories that have taken over all flags of others, by these, whose roots are given."""
+    found: dict[int | None, int] = {}
+    roots = {root_id: story_id for story_id, root_id in empty.items()}
+    for portion in portions(roots):
+        # Its root has turned out to be a copy.
+        copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
+        columns = select(FLAGS.c.article_id, func.coalesce(FLAGS.c.home_id, FLAGS.c.story_id)).where(*copies)
+        for article_id, story_id in connection.execute(columns.order_by(FLAGS.c.flag_id.desc())):
+            found[roots[article_id]] = story_id
+    return found
+
+
+def _numbered(connection: Connection, standing_id: int) -> StandingDecision:
+    row = connection.execute(_by_number(), {"this": standing_id}).one_or_none()
+    if row is None:
+        raise StandingMissing(f"there is no standing decision with the number {standing_id}")
+    return _standing_in(row)
+
+
+@cache
+def _by_number() -> Select[*tuple[Any, ...]]:
+    return _standing().where(STANDING_DECISIONS.c.standing_id == bindparam("this"))
+
+
+@cache
+def _standing() -> Select[*tuple[Any, ...]]:
+    """Return the query for standing decisions. It is built once: every batch of flags asks it."""
+    return (
+        select(
+            STANDING_DECISIONS,
+            STORIES.c.root_id,
+            STORIES.c.first_ms,
+            _SOURCE.c.name.label("source"),
+            _ORIGINAL_SOURCE.c.name.label("original_source"),
+            PEOPLE.c.name.label("person"),
+            REASONS.c.name.label("reason"),
+        )
+        .join_from(STANDING_DECISIONS, PEOPLE, PEOPLE.c.person_id == STANDING_DECISIONS.c.person_id)
+        .outerjoin(STORIES, STORIES.c.story_id == STANDING_DECISIONS.c.story_id)
+        .outerjoin(_SOURCE, _SOURCE.c.source_id == STANDING_DECISIONS.c.source_id)
+        .outerjoin(_ORIGINAL_SOURCE, _ORIGINAL_SOURCE.c.source_id == STANDING_DECISIONS.c.original_source_id)
+        .outerjoin(REASONS, REASONS.c.reason_id == STANDING_DECISIONS.c.reason_id)
+        .order_by(STANDING_DECISIONS.c.standing_id)
+    )
+
+
+def _standing_in(row: Row[*tuple[Any, ...]]) -> StandingDecision:
+    values = row._asdict()
+    del values["first_ms"]
+    return StandingDecision(**values)
