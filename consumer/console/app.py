@@ -36,6 +36,7 @@ from consumer.console.pages.decision_report import report_files
 from consumer.console.pages.decision_report import report_page as decision_page
 from consumer.console.pages.look_up import article_page, report_page, text_page
 from consumer.console.pages.look_up.pasted_text import TEXT_FORM_BYTES_MAX
+from consumer.console.pages.repairs import merge_page, split_page
 from consumer.console.pages.sources import rank_forms
 from consumer.console.pages.standing import standing_pages
 from consumer.console.pages.webhooks import webhook_pages
@@ -110,6 +111,12 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/standing/mute", "reviewer", standing_pages.confirm_mute),
     Route("POST", "/standing/mute", "reviewer", standing_pages.mute),
     Route("POST", "/standing/{standing_id:int}/end", "reviewer", standing_pages.end),
+    Route("GET", "/stories/{story_id:int}/merge", "reviewer", merge_page.confirm),
+    Route("POST", "/stories/{story_id:int}/merge", "reviewer", merge_page.merge_stories),
+    Route("POST", "/stories/{story_id:int}/unmerge", "reviewer", merge_page.undo),
+    Route("GET", "/flags/{flag_id:int}/split", "reviewer", split_page.confirm),
+    Route("POST", "/flags/{flag_id:int}/split", "reviewer", split_page.split_off),
+    Route("POST", "/flags/{flag_id:int}/unsplit", "reviewer", split_page.undo),
     Route("POST", "/flags/{flag_id:int}/bank", "reviewer", flagged_texts.add_flagged, of_banks=True),
     Route("GET", "/banks", "reviewer", bank_pages.show_banks, of_banks=True),
     Route("POST", "/banks", "admin", bank_pages.create, of_banks=True),

@@ -1,6 +1,6 @@
 """Pairs that a person has looked at, or might have, and reported copies, read one per line.
 
-Every bad line gets a reason.
+Every bad line gets a reason. Repairs of stories say nothing of a threshold, and are passed over.
 
 The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/formats.md`` describes it.
 """
@@ -76,7 +76,7 @@ class Reviews(NamedTuple):
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["dupwatch.review/1"]
-    kind: Kind | Literal["report"]
+    kind: Kind | Literal["report", "split", "merge"]
     similarity: Similarity | None
     decision: Literal["right", "wrong"] | None
     distance: Distance | None = None
@@ -105,6 +105,8 @@ def reviewed_pairs(lines: Iterable[Line]) -> Reviews:
             pair = _pair(line)
         except ValueError as error:
             raise ConfigError(f"line {number} of the reviews: {error}") from error
+        if line.kind in {"split", "merge"}:
+            continue
         if line.kind == "report":
             reported += [line.similarity] if line.decision == "right" else []
         elif pair is None:
@@ -126,12 +128,13 @@ def _line(data: bytes) -> _Line:
 
 
 def _pair(line: _Line) -> ReviewedPair | None:
-    """Return a flag or a near miss, None for one without a similarity, and for a report."""
+    """Return a flag or a near miss, None for one without a similarity, and for a report or a repair."""
     arrived_ms, at_ms = _time(line.arrived_at, "arrived_at"), _time(line.at, "at")
-    if line.similarity is None or line.kind == "report":
+    kind = next((each for each in KINDS if each == line.kind), None)
+    if line.similarity is None or kind is None:
         return None
     return ReviewedPair(
-        kind=line.kind,
+        kind=kind,
         similarity=line.similarity,
         right=None if line.decision is None else line.decision == "right",
         source=line.source or "",

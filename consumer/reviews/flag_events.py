@@ -15,8 +15,8 @@ from sqlalchemy import Connection, bindparam, case, select, update
 from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.lineage import Version, part_from_released
-from consumer.reviews.new_flags import NewFlag, insert_new, known_flags
+from consumer.reviews.lineage import Version, known_flags, part_from_released
+from consumer.reviews.new_flags import NewFlag, insert_new
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
@@ -140,6 +140,7 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
         sources = {row.article_id: row.source_id for row in found}
         sources |= {row.original_id: row.original_source_id for row in found}
         name_roots(connection, sources)
+        # A version that is split off is a root as well, although no flag may name it.
         stories.update(row.story_id for row in found)
         of_roots = select(STORIES.c.story_id).where(STORIES.c.root_id.in_(sources))
         stories.update(connection.execute(of_roots).scalars())

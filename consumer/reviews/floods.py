@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, func, insert, select, update
 from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.portable import portions
+from consumer.reviews.repairs.in_force import merged_stories
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 
@@ -116,7 +117,9 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
 def _noted(connection: Connection, story_id: int, burst: _Burst, now_ms: int, window_ms: int) -> int | None:
     """Store a burst, as a part of a flood that is known or as a new one; return the number of a new one."""
     touches = (FLOODS.c.last_ms >= burst.began_ms - window_ms, FLOODS.c.began_ms <= burst.last_ms + window_ms)
-    query = select(FLOODS).where(FLOODS.c.story_id == story_id, *touches).order_by(FLOODS.c.flood_id).limit(1)
+    # A story that was merged into this one keeps its floods; they may go on here.
+    shown = [story_id, *merged_stories(connection, story_id)]
+    query = select(FLOODS).where(FLOODS.c.story_id.in_(shown), *touches).order_by(FLOODS.c.flood_id).limit(1)
     known = connection.execute(query).one_or_none()
     began_ms = burst.began_ms if known is None else min(known.began_ms, burst.began_ms)
     last_ms = burst.last_ms if known is None else max(known.last_ms, burst.last_ms)

@@ -1,18 +1,19 @@
 """Stores flags and other entries that were not there before, each in its story."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, update
 
-from consumer.reviews.flag_row import FIGURES, Figures, State, add_to_tally
-from consumer.reviews.kinds.rules import COPIES, RULES, Kind
-from consumer.reviews.lineage import Version, take_over_copies
+from consumer.reviews.flag_row import FIGURES, Figures, add_to_tally
+from consumer.reviews.kinds.rules import RULES, Kind
+from consumer.reviews.lineage import Descent, Known, Version, homes_of, known_flags, take_over_copies
 from consumer.reviews.portable import portions
+from consumer.reviews.repairs.in_force import Place, places
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, name_roots, stories_by_root
+from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, name_roots
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.waiting import wait
 
@@ -29,43 +30,11 @@ class NewFlag(Figures):
     original_source: str | None
 
 
-class Known(NamedTuple):
-    """The columns of a stored flag."""
-
-    flag_id: int
-    story_id: int
-    state: State
-    released_ms: int | None
-    distance: int | None
-
-
 class Inserted(NamedTuple):
     """The numbers of new flags by their versions, and the stories that flags were moved into or out of."""
 
     flag_ids: dict[Version, int]
     moved: set[int]
-
-
-def known_flags(connection: Connection, versions: Collection[Version], *kinds: Kind) -> dict[Version, Known]:
-    """Return the entries of these versions that are of one of these kinds."""
-    columns = select(
-        FLAGS.c.article_id,
-        FLAGS.c.version,
-        FLAGS.c.flag_id,
-        FLAGS.c.story_id,
-        FLAGS.c.state,
-        FLAGS.c.released_ms,
-        FLAGS.c.distance,
-    )
-    found: dict[Version, Known] = {}
-    wanted = set(versions)
-    # By article alone: pairs within IN would have SQLite read all flags. An article has few versions.
-    for portion in portions({article_id for article_id, _ in wanted}):
-        named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(kinds))
-        for article_id, version, *known in connection.execute(named):
-            if (article_id, version) in wanted:
-                found[article_id, version] = Known(*known)
-    return found
 
 
 def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> Inserted:
@@ -78,15 +47,15 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     late = [row for row in rows if row.copy in known and known[row.copy].distance is None and row.distance is not None]
     if not new and not late:
         return Inserted({}, set())
-    stories = _placed(connection, [*new, *late])
+    placed = _placed(connection, [*new, *late])
     sources = source_ids(
         connection, {name for row in (*new, *late) for name in (row.source, row.original_source) if name is not None}
     )
-    _complete(connection, late, known, stories)
-    inserted = _inserted(connection, new, stories, sources)
+    _complete(connection, late, known, placed)
+    inserted = _inserted(connection, new, placed, sources)
     wait(connection, list(inserted.values()))
     add_to_tally(connection, Counter({(kind, "open"): len(new)}))
-    _count(connection, new, stories)
+    _count(connection, new, placed)
     name_roots(
         connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
     )
@@ -94,57 +63,38 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     return Inserted(inserted, moved)
 
 
-def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, int]:
-    """Return the story of each row, made if need be."""
-    originals = known_flags(connection, {row.original for row in rows}, *COPIES)
-    own = {row.copy: row for row in rows if RULES[row.kind].is_copy}
-    places = {row.copy: _place(row, originals, own) for row in rows}
-    spans: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        root = places[row.copy]
-        if isinstance(root, str):
-            first_ms, last_ms = spans.get(root, (row.arrived_ms, row.arrived_ms))
-            spans[root] = (min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms))
-    stories = stories_by_root(connection, spans)
-    return {copy: stories[place] if isinstance(place, str) else place for copy, place in places.items()}
-
-
-def _place(row: NewFlag, originals: Mapping[Version, Known], own: Mapping[Version, NewFlag]) -> int | str:
-    """Return the story of a row, or its root where that decides."""
-    passed = {row.copy}
-    while True:
-        original = originals.get(row.original)
-        if original is not None:
-            return original.story_id if original.released_ms is None else row.original[0]
-        above = own.get(row.original)
-        if above is None or above.copy in passed:
-            return row.cluster or row.original[0]
-        passed.add(above.copy)
-        row = above
+def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, Place]:
+    """Return where each row belongs; stories are made if need be."""
+    descents = [Descent(row.kind, row.copy, row.original, row.cluster, row.arrived_ms) for row in rows]
+    homes = homes_of(connection, descents)
+    found = places(connection, set(homes.values()))
+    return {copy: found[home] for copy, home in homes.items()}
 
 
 def _complete(
-    connection: Connection, late: Sequence[NewFlag], known: Mapping[Version, Known], stories: Mapping[Version, int]
+    connection: Connection, late: Sequence[NewFlag], known: Mapping[Version, Known], placed: Mapping[Version, Place]
 ) -> None:
     """Add what a flag says to the row that its release has made. Such a row counts in no story."""
     if not late:
         return
     columns = ("similarity", "distance", "certainty", "truncated", "decided_ms")
-    values: dict[str, ColumnElement[object]] = {name: bindparam(f"new_{name}") for name in (*columns, "story_id")}
+    values: dict[str, ColumnElement[object]] = {name: bindparam(f"new_{name}") for name in (*columns, *Place._fields)}
     rows = [
         {
             "this": known[row.copy].flag_id,
-            "new_story_id": stories[row.copy],
+            **{f"new_{name}": value for name, value in placed[row.copy]._asdict().items()},
             **{f"new_{name}": getattr(row, name) for name in columns},
         }
         for row in late
     ]
     connection.execute(update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(values), rows)
-    measure_stories(connection, {known[row.copy].story_id for row in late} | {stories[row.copy] for row in late})
+    measure_stories(
+        connection, {known[row.copy].story_id for row in late} | {placed[row.copy].story_id for row in late}
+    )
 
 
 def _inserted(
-    connection: Connection, new: Sequence[NewFlag], stories: Mapping[Version, int], sources: Mapping[str, int]
+    connection: Connection, new: Sequence[NewFlag], placed: Mapping[Version, Place], sources: Mapping[str, int]
 ) -> dict[Version, int]:
     values = [
         {
@@ -153,7 +103,7 @@ def _inserted(
             "version": row.copy[1],
             "original_id": row.original[0],
             "original_version": row.original[1],
-            "story_id": stories[row.copy],
+            **placed[row.copy]._asdict(),
             "source_id": None if row.source is None else sources[row.source],
             "original_source_id": None if row.original_source is None else sources[row.original_source],
             "state": "open",
@@ -168,10 +118,10 @@ def _inserted(
     return found
 
 
-def _count(connection: Connection, new: Sequence[NewFlag], stories: Mapping[Version, int]) -> None:
+def _count(connection: Connection, new: Sequence[NewFlag], placed: Mapping[Version, Place]) -> None:
     growths: dict[int, Growth] = {}
     for row in new:
-        story_id = stories[row.copy]
+        story_id = placed[row.copy].story_id
         copies, first_ms, last_ms = growths.get(story_id, Growth(0, row.arrived_ms, row.arrived_ms))
         growths[story_id] = Growth(
             copies + RULES[row.kind].is_copy, min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms)

@@ -18,6 +18,7 @@ from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import ANY, Hits, Range, Scope, Way
+from consumer.reviews.repairs.in_force import shown_in
 from consumer.reviews.search import Count, Found, found
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
@@ -270,7 +271,7 @@ def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -
         kinds=None if filters.kind is None else (filters.kind,),
         source_id=source,
         original_source_id=original_source,
-        story_id=filters.story_id,
+        story_id=None if filters.story_id is None else shown_in(connection, filters.story_id),
         certainty=similarity,
         arrived_ms=Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1),
         hits=hits,

@@ -15,8 +15,9 @@ from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import Scope, Way
 from consumer.reviews.queue import Page, scoped_page
+from consumer.reviews.repairs.in_force import shown_in
 from consumer.reviews.search import Count
-from consumer.reviews.tables import FLAGS, SOURCES, STORIES
+from consumer.reviews.tables import FLAGS, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
 RECENT_MAX: Final = 50_000
 """Flags that are counted for what spreads fastest, and for who copies whom: the latest ones."""
@@ -65,14 +66,34 @@ class Bucket:
 
 
 def story(connection: Connection, story_id: int) -> Story | None:
-    """Return a story; of one that another has taken over, that other one. None where there is none."""
-    found = _numbered(connection, story_id)
+    """Return a story; of one that is merged or taken over, the one that shows its flags. None where there is none."""
+    found = numbered(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
+    head_id = shown_in(connection, story_id)
+    if head_id != story_id:
+        return story(connection, head_id)
     # Its root has turned out to be a copy.
     of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind.in_(COPIES))
     other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
-    return found if other is None else _numbered(connection, other)
+    return found if other is None else numbered(connection, other)
+
+
+def numbered(connection: Connection, story_id: int) -> Story | None:
+    """Return the story of a number, also one that shows no flags; None where there is none."""
+    row = connection.execute(_by_number(), {"this": story_id}).one_or_none()
+    return None if row is None else Story(**row._asdict())
+
+
+def story_of_article(connection: Connection, article_id: str) -> Story | None:
+    """Return the story of an original, or of a copy, by its id; None where there is none."""
+    of_root = select(STORIES.c.story_id).where(STORIES.c.root_id == article_id)
+    of_copy = select(FLAGS.c.story_id).where(FLAGS.c.article_id == article_id, FLAGS.c.kind.in_(COPIES))
+    for query in (of_root, of_copy.order_by(FLAGS.c.flag_id.desc()).limit(1)):
+        story_id = connection.execute(query).scalar()
+        if story_id is not None:
+            return story(connection, story_id)
+    return None
 
 
 def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> Page:
@@ -150,23 +171,33 @@ def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[
 
 
 def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, str]:
-    """Return a version of each original that flags name; originals that none names are left out."""
+    """Return a version of each original that flags name, or that is split off; other originals are left out."""
     found: dict[str, str] = {}
     for root_id in set(root_ids):
         # By the index and for each by itself: one with a hundred thousand copies takes no longer than others.
         query = select(FLAGS.c.original_version).where(FLAGS.c.original_id == root_id)
         version = connection.execute(query.order_by(FLAGS.c.original_version.desc()).limit(1)).scalar()
+        if version is None:
+            split = select(STORY_SPLITS.c.version).where(STORY_SPLITS.c.article_id == root_id)
+            version = connection.execute(split.order_by(STORY_SPLITS.c.version.desc()).limit(1)).scalar()
         if version is not None:
             found[root_id] = version
     return found
 
 
 def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
-    """Return the stories of some originals, by the ids of these; those without copies are left out."""
+    """Return the stories that show the copies of some originals, by the ids of these; those without are left out."""
     found: dict[str, Story] = {}
     for portion in portions(list(root_ids)):
         query = _stories().where(STORIES.c.root_id.in_(portion), STORIES.c.copies > 0)
         found |= {row.root_id: Story(**row._asdict()) for row in connection.execute(query)}
+        merged = select(STORIES.c.root_id, STORIES.c.story_id).join(
+            STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id
+        )
+        for root_id, story_id in connection.execute(merged.where(STORIES.c.root_id.in_(portion))).all():
+            shown = story(connection, story_id)
+            if shown is not None and shown.copies:
+                found[root_id] = shown
     return found
 
 
@@ -235,11 +266,6 @@ def _stories() -> Select[*tuple[Any, ...]]:
         STORIES.c.first_ms,
         STORIES.c.last_ms,
     ).outerjoin_from(STORIES, SOURCES, SOURCES.c.source_id == STORIES.c.root_source_id)
-
-
-def _numbered(connection: Connection, story_id: int) -> Story | None:
-    row = connection.execute(_by_number(), {"this": story_id}).one_or_none()
-    return None if row is None else Story(**row._asdict())
 
 
 def _has_flags(connection: Connection, story_id: int) -> bool:

@@ -1,15 +1,20 @@
-"""Changes of stories: new ones, what they count of their flags, and when the first and the last of them came."""
+"""Changes of stories: new ones, their flags, what they count of these, and when the first and the last of them came."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, literal, or_, select, update
+from sqlalchemy.sql.selectable import FromClause
 
+from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State
+from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, STORIES
 
 NO_FLAGS: Final = 0
 """The times of a story that has lost all its flags to another one."""
+_MOVED_AT_ONCE: Final = 5_000
 
 
 class Change(NamedTuple):
@@ -31,6 +36,11 @@ class Growth(NamedTuple):
     copies: int
     first_ms: int
     last_ms: int
+
+
+def home(flags: FromClause = FLAGS) -> ColumnElement[int]:
+    """Return the story of flags by lineage, whichever story shows them."""
+    return func.coalesce(flags.c.home_id, flags.c.story_id)
 
 
 def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]) -> dict[str, int]:
@@ -58,6 +68,47 @@ def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
             update(STORIES).where(*of_root).values(root_source_id=bindparam("number")),
             [{"root": article_id, "number": number} for article_id, number in sources.items()],
         )
+
+
+class MovedFlags(NamedTuple):
+    """The stories that moved flags belonged to by lineage, and the stories that they were and are shown in."""
+
+    homes: set[int]
+    stories: set[int]
+
+
+def move_flags(
+    connection: Connection, flags: ColumnElement[bool], story_id: int, home_id: int | None = None
+) -> MovedFlags:
+    """Show and count flags in a story.
+
+    With ``home_id`` they belong to that one from now on. Whoever calls this holds ``Lock.FLAGS``.
+    """
+    columns = (home(), FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state)
+    flag_ids: list[int] = []
+    numbers: Counter[tuple[int, int, Kind, State]] = Counter()
+    for flag_id, former_home, former_id, kind, state in connection.execute(
+        select(FLAGS.c.flag_id, *columns).where(flags)
+    ):
+        flag_ids.append(flag_id)
+        numbers[former_home, former_id, kind, state] += 1
+    if not flag_ids:
+        return MovedFlags(set(), set())
+    shown = literal(story_id, FLAGS.c.story_id.type)
+    by_lineage = func.nullif(home() if home_id is None else literal(home_id, shown.type), shown)
+    # Each statement of PostgreSQL has to end in time.
+    for portion in portions(flag_ids, _MOVED_AT_ONCE):
+        moved = update(FLAGS).where(FLAGS.c.flag_id.in_(portion))
+        connection.execute(moved.values(story_id=story_id, home_id=by_lineage))
+    changes: dict[int, Change] = {story_id: Change()}
+    for (_, former_id, kind, state), number in numbers.items():
+        is_copy = RULES[kind].is_copy
+        counted = Change(number * (is_copy and state in IN_FORCE), number * (is_copy and state in UNDECIDED))
+        changes[former_id] = changes.get(former_id, Change()) + Change(-counted.copies, -counted.open_copies)
+        changes[story_id] += counted
+    change_stories(connection, changes)
+    measure_stories(connection, changes)
+    return MovedFlags({former_home for former_home, *_ in numbers}, set(changes))
 
 
 def change_stories(connection: Connection, changes: Mapping[int, Change]) -> None:

@@ -104,7 +104,7 @@ def articles(language: Language) -> list[dict[str, str]]:
 
 
 def walk(browser: Chrome, stack: Stack, manner: Manner) -> None:
-    """Sign in, have articles judged, find a flag, decide, undo, decide again, decide about twenty, report a copy.
+    """Sign in, have articles judged, decide, undo, decide again, decide about twenty, repair a story, report a copy.
 
     Fails where a step has not the effect that the page should show, where the browser complains, and where one of the
     pages of each step is wider than the screen or axe-core finds anything on it. That takes long;
@@ -117,6 +117,7 @@ def walk(browser: Chrome, stack: Stack, manner: Manner) -> None:
         moderator.find_the_flag()
         moderator.decide_undo_and_decide_again()
         moderator.decide_about_many()
+        moderator.split_a_story_and_merge_it_again()
         moderator.report_a_missed_copy()
         moderator.check_the_end()
     complained = complaints(browser)
@@ -196,6 +197,24 @@ class _Moderator:
         self._look()
         self._use("#selection button[value=right]", key="r")
         self._wait_for_text(".decided", self._words.many_right)
+
+    def split_a_story_and_merge_it_again(self) -> None:
+        """One of the twenty begins a story of its own, which then becomes part of the first one again."""
+        self.browser.get(f"{self.url}/stories")
+        self._use("#largest ~ ol li:first-child [data-item]")
+        self._use("ol.queue li:first-child a[href$='/split']")
+        self._look()
+        self._use(".confirm form button")
+        wait_for(self.browser, lambda: self._one(".split-off"))
+        assert len(self._all("ol.queue > li")) == 1
+        self._look()
+        self._write("#other", "recipe", Keys.ENTER)
+        wait_for(self.browser, lambda: self._one("input[name=into]"))
+        self._look()
+        self._use(".confirm form button")
+        wait_for(self.browser, lambda: self._one(".merged"))
+        assert str(AT_ONCE) in self._one(".measures b").text
+        self._look()
 
     def report_a_missed_copy(self) -> None:
         """From the page of the article, by the id of the other one."""

@@ -31,6 +31,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.outbox import deliveries, webhooks
+from consumer.reviews.repairs import merge, split
 from consumer.reviews.tables import WEBHOOKS
 from tests.browser.driving import (
     PHONE,
@@ -149,8 +150,22 @@ def fill(desk: Office) -> None:
         desk.room.flag(copy, earlier, 0.95)
     desk.room.flag(article("left-b", "B", "x"), article("left-a", "A", "x"), 0.96, stored=False)
     desk.room.near_miss(article("near-b", "Nearly", "x y"), original, 0.97)
+    repair(desk)
     story_id = desk.room.row("copy-0").story_id
     desk.room.database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
+
+
+def repair(desk: Office) -> None:
+    """Split an article with a long title off, and merge another story into its own."""
+    long_id, arabic = desk.room.row("long-b").flag_id, desk.room.row("ar-b")
+
+    def repaired(connection: Connection) -> None:
+        ann = people.person_named(connection, "Ann")
+        assert ann is not None
+        story_id = split.split(connection, long_id, ann, BEGAN_MS)
+        merge.merge(connection, arabic.story_id, story_id, ann, BEGAN_MS)
+
+    desk.room.database.written(repaired)
 
 
 def enter(browser: Chrome, desk: Office, path: str = "/") -> None:
@@ -177,6 +192,9 @@ def ordinary_pages(desk: Office) -> list[str]:
     lists += ["/banks/spam/items/evil/matches", f"{NOTICE_PATH}/matches", f"{NOTICE_PATH}/release"]
     known = ("nobody", f"copy{HOSTILE}", f"evil{HOSTILE}", "long" * 60)
     lists += [f"/look-up?{urlencode({'id': name})}" for name in known]
+    lists += [f"/flags/{desk.room.row(name).flag_id}/split" for name in ("copy-0", f"evil-b{HOSTILE}")]
+    lists += [f"{story}/merge?{urlencode({'other': name})}" for name in (f"evil-a{HOSTILE}", "long-b")]
+    lists.append(f"/stories/{desk.room.row('ar-b').story_id}")
     return [*lists, *flags, story, f"{story}/decide?decision=wrong", "/flags/4711"]
 
 

@@ -15,8 +15,8 @@ _COMMAND: Final = "dupwatch reviews"
 def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
     """Write all flags and near misses of the console, one JSON line each, with what was decided about them.
 
-    Pairs that nobody has decided about are there too, and copies that people reported as missed. dupwatch evaluate
-    --reviews reads the lines.
+    Pairs that nobody has decided about are there too, copies that people reported as missed, and the stories that were
+    split and merged. dupwatch evaluate --reviews reads the lines.
     """
     with opened_database(configured(config, settings), _COMMAND) as database:
         reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
@@ -35,8 +35,9 @@ def _line(pair: Any) -> dict[str, object]:  # noqa: ANN401  # of an extra
         "original_source": pair.original_source or "",
         "sampled_in": pair.sampled_in,
         "decision": pair.decision,
-        "arrived_at": rfc3339(pair.arrived_ms),
+        "arrived_at": None if pair.arrived_ms is None else rfc3339(pair.arrived_ms),
         "at": None if pair.at_ms is None else rfc3339(pair.at_ms),
         "person": pair.person,
         "reason": pair.reason,
+        **({} if pair.repaired is None else pair.repaired._asdict()),
     }

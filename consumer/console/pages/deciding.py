@@ -247,7 +247,9 @@ def decide_together(asked: Asked, flag_ids: Sequence[int], opinion: Opinion) -> 
 
 def undo_all(asked: Asked) -> Response:
     """Take back what was decided about many flags of a story at one moment."""
-    story_id = asked.places["story_id"]
+    with asked.desk.database.reading() as connection:
+        # It may have been merged since then.
+        story_id = the_story(asked, connection).story_id
     at_ms = undo_at(asked, story_id)
     return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
 

@@ -18,11 +18,12 @@ from consumer.console.mentioned_items import ITEMS_MAX, MentionedItem, chosen_it
 from consumer.console.pages.bank_choice import bank_choice
 from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.queue_filters import Wanted, wanted_in
+from consumer.console.pages.repairs.repaired import split_line
 from consumer.console.pages.rule_advice import advice
 from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.sources.preferred_line import read_preferred
 from consumer.console.pages.standing.standing_words import mute_href
-from consumer.console.pages.stored_articles import articles_of, story_rows
+from consumer.console.pages.stored_articles import StoryRow, articles_of, story_rows
 from consumer.console.rendering import moment
 from consumer.console.verdict_words import reasons
 from consumer.console.visit import Asked
@@ -66,6 +67,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         choices = list_of_reasons.choices(connection)
         said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
         muted = _muted(asked, connection, flag)
+        split = split_line(connection, flag)
     found = articles_of(desk, [flag], bodies=True)
     named = articles_of(desk, around, others=() if members is None else members.named)
     article, original = found.article(flag), found.original(flag)
@@ -100,6 +102,8 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         story=story,
         around=story_rows(around, named),
         preferred=None if story is None or members is None else members.line(story.story_id, named),
+        split=split,
+        can_be_split=StoryRow(flag, article).can_be_split,
         history=[_told(asked, flag.kind, said, now_ms) for said in history],
         advice=advice(flag.source, flag.original_source),
         others=others,

@@ -9,6 +9,7 @@ from consumer.console.context import ArticleView, Desk
 from consumer.console.rendering import LINE_CHARS_MAX
 from consumer.model.errors import StoreMismatch
 from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.kinds.rules import RULES
 from consumer.reviews.portable import portions
 from storage.errors import StoreError
 
@@ -42,6 +43,12 @@ class StoryRow(NamedTuple):
     flag: FlagRow
     article: ArticleView | None
 
+    @property
+    def can_be_split(self) -> bool:
+        """Whether it can be split off: it is a copy, and no version of the story's original."""
+        flag = self.flag
+        return RULES[flag.kind].is_copy and flag.released_ms is None and flag.article_id != flag.root_id
+
 
 def articles_of(desk: Desk, flags: Iterable[FlagRow], *, bodies: bool = False, others: Iterable[Named] = ()) -> Found:
     """Read both articles of each flag, and others; without ``bodies`` only the beginnings of texts without a title."""
@@ -63,6 +70,12 @@ def articles_named(desk: Desk, named: Iterable[Named], *, bodies: bool = False) 
         log.warning("The articles of a page could not be read: %s", error)
         return Found({}, is_away=True)
     return Found(found, is_away=False)
+
+
+def original_named(found: Found, versions: Mapping[str, str], root_id: str) -> ArticleView | None:
+    """Return the original of a story, given versions of originals by their ids; None where it is not in the store."""
+    version = versions.get(root_id)
+    return None if version is None else found.articles.get((root_id, version))
 
 
 def _read(desk: Desk, wanted: Sequence[Named], *, bodies: bool) -> dict[Named, ArticleView]:

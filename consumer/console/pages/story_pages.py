@@ -14,12 +14,13 @@ from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
+from consumer.console.pages.repairs.repaired import repairs_of
 from consumer.console.pages.said import said_of_many
 from consumer.console.pages.sources.preferred_line import LISTED_COPIES_MAX, PreferredLine, read_preferred
 from consumer.console.pages.sources.rank_forms import rank_list, said_of_rank
 from consumer.console.pages.standing.standing_words import mute_href
 from consumer.console.pages.standing.story_part import story_part
-from consumer.console.pages.stored_articles import Found, articles_named, story_rows
+from consumer.console.pages.stored_articles import articles_named, original_named, story_rows
 from consumer.console.source_matrix import PairLine, source_matrix
 from consumer.console.story_chart import Chart, bar_length_ms, chart_of
 from consumer.console.visit import Asked
@@ -84,7 +85,7 @@ def show_stories(asked: Asked) -> Response:
     most = max((each.copies for each in largest), default=1)
 
     def root(root_id: str) -> ArticleView | None:
-        return _root(found, versions, root_id)
+        return original_named(found, versions, root_id)
 
     def line(story: Story, since: int | None, step: int) -> StoryLine:
         return StoryLine(story, preferred.line(story.story_id, found), root(story.root_id), since, step)
@@ -108,7 +109,8 @@ def show_story(asked: Asked) -> Response:
         page = _copies(asked, connection, story.story_id, place)
         length_ms = bar_length_ms(story.first_ms, story.last_ms)
         chart = chart_of(stories.timeline(connection, story, length_ms))
-        versions = root_versions(connection, [story.root_id])
+        repairs = repairs_of(connection, story)
+        versions = root_versions(connection, [story.root_id, *repairs.root_ids])
         said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
         preferred = read_preferred(connection, [story])
         still_to_come = story_part(asked, connection, story)
@@ -118,7 +120,7 @@ def show_story(asked: Asked) -> Response:
     return asked.page(
         "story.html",
         story=story,
-        root=_root(found, versions, story.root_id),
+        root=original_named(found, versions, story.root_id),
         rows=story_rows(page.rows, found),
         preferred=preferred.line(story.story_id, found),
         chart=chart,
@@ -130,6 +132,8 @@ def show_story(asked: Asked) -> Response:
         decision=said,
         said=still_to_come.said,
         still_to_come=still_to_come,
+        splits=repairs.split_lines(found, versions),
+        merges=repairs.merge_lines(found, versions),
     )
 
 
@@ -193,11 +197,6 @@ def _copies(asked: Asked, connection: Connection, story_id: int, place: str | No
     except BadCursor as error:
         message = N_("This page of copies cannot be found. Begin at the first page.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
-
-
-def _root(found: Found, versions: dict[str, str], root_id: str) -> ArticleView | None:
-    version = versions.get(root_id)
-    return None if version is None else found.articles.get((root_id, version))
 
 
 def _said_of(asked: Asked, chart: Chart) -> str:

@@ -15,8 +15,8 @@ from consumer.model.verdict import EndedBefore, Verdict
 from consumer.reviews.decisions import reopen
 from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denied, measure
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.lineage import Version
-from consumer.reviews.new_flags import Known, NewFlag, insert_new, known_flags
+from consumer.reviews.lineage import Known, Version, known_flags
+from consumer.reviews.new_flags import NewFlag, insert_new
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time
 from consumer.text.timestamps import since_1970_ms
 

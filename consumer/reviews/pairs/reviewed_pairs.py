@@ -1,7 +1,8 @@
 """Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by.
 
 Only flags and near misses are pairs that a threshold has told apart; other kinds of entries are left out. A pair that a
-standing decision has decided counts as one that nobody has decided: nobody has looked at it.
+standing decision has decided counts as one that nobody has decided: nobody has looked at it. Repairs of stories are
+written, and not counted.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from consumer.reviews.decisions import is_standing
 from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import MEASURED, MeasuredKind
 from consumer.reviews.pairs.reports import reports_in_force
+from consumer.reviews.repairs.listed import Merge, Split, merges, splits
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS
 
 _PORTION: Final = 1_000
@@ -26,30 +28,43 @@ ROWS_MAX: Final = 200_000
 _VERIFIED: Final = FLAGS.c.certainty >= 0
 
 
+class RepairedPair(NamedTuple):
+    """The two articles of a repair. Of a merge they are originals, whose versions are not known."""
+
+    id: str
+    version: str | None
+    original: str
+    original_version: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A flag, a near miss or a report, and whether the two are copies of each other: ``right`` where somebody said so.
 
     A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
-    A report is always right, and stands for nothing but itself.
+    A report is always right, and stands for nothing but itself. A repair says whether the two are one story: a merge
+    is right, a split is wrong.
     """
 
-    kind: MeasuredKind | Literal["report"]
+    kind: MeasuredKind | Literal["report", "split", "merge"]
     similarity: float | None
     distance: int | None
     source: str | None
     original_source: str | None
     sampled_in: float
-    arrived_ms: int
+    # None of a merge.
+    arrived_ms: int | None
     decision: Decided | None
     at_ms: int | None
     person: str | None
     # For *wrong*, of the list.
     reason: str | None
+    # None where it is no repair.
+    repaired: RepairedPair | None = None
 
 
 def pairs(connection: Connection) -> Iterator[Pair]:
-    """Yield all pairs in the order in which they came, with the decision that is in force, and then the reports."""
+    """Yield all pairs in the order in which they came, with the decision that is in force; then reports and repairs."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
     after = 0
     while True:
@@ -102,6 +117,42 @@ def pairs(connection: Connection) -> Iterator[Pair]:
             person=report.person,
             reason=None,
         )
+    yield from map(_split, splits(connection))
+    yield from map(_merge, merges(connection))
+
+
+def _split(made: Split) -> Pair:
+    return Pair(
+        kind="split",
+        similarity=made.similarity,
+        distance=made.distance,
+        source=made.source,
+        original_source=made.original_source,
+        sampled_in=1.0,
+        arrived_ms=made.arrived_ms,
+        decision="wrong",
+        at_ms=made.at_ms,
+        person=made.person,
+        reason=None,
+        repaired=RepairedPair(made.article_id, made.version, made.original_id, made.original_version),
+    )
+
+
+def _merge(made: Merge) -> Pair:
+    return Pair(
+        kind="merge",
+        similarity=None,
+        distance=None,
+        source=made.source,
+        original_source=made.into_source,
+        sampled_in=1.0,
+        arrived_ms=None,
+        decision="right",
+        at_ms=made.at_ms,
+        person=made.person,
+        reason=None,
+        repaired=RepairedPair(made.root_id, None, made.into_root_id, None),
+    )
 
 
 def _pair(row: Row[*tuple[Any, ...]]) -> Pair:

@@ -14,6 +14,8 @@ STORY_SPLITS: Final = Table(
     METADATA,
     Column("article_id", ID, primary_key=True),
     Column("version", ID, primary_key=True),
+    # The root of its story before. Where its original has no flag, nothing else says which story it comes from.
+    Column("from_root_id", ID, nullable=False),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
 )

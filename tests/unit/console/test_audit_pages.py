@@ -150,7 +150,7 @@ def test_a_spreadsheet_takes_nothing_for_a_formula(console: Served, wei: Browser
 def test_every_action_has_a_name() -> None:
     """A moderator reads sentences, whatever part of dupwatch made the entry; there is no name for what nobody does."""
     kinds = {action.partition(".")[0] for action in ACTIONS}
-    literal = re.compile(rf'"((?:{"|".join(kinds)})\.(?!html)[a-z_]+)"')
+    literal = re.compile(rf'"((?:{"|".join(kinds)})\.(?!html)[a-z_.]+)"')
     sources = [path for folder in ("console", "cli") for path in (CONSUMER / folder).rglob("*.py")]
     others = [path for path in sources if path.name != "audit_pages.py"]
     found = {action for path in others for action in literal.findall(path.read_text(encoding="utf-8"))}

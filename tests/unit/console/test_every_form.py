@@ -30,7 +30,7 @@ from tests.unit.banks.test_known_texts import edited, written
 from tests.unit.console.archives import Archive
 from tests.unit.console.banks import bank, bank_file, item
 from tests.unit.console.desks import Office, office
-from tests.unit.console.newsroom import BEGAN_MS
+from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.serving import Answer
 from tests.unit.reviews.webhooks_made import SECRET, add_webhook, settings
 
@@ -158,7 +158,7 @@ def check_harmless(tree: LexborHTMLParser) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Office]:
-    """A console with a flood, a near miss, a missed copy, banks of both kinds, a reason, a webhook, and Bob.
+    """A console with a flood, another story, a near miss, a missed copy, banks, a reason, a webhook, and Bob.
 
     Ann is an admin.
     """
@@ -182,6 +182,7 @@ def desk(tmp_path: Path) -> Iterator[Office]:
         opened.room.hold(*(replace(view, body=NOTICE) for view in archive.views("kept", "missed", *names)))
         missed, kept = archive.views("missed", "kept")
         opened.room.near_miss(missed, kept, 0.7)
+        opened.room.flag(article("other-copy"), article("other"))
         story_id = opened.room.row("copy-0").story_id
         database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
         yield opened
@@ -190,11 +191,13 @@ def desk(tmp_path: Path) -> Iterator[Office]:
 def test_no_field_makes_markup(desk: Office) -> None:
     """Nor does it end a query of the database; every route that takes a form has been sent one."""
     visitor = Visitor(desk)
-    # A form that has an article already, and one that is there while flags are open that the item could release.
-    visitor.waiting.extendleft(["/look-up/report?one=missed", "/banks/notices/items/notice/release"])
+    # A form that names another story, one that has an article already, and one that is there while flags are open that
+    # the item could release.
+    other = f"/stories/{desk.room.row('copy-0').story_id}/merge?other=other"
+    visitor.waiting.extendleft([other, "/look-up/report?one=missed", "/banks/notices/items/notice/release"])
     visitor.visit_all()
     with desk.served.database.reading() as connection:
-        assert connection.execute(select(func.count()).select_from(FLAGS)).scalar_one() == COPIES + 1
+        assert connection.execute(select(func.count()).select_from(FLAGS)).scalar_one() == COPIES + 2
     posted = {action for (method, _, _), action in visitor.sent.items() if method == "POST"}
     routes = {route.path for route in ROUTES if route.method == "POST"}
     patterns = {path: re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)) for path in routes}

@@ -56,6 +56,19 @@ def test_pairs_without_a_similarity_are_counted() -> None:
     assert (len(found.pairs), found.without_similarity) == (1, 1)
 
 
+def test_repairs_of_stories_are_passed_over() -> None:
+    """They say what belongs together, and nothing of a threshold."""
+    names = {"id": "b", "version": "00", "original": "a", "original_version": None}
+    repairs = [review(0.9, "wrong", kind="split", **names), review(None, "right", kind="merge", **names)]
+    found = reviewed_pairs(lines_of([*repairs, review(0.8)]))
+    assert [pair.similarity for pair in found.pairs] == [0.8]
+    assert (found.without_similarity, found.reported.similarities) == (0, ())
+    for row in repairs:
+        jsonschema.validate(row, SCHEMA)
+    with pytest.raises(ConfigError, match="decide nothing"):
+        reviewed_pairs(lines_of(repairs))
+
+
 @pytest.mark.parametrize(
     ("line", "named"),
     [

@@ -23,6 +23,8 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.ranking.preferred import MemberChanges, preferred_members, update_stories
 from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
+from consumer.reviews.repairs import merge, split
+from consumer.reviews.repairs.listed import merges_into
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
     NewStanding,
@@ -45,10 +47,14 @@ SMALL_TABLES = {
     "floods",
     "webhooks",
     "reports",
+    "story_merges",
+    "story_splits",
     "sign_in_failures",
     "standing_decisions",
     "candidates",
     "below",
+    "above",
+    "merged",
     "some",
     "source_ranks",
     "taking_part",
@@ -160,6 +166,19 @@ def sent_to_webhooks(database: Database) -> None:
     read(database, deliveries.failing_since, hook)
     written(database, deliveries.note_accepted, [last])
     written(database, webhooks.send_waiting, hook, NOW_MS)
+    add(database, flagged("g", "f"), flagged("h", "g"), flagged("j", "i"))
+    person = add_person(database, "Cleo")
+    (flag_id,) = [flag.flag_id for flag in read(database, reports.flags_of_article, "g", 5)]
+    read(database, split.copies_with, flag_id)
+    written(database, split.split, flag_id, person, NOW_MS)
+    one, other = (read(database, stories.story_of_article, name) for name in "gi")
+    assert one is not None
+    assert other is not None
+    written(database, merge.merge, one.story_id, other.story_id, person, NOW_MS)
+    add(database, flagged("k", "g"))
+    read(database, merges_into, other.story_id, 5)
+    written(database, merge.undo_merge, one.story_id, person, NOW_MS)
+    written(database, split.undo_split, flag_id, person, NOW_MS)
 
 
 def looked_at(connection: Connection) -> None:

@@ -195,15 +195,19 @@ def test_equal_members_do_not_depend_on_the_order(database: Database, ann: int) 
     assert preferred(database) == "b"
     take_in(database, flagged("y", "x", sources=("xinhua", "wire")), flagged("z", "x", sources=("xinhua", "wire")))
     assert preferred(database, "x") == "y"
+    # Once more among all members, of which c has the lower number.
+    rank(database, "xinhua", 20, ann)
+    assert (preferred(database), preferred(database, "x")) == ("b", "y")
     check_preferred(database)
 
 
 def test_decisions_change_it(database: Database, ann: int) -> None:
     """Wrong takes a copy out, undoing brings it back; right and skip leave it."""
     rank(database, "xinhua", 10, ann)
+    rank(database, "blog", 5, ann)
     take_in(database, flagged("b", "a", sources=("xinhua", "wire")), flagged("c", "a", sources=("blog", "wire")))
     wrong = written(database, decide, [1], ann, "wrong", "", NOW_MS, 10).review_ids
-    assert preferred(database) == "a"
+    assert preferred(database) == "c"
     assert written(database, undo, wrong, ann, NOW_MS) == wrong
     assert preferred(database) == "b"
     written(database, decide, [1], ann, "right", "", NOW_MS, 10)
@@ -250,7 +254,7 @@ def test_the_first_flag_to_name_the_source_of_an_original(database: Database, an
 
 
 def test_a_released_article_has_its_own_source(database: Database, ann: int) -> None:
-    """As the original of its copies."""
+    """As the original of its copies, which it takes along."""
     rank(database, "xinhua", 10, ann)
     rank(database, "blog", 5, ann)
     wrong = flagged("b", "a", sources=("xinhua", "wire"))
@@ -259,6 +263,11 @@ def test_a_released_article_has_its_own_source(database: Database, ann: int) -> 
     take_in(database, released(wrong))
     assert preferred(database, "b") == "b"
     assert preferred(database) == "a"
+    other = flagged("y", "x", sources=("blog", "wire"))
+    take_in(database, other, flagged("z", "y", cluster="x", sources=("xinhua", "blog")))
+    assert preferred(database, "x") == "z"
+    take_in(database, released(other))
+    assert (preferred(database, "y"), preferred(database, "x")) == ("z", "x")
     check_preferred(database)
 
 

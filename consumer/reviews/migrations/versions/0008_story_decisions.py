@@ -56,6 +56,7 @@ def _create_tables() -> None:
         "story_splits",
         sa.Column("article_id", _ID, nullable=False),
         sa.Column("version", _ID, nullable=False),
+        sa.Column("from_root_id", _ID, nullable=False),
         sa.Column("person_id", _ROW_ID, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], name=op.f("fk_story_splits_person_id")),

@@ -1,0 +1,59 @@
+"""The repairs of a story as pages list them, with the originals of the other stories."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from consumer.console.context import ArticleView
+from consumer.console.pages.stored_articles import Found, original_named
+from consumer.reviews.database import Connection
+from consumer.reviews.flag_row import FlagRow
+from consumer.reviews.repairs.listed import Merge, Split, merges_into, splits_of
+from consumer.reviews.stories import Story
+
+MERGES_MAX: Final = 100
+"""Stories merged into one that its page lists, the latest."""
+
+
+class SplitLine(NamedTuple):
+    """A version that was split off, and the original of the story that it comes from."""
+
+    split: Split
+    root: ArticleView | None
+
+
+class MergeLine(NamedTuple):
+    """A story that was merged into this one, and its original."""
+
+    merge: Merge
+    root: ArticleView | None
+
+
+class Repairs(NamedTuple):
+    """The repairs of a story: versions of its original that were split off, and stories that were merged into it."""
+
+    splits: Sequence[Split]
+    merges: Sequence[Merge]
+
+    @property
+    def root_ids(self) -> list[str]:
+        """The originals of the other stories."""
+        return [*(each.from_root_id for each in self.splits), *(each.root_id for each in self.merges)]
+
+    def split_lines(self, found: Found, versions: Mapping[str, str]) -> list[SplitLine]:
+        """Return what was split off, with the originals that the store has."""
+        return [SplitLine(each, original_named(found, versions, each.from_root_id)) for each in self.splits]
+
+    def merge_lines(self, found: Found, versions: Mapping[str, str]) -> list[MergeLine]:
+        """Return what was merged, with the originals that the store has."""
+        return [MergeLine(each, original_named(found, versions, each.root_id)) for each in self.merges]
+
+
+def repairs_of(connection: Connection, story: Story) -> Repairs:
+    """Return the repairs of a story."""
+    return Repairs(splits_of(connection, story.root_id), merges_into(connection, story.story_id, MERGES_MAX))
+
+
+def split_line(connection: Connection, flag: FlagRow) -> SplitLine | None:
+    """Return the split of a flag's version, without an original that was read; None where it is not split off."""
+    found = [each for each in splits_of(connection, flag.article_id) if each.flag_id == flag.flag_id]
+    return SplitLine(found[0], None) if found else None

@@ -1,0 +1,98 @@
+"""The repairs in force: which versions are split off their story, and which story shows the flags of another one.
+
+Both name articles by their ids, and may be older than any flag of these.
+"""
+
+from collections.abc import Collection
+from functools import cache
+from typing import Final, NamedTuple
+
+from sqlalchemy import CTE, ColumnElement, Connection, Select, bindparam, exists, select
+
+from consumer.reviews.portable import portions
+from consumer.reviews.story_changes import NO_FLAGS, stories_by_root
+from consumer.reviews.tables import FLAGS, STORIES, STORY_MERGES, STORY_SPLITS
+
+IS_SPLIT: Final[ColumnElement[bool]] = (
+    exists()
+    .where(STORY_SPLITS.c.article_id == FLAGS.c.article_id, STORY_SPLITS.c.version == FLAGS.c.version)
+    .correlate(FLAGS)
+)
+"""The condition for flags whose version is split off."""
+
+
+class Place(NamedTuple):
+    """The story that shows and counts a flag, and its story by lineage where that is merged into the first one."""
+
+    story_id: int
+    home_id: int | None
+
+
+def split_versions(connection: Connection, versions: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of these versions that are split off."""
+    found: set[tuple[str, str]] = set()
+    for portion in portions({article_id for article_id, _ in versions}):
+        columns = select(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
+        named = connection.execute(columns.where(STORY_SPLITS.c.article_id.in_(portion)))
+        found.update((article_id, version) for article_id, version in named)
+    return found & set(versions)
+
+
+def places(connection: Connection, homes: Collection[int]) -> dict[int, Place]:
+    """Return where flags are shown, by their story by lineage. Whoever calls this holds ``Lock.FLAGS``."""
+    heads = _head_roots(connection, homes)
+    stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
+    return {home: Place(stories[heads[home]], home) if home in heads else Place(home, None) for home in homes}
+
+
+def shown_in(connection: Connection, story_id: int) -> int:
+    """Return the story that shows the flags of a story: the story itself, unless it is merged into another one."""
+    # Nearly every story that is asked for is not merged.
+    if connection.execute(_merge_of(), {"this": story_id}).scalar() is None:
+        return story_id
+    root = _head_roots(connection, [story_id]).get(story_id)
+    head = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == root)).scalar()
+    return story_id if head is None else head
+
+
+def merged_below(story_id: int) -> CTE:
+    """Return a query for the roots of the stories that are merged into one, and into these, and so on."""
+    first = select(STORY_MERGES.c.root_id).join_from(
+        STORIES, STORY_MERGES, STORY_MERGES.c.into_root_id == STORIES.c.root_id
+    )
+    below = first.where(STORIES.c.story_id == story_id).cte("merged", recursive=True)
+    further = select(STORY_MERGES.c.root_id)
+    return below.union(further.join_from(below, STORY_MERGES, STORY_MERGES.c.into_root_id == below.c.root_id))
+
+
+def merged_stories(connection: Connection, story_id: int) -> list[int]:
+    """Return the stories that are merged into one, directly or through others."""
+    below = merged_below(story_id)
+    query = select(STORIES.c.story_id).join_from(below, STORIES, STORIES.c.root_id == below.c.root_id)
+    return list(connection.execute(query).scalars())
+
+
+@cache
+def _merge_of() -> Select[str]:
+    """Return the query for the merge of a story. It is built once: each page of a story asks it."""
+    merged = select(STORY_MERGES.c.root_id).join(STORIES, STORIES.c.root_id == STORY_MERGES.c.root_id)
+    return merged.where(STORIES.c.story_id == bindparam("this"))
+
+
+def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int, str]:
+    """Return the root of the last story that each of these leads to; those that are not merged are left out."""
+    found: dict[int, str] = {}
+    for portion in portions(story_ids):
+        first = (
+            select(STORIES.c.story_id, STORY_MERGES.c.into_root_id.label("root_id"))
+            .join_from(STORIES, STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id)
+            .where(STORIES.c.story_id.in_(portion))
+        )
+        above = first.cte("above", recursive=True)
+        further = select(above.c.story_id, STORY_MERGES.c.into_root_id)
+        # UNION, not UNION ALL: it ends whatever the rows say.
+        above = above.union(further.join_from(above, STORY_MERGES, STORY_MERGES.c.root_id == above.c.root_id))
+        leads_on = exists().where(STORY_MERGES.c.root_id == above.c.root_id).correlate(above)
+        last = select(above.c.story_id, above.c.root_id).where(~leads_on)
+        found |= {row.story_id: row.root_id for row in connection.execute(last)}
+    return found

@@ -1,0 +1,57 @@
+"""Merges stories, and undoes that.
+
+The flags of a merged story keep it as their story by lineage, so that an undone merge brings back just these.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, and_, delete, insert
+
+from consumer.reviews.outbox.story_events import StoryChange
+from consumer.reviews.people import Person
+from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.repairs.in_force import merged_stories, shown_in
+from consumer.reviews.repairs.outcome import RepairRefused, tell
+from consumer.reviews.stories import Story, numbered, story
+from consumer.reviews.story_changes import move_flags
+from consumer.reviews.tables import FLAGS, STORY_MERGES
+
+
+class Merged(NamedTuple):
+    """Two stories that are one now, as they were before: the first one is part of the second one."""
+
+    story: Story
+    into: Story
+
+
+def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> Merged:
+    """Make a story part of another one. Raises ``RepairRefused``.
+
+    Numbers of merged stories stand for the story that shows their flags, so no merge leads in a circle. It takes the
+    longer the more flags the first story has.
+    """
+    one_at_a_time(connection, Lock.FLAGS)
+    merged, into = story(connection, story_id), story(connection, into_id)
+    if merged is None or into is None:
+        raise RepairRefused("gone")
+    if merged.story_id == into.story_id:
+        raise RepairRefused("merged")
+    roots = {"root_id": merged.root_id, "into_root_id": into.root_id}
+    connection.execute(insert(STORY_MERGES).values(**roots, person_id=person.person_id, at_ms=now_ms))
+    move_flags(connection, FLAGS.c.story_id == merged.story_id, into.story_id)
+    tell(connection, StoryChange(merged.story_id, "merged", person.name, into=into.story_id), now_ms)
+    return Merged(merged, into)
+
+
+def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> Merged:
+    """Let a merged story show its flags again, with those of stories merged into it. Raises ``RepairRefused``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    merged, head = numbered(connection, story_id), numbered(connection, shown_in(connection, story_id))
+    if merged is None or head is None or merged.story_id == head.story_id:
+        raise RepairRefused("gone")
+    connection.execute(delete(STORY_MERGES).where(STORY_MERGES.c.root_id == merged.root_id))
+    homes = [story_id, *merged_stories(connection, story_id)]
+    own = (FLAGS.c.story_id == head.story_id, FLAGS.c.home_id.in_(homes))
+    move_flags(connection, and_(*own), story_id)
+    tell(connection, StoryChange(head.story_id, "split", person.name, into=story_id), now_ms)
+    return Merged(merged, head)

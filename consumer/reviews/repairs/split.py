@@ -1,0 +1,96 @@
+"""Splits a flagged version off its story, and undoes that.
+
+It becomes the root of a story of its own, with the copies that go with it. Its flag stays as it is.
+"""
+
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from consumer.reviews.flag_row import IN_FORCE
+from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.lineage import Descent, homes_of, move_with_copies, with_copies
+from consumer.reviews.outbox.story_events import StoryChange
+from consumer.reviews.people import Person
+from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.repairs.in_force import split_versions
+from consumer.reviews.repairs.outcome import RepairRefused, Why, tell
+from consumer.reviews.story_changes import home, stories_by_root
+from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
+
+
+def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
+    """Split the version of a flag off its story; return the story that shows the flag now. Raises ``RepairRefused``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    flag = _flag(connection, flag_id)
+    why = _refusal(connection, flag)
+    if flag is None or why is not None:
+        raise RepairRefused(why or "gone")
+    made = {"article_id": flag.article_id, "version": flag.version, "from_root_id": flag.root_id}
+    connection.execute(insert(STORY_SPLITS).values(**made, person_id=person.person_id, at_ms=now_ms))
+    own_id = stories_by_root(connection, {flag.article_id: (flag.arrived_ms, flag.arrived_ms)})[flag.article_id]
+    # Nothing else may ever name this source: few flags are repeated.
+    unnamed = (STORIES.c.story_id == own_id, STORIES.c.root_source_id.is_(None))
+    connection.execute(update(STORIES).where(*unnamed).values(root_source_id=flag.source_id))
+    move_with_copies(connection, flag_id, own_id)
+    return _told(connection, flag, person, "split", now_ms)
+
+
+def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
+    """Bring a version back into the story it comes from; return the story that shows it. Raises ``RepairRefused``."""
+    one_at_a_time(connection, Lock.FLAGS)
+    flag = _flag(connection, flag_id)
+    if flag is None:
+        raise RepairRefused("gone")
+    copy = flag.article_id, flag.version
+    of_version = (STORY_SPLITS.c.article_id == copy[0], STORY_SPLITS.c.version == copy[1])
+    undone = delete(STORY_SPLITS).where(*of_version).returning(STORY_SPLITS.c.from_root_id)
+    root = connection.execute(undone).scalar()
+    if root is None:
+        raise RepairRefused("gone")
+    # Where the original has no flag, only the event of this one knew the root, and the story was of that root.
+    descent = Descent(flag.kind, copy, (flag.original_id, flag.original_version), root, flag.arrived_ms)
+    move_with_copies(connection, flag_id, homes_of(connection, [descent])[copy])
+    return _told(connection, flag, person, "merged", now_ms)
+
+
+def why_not_split(connection: Connection, flag_id: int) -> Why | None:
+    """Return why a split would be refused, None where it would not."""
+    return _refusal(connection, _flag(connection, flag_id))
+
+
+def copies_with(connection: Connection, flag_id: int) -> int:
+    """Return how many other copies in force go with a flag that is split off."""
+    moving = with_copies(flag_id)
+    copies = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), FLAGS.c.flag_id != flag_id)
+    counted = select(func.count()).where(FLAGS.c.flag_id.in_(select(moving.c.flag_id)), *copies)
+    return connection.execute(counted).scalar_one()
+
+
+def _flag(connection: Connection, flag_id: int) -> Row[Any] | None:
+    """Return an entry with the root of its story by lineage."""
+    columns = select(FLAGS, STORIES.c.root_id).join_from(FLAGS, STORIES, STORIES.c.story_id == home())
+    return connection.execute(columns.where(FLAGS.c.flag_id == flag_id)).one_or_none()
+
+
+def _refusal(connection: Connection, flag: Row[Any] | None) -> Why | None:
+    if flag is None:
+        return "gone"
+    if flag.kind not in COPIES:
+        return "kind"
+    if split_versions(connection, [(flag.article_id, flag.version)]):
+        return "split"
+    if flag.released_ms is not None:
+        return "released"
+    return "root" if flag.article_id == flag.root_id else None
+
+
+def _told(
+    connection: Connection, before: Row[Any], person: Person, cause: Literal["split", "merged"], now_ms: int
+) -> int:
+    """Tell of a flag that has left a story; return the story that shows it now."""
+    shown = select(FLAGS.c.story_id).where(FLAGS.c.flag_id == before.flag_id)
+    story_id: int = connection.execute(shown).scalar_one()
+    member = (before.article_id, before.version) if cause == "split" else None
+    tell(connection, StoryChange(before.story_id, cause, person.name, member, story_id), now_ms)
+    return story_id
