@@ -205,7 +205,7 @@ def _noted(
     """Note how attempts ended."""
     accepted = [attempt.claim for attempt in ended if attempt.outcome.result == "accepted"]
     if accepted:
-        deliveries.note_accepted(connection, accepted)
+        deliveries.note_accepted(connection, accepted, now_ms)
     noted = _Noted(before.copy(), [])
     for destination, claim, outcome in ended:
         webhook_id, paused_until_ms = destination.webhook_id, None

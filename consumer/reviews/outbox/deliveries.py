@@ -1,18 +1,19 @@
 """Deliveries of events to webhooks: which process sends which, and what became of them.
 
-A story waits behind its failed delivery: of a story and a webhook only the first event is ever claimed. A claim runs
-out by itself, so that a process that was killed leaves nothing undone; what it had sent is sent again under the same
-number.
+A story waits behind its failed delivery: of a story and a webhook only the first event is due, and the next one once
+that is accepted. A claim runs out by itself, so that a process that was killed leaves nothing undone; what it had sent
+is sent again under the same number.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, case, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, literal, select, update
 
 from consumer.reviews.outbox.events import forget
 from consumer.reviews.portable import Lock, one_at_a_time, storable
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
+from consumer.reviews.tables.outbox_tables import IS_FAILING
 
 _WHY_CHARS_MAX: Final = 500
 
@@ -20,7 +21,6 @@ _WHY_CHARS_MAX: Final = 500
 class Claim(NamedTuple):
     """An event that this process alone sends to a webhook until the claim runs out. ``tries`` tells claims apart."""
 
-    delivery_id: int
     webhook_id: int
     event_id: int
     tries: int
@@ -94,7 +94,7 @@ def claimed(connection: Connection, webhook_id: int, now_ms: int, lease_ms: int,
         .values(due_ms=now_ms + lease_ms, tries=DELIVERIES.c.tries + 1)
     )
     own = DELIVERIES.c
-    columns = (own.delivery_id, own.webhook_id, own.event_id, own.tries, own.failing_since_ms)
+    columns = (own.webhook_id, own.event_id, own.tries, own.failing_since_ms)
     rows = connection.execute(
         select(*columns, OUTBOX.c.at_ms, OUTBOX.c.payload)
         .join_from(DELIVERIES, OUTBOX, OUTBOX.c.event_id == own.event_id)
@@ -104,17 +104,27 @@ def claimed(connection: Connection, webhook_id: int, now_ms: int, lease_ms: int,
     return [Claim(*row) for row in rows]
 
 
-def note_accepted(connection: Connection, claims: Sequence[Claim]) -> None:
-    """Note that webhooks have these events, also where a claim has run out in the meantime."""
+def note_accepted(connection: Connection, claims: Sequence[Claim], now_ms: int) -> None:
+    """Note that webhooks have these events, also where a claim has run out in the meantime.
+
+    The next event of each story becomes due.
+    """
     one_at_a_time(connection, Lock.FLAGS)
-    connection.execute(delete(DELIVERIES).where(DELIVERIES.c.delivery_id.in_([each.delivery_id for each in claims])))
+    own = DELIVERIES.c
+    for each in claims:
+        story_id = connection.execute(delete(DELIVERIES).where(*_of(each)).returning(own.story_id)).scalar()
+        if story_id is not None:
+            of_story = (own.webhook_id == each.webhook_id, own.story_id == story_id)
+            first = select(func.min(own.event_id)).where(*of_story).scalar_subquery()
+            following = (*of_story, own.event_id == first, own.due_ms.is_(None))
+            connection.execute(update(DELIVERIES).where(*following).values(due_ms=now_ms))
     forget(connection, [each.event_id for each in claims])
 
 
 def note_failed(connection: Connection, failure: Failure, now_ms: int) -> None:
     """Note that an attempt failed, unless the claim has run out and another process has the delivery."""
     one_at_a_time(connection, Lock.FLAGS)
-    own = (DELIVERIES.c.delivery_id == failure.claim.delivery_id, DELIVERIES.c.tries == failure.claim.tries)
+    own = (*_of(failure.claim), DELIVERIES.c.tries == failure.claim.tries)
     values = {
         "due_ms": failure.due_ms,
         "failing_since_ms": func.coalesce(DELIVERIES.c.failing_since_ms, literal(now_ms)),
@@ -137,7 +147,7 @@ def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> Non
 
 def failing_since(connection: Connection, webhook_id: int) -> int | None:
     """Return since when the first of a webhook's deliveries has been failing; None where none is."""
-    query = select(func.min(DELIVERIES.c.failing_since_ms)).where(DELIVERIES.c.webhook_id == webhook_id)
+    query = select(func.min(DELIVERIES.c.failing_since_ms)).where(DELIVERIES.c.webhook_id == webhook_id, IS_FAILING)
     found: int | None = connection.execute(query).scalar()
     return found
 
@@ -157,21 +167,16 @@ def backlog(connection: Connection) -> Backlog:
     return Backlog(oldest_ms, count)
 
 
+def _of(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the delivery of a claim. SQLite gives the ids of deleted rows to others."""
+    return DELIVERIES.c.webhook_id == claim.webhook_id, DELIVERIES.c.event_id == claim.event_id
+
+
 def _free(webhook_id: int, now_ms: int, limit: int) -> Select[Any]:
-    """Return the query for deliveries that are due, and before which no event of the same story waits."""
-    earlier = DELIVERIES.alias("earlier")
-    is_blocked = (
-        select(earlier.c.delivery_id)
-        .where(
-            earlier.c.webhook_id == DELIVERIES.c.webhook_id,
-            earlier.c.story_id == DELIVERIES.c.story_id,
-            earlier.c.event_id < DELIVERIES.c.event_id,
-        )
-        .exists()
-    )
+    """Return the query for deliveries that are due."""
     return (
         select(DELIVERIES.c.delivery_id)
-        .where(DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms <= now_ms, ~is_blocked)
+        .where(DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms <= now_ms)
         .order_by(DELIVERIES.c.due_ms, DELIVERIES.c.event_id)
         .limit(limit)
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
 
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
@@ -77,6 +77,7 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
     ]
     _insert(connection, OUTBOX, rows)
     _insert(connection, DELIVERIES, deliveries)
+    _hold_back(connection, latest)
     # It was kept for its number alone, if it was sent.
     forget(connection, [latest])
 
@@ -84,6 +85,15 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
 def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
     for portion in portions(rows):
         connection.execute(insert(table), portion)
+
+
+def _hold_back(connection: Connection, latest: int) -> None:
+    """Make deliveries of events later than ``latest`` wait where an earlier event of their story does."""
+    earlier, own = DELIVERIES.alias("earlier").c, DELIVERIES.c
+    has_earlier = exists().where(
+        earlier.webhook_id == own.webhook_id, earlier.story_id == own.story_id, earlier.event_id < own.event_id
+    )
+    connection.execute(update(DELIVERIES).where(own.event_id > latest, has_earlier).values(due_ms=None))
 
 
 def forget(connection: Connection, event_ids: Iterable[int]) -> None:

@@ -11,6 +11,7 @@ from consumer.model.errors import DupwatchError
 from consumer.reviews.outbox.events import EventKind, forget
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import DELIVERIES, PEOPLE, WEBHOOKS
+from consumer.reviews.tables.outbox_tables import IS_FAILING
 from consumer.text.names import name_key
 
 WEBHOOKS_MAX: Final = 20
@@ -140,7 +141,8 @@ def send_waiting(connection: Connection, webhook_id: int, now_ms: int) -> None:
     _update(connection, webhook_id, off_ms=None, off_why=None, paused_until_ms=None)
     # Its receiver has a day again. What is being sent is sent once more if need be.
     due = {"due_ms": now_ms, "failing_since_ms": None}
-    connection.execute(update(DELIVERIES).where(DELIVERIES.c.webhook_id == webhook_id).values(due))
+    first = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms.is_not(None))
+    connection.execute(update(DELIVERIES).where(*first).values(due))
 
 
 def remove(connection: Connection, webhook_id: int) -> int:
@@ -198,7 +200,7 @@ def _webhook(connection: Connection, row: Any) -> Webhook:  # noqa: ANN401  # a 
 
 def _first_failure(connection: Connection, webhook_id: int) -> FirstFailure | None:
     columns = (DELIVERIES.c.failing_since_ms, DELIVERIES.c.status, DELIVERIES.c.why)
-    failing = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.failing_since_ms.is_not(None))
+    failing = (DELIVERIES.c.webhook_id == webhook_id, IS_FAILING)
     order = (DELIVERIES.c.failing_since_ms, DELIVERIES.c.event_id)
     row = connection.execute(select(*columns).where(*failing).order_by(*order).limit(1)).first()
     return None if row is None else FirstFailure(row.failing_since_ms, row.status, row.why or "")

@@ -19,6 +19,7 @@ from sqlalchemy import (
 from consumer.reviews.tables.base import METADATA, NAME, ROW_ID
 
 FOR_SINK: Final = text("is_for_sink")
+IS_FAILING: Final = text("failing_since_ms IS NOT NULL")
 
 OUTBOX: Final = Table(
     "outbox",
@@ -64,6 +65,8 @@ WEBHOOKS: Final = Table(
     Column("last_why", String(500)),
     # After a failure: nothing is sent before, whatever is due.
     Column("paused_until_ms", BigInteger),
+    # The number of a webhook that was removed is not that of another one, for pages and attempts that still have it.
+    sqlite_autoincrement=True,
 )
 """Addresses that get events."""
 
@@ -74,7 +77,8 @@ DELIVERIES: Final = Table(
     Column("webhook_id", ROW_ID, ForeignKey("webhooks.webhook_id"), nullable=False),
     Column("event_id", ROW_ID, ForeignKey("outbox.event_id"), nullable=False, index=True),
     Column("story_id", ROW_ID),
-    Column("due_ms", BigInteger, nullable=False),
+    # Null while an earlier event of its story waits for the webhook: then it is not looked at.
+    Column("due_ms", BigInteger),
     # How often it was claimed; a process whose claim has run out finds another number here.
     Column("tries", Integer, nullable=False, server_default="0"),
     # Of the first attempt that failed, and what the last one got: a status of HTTP, or none and why.
@@ -82,8 +86,15 @@ DELIVERIES: Final = Table(
     Column("status", Integer),
     Column("why", String(500)),
     UniqueConstraint("webhook_id", "event_id"),
-    Index(None, "webhook_id", "due_ms"),
+    Index(None, "webhook_id", "due_ms", "event_id"),
     Index(None, "webhook_id", "story_id", "event_id"),
+    Index(
+        "ix_deliveries_failing",
+        "webhook_id",
+        "failing_since_ms",
+        sqlite_where=IS_FAILING,
+        postgresql_where=IS_FAILING,
+    ),
 )
 """Events that a webhook is still to get. A row is deleted once it was accepted."""
 

@@ -1,8 +1,11 @@
 """Deliveries: who sends what next, in which order, and what is left when something fails or two processes send."""
 
+from sqlalchemy import select
+
 from consumer.reviews.database import Database
 from consumer.reviews.outbox import deliveries, webhooks
 from consumer.reviews.outbox.deliveries import Backlog, Claim, Failure, LastAttempt
+from consumer.reviews.tables import DELIVERIES
 from tests.unit.reviews.made import NOW_MS, at_once, read, written
 from tests.unit.reviews.webhooks_made import SECRET, add_webhook, happened, outbox, settings, tell, waiting
 
@@ -16,7 +19,7 @@ def claim(database: Database, webhook_id: int, now_ms: int = NOW_MS, limit: int 
 
 def accept(database: Database, *claims: Claim) -> None:
     """Note that a webhook has these."""
-    written(database, deliveries.note_accepted, claims)
+    written(database, deliveries.note_accepted, claims, NOW_MS)
 
 
 def fail(database: Database, claimed: Claim, due_ms: int, now_ms: int = NOW_MS) -> None:
@@ -65,6 +68,28 @@ def test_a_story_waits_behind_its_failed_delivery(database: Database) -> None:
     assert numbers(claim(database, ops, NOW_MS + 5_000)) == [2]
 
 
+def test_only_the_first_event_of_a_story_is_due(database: Database) -> None:
+    """So a claim looks at no others, however many wait; sending everything now makes no more of them due."""
+    ops, site = add_webhook(database, settings("ops")), add_webhook(database, settings("site"))
+    tell(database, happened("a", 1), happened("b", 1), happened("c", 2), happened("d"), happened("e"))
+    tell(database, happened("f", 2), happened("g", 3))
+
+    def due(webhook_id: int) -> list[int]:
+        is_due = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms.is_not(None))
+        query = select(DELIVERIES.c.event_id).where(*is_due).order_by(DELIVERIES.c.event_id)
+        return read(database, lambda c: list(c.execute(query).scalars()))
+
+    assert due(ops) == due(site) == [1, 3, 4, 5, 7]
+    written(database, webhooks.send_waiting, ops, NOW_MS)
+    assert due(ops) == [1, 3, 4, 5, 7]
+    claims = claim(database, ops)
+    accept(database, *claims[:2])
+    # Another process had one of them too, and had it accepted a little later.
+    accept(database, *claims[:1])
+    assert (due(ops), due(site)) == ([2, 4, 5, 6, 7], [1, 3, 4, 5, 7])
+    assert numbers(claim(database, ops)) == [2, 6]
+
+
 def test_a_claim_runs_out(database: Database, second: Database) -> None:
     """Whoever was killed with it leaves it to others; a late note of a failure changes nothing then."""
     hook = add_webhook(database, settings())
@@ -78,6 +103,23 @@ def test_a_claim_runs_out(database: Database, second: Database) -> None:
     # One that was accepted is accepted, whoever had the claim.
     accept(database, lost)
     assert numbers(claim(second, hook, NOW_MS + LEASE_MS)) == [2]
+
+
+def test_a_late_note_is_of_its_own_event(database: Database) -> None:
+    """SQLite gives the id of a deleted row to the next one, which nobody has sent."""
+    hook = add_webhook(database, settings())
+    tell(database, happened("a"), happened("b"))
+    first, second = claim(database, hook)
+    for late, quick in zip((first, second), claim(database, hook, NOW_MS + LEASE_MS), strict=True):
+        accept(database, quick)
+        assert late.event_id == quick.event_id
+    tell(database, happened("c"), happened("d"))
+    claims = claim(database, hook)
+    accept(database, first)
+    fail(database, second, NOW_MS + 5)
+    assert waiting(database, hook) == [3, 4]
+    assert claim(database, hook, NOW_MS + 5) == []
+    accept(database, *claims)
 
 
 def test_two_processes_never_have_the_same(database: Database, second: Database) -> None:

@@ -164,7 +164,7 @@ def sent_to_webhooks(database: Database) -> None:
     first, last = written(database, deliveries.claimed, hook, NOW_MS, 9, 9)
     written(database, deliveries.note_failed, deliveries.Failure(first, 500, "status", NOW_MS), NOW_MS)
     read(database, deliveries.failing_since, hook)
-    written(database, deliveries.note_accepted, [last])
+    written(database, deliveries.note_accepted, [last], NOW_MS)
     written(database, webhooks.send_waiting, hook, NOW_MS)
     add(database, flagged("g", "f"), flagged("h", "g"), flagged("j", "i"))
     person = add_person(database, "Cleo")

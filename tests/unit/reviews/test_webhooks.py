@@ -112,3 +112,10 @@ def test_a_webhook_goes_with_what_waits_for_it(database: Database) -> None:
     assert outbox(database) == [2, 3]
     assert waiting(database, site) == [2]
     assert [each.settings.name for each in read(database, webhooks.webhooks)] == ["site"]
+
+
+def test_a_number_is_given_once(database: Database) -> None:
+    """A page that still shows a webhook which was removed changes no other, and neither does an attempt."""
+    first = add_webhook(database, settings())
+    written(database, webhooks.remove, first)
+    assert add_webhook(database, settings()) != first

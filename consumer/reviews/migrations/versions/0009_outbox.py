@@ -51,6 +51,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], name=op.f("fk_webhooks_person_id")),
         sa.PrimaryKeyConstraint("webhook_id", name=op.f("pk_webhooks")),
         sa.UniqueConstraint("name", name=op.f("uq_webhooks_name")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "leases",
@@ -65,7 +66,7 @@ def upgrade() -> None:
         sa.Column("webhook_id", _ROW_ID, nullable=False),
         sa.Column("event_id", _ROW_ID, nullable=False),
         sa.Column("story_id", _ROW_ID),
-        sa.Column("due_ms", sa.BigInteger(), nullable=False),
+        sa.Column("due_ms", sa.BigInteger()),
         sa.Column("tries", sa.Integer(), server_default="0", nullable=False),
         sa.Column("failing_since_ms", sa.BigInteger()),
         sa.Column("status", sa.Integer()),
@@ -76,7 +77,16 @@ def upgrade() -> None:
         sa.UniqueConstraint("webhook_id", "event_id", name=op.f("uq_deliveries_webhook_id_event_id")),
     )
     op.create_index(op.f("ix_deliveries_event_id"), "deliveries", ["event_id"])
-    op.create_index(op.f("ix_deliveries_webhook_id_due_ms"), "deliveries", ["webhook_id", "due_ms"])
+    op.create_index(
+        op.f("ix_deliveries_webhook_id_due_ms_event_id"), "deliveries", ["webhook_id", "due_ms", "event_id"]
+    )
     op.create_index(
         op.f("ix_deliveries_webhook_id_story_id_event_id"), "deliveries", ["webhook_id", "story_id", "event_id"]
+    )
+    op.create_index(
+        "ix_deliveries_failing",
+        "deliveries",
+        ["webhook_id", "failing_since_ms"],
+        sqlite_where=sa.text("failing_since_ms IS NOT NULL"),
+        postgresql_where=sa.text("failing_since_ms IS NOT NULL"),
     )
