@@ -11,6 +11,7 @@ from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.outbox.decision_events import tell_of_decided, tell_of_reviews
+from consumer.reviews.outbox.story_events import tell_of_growth
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import prefer_again
@@ -67,7 +68,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
 
     Of two people who decide about a flag at the same time the second one is refused. ``standing_id`` is the standing
-    decision that decides for the person.
+    decision that decides for the person; then no story is told to have nothing left to decide.
     """
     one_at_a_time(connection, Lock.FLAGS)
     wanted = list(dict.fromkeys(flag_ids))
@@ -88,7 +89,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
                 changed.append(review.review_id)
     _mark_undone(connection, changed, now_ms)
     changes = _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
-    prefer_again(connection, changes.members, now_ms)
+    _tell_of_copies(connection, changes, now_ms)
     values = {
         "person_id": person_id,
         "decision": decision,
@@ -103,7 +104,8 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
         rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
         review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
     tell_of_reviews(connection, [*changed, *review_ids], now_ms)
-    tell_of_decided(connection, changes.closing, person_id, now_ms)
+    if standing_id is None:
+        tell_of_decided(connection, changes.closing, person_id, now_ms)
     return Decided(review_ids, refused)
 
 
@@ -127,7 +129,7 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
     _mark_undone(connection, list(undone), now_ms)
     # It may have been released elsewhere in the meantime.
     states = [(flag, _reopened(flag)) for flag in undone.values()]
-    prefer_again(connection, _change_states(connection, states).members, now_ms)
+    _tell_of_copies(connection, _change_states(connection, states), now_ms)
     tell_of_reviews(connection, list(undone), now_ms)
     return list(undone)
 
@@ -203,9 +205,10 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
 
 
 class _StateChanges(NamedTuple):
-    """Changes of stories: which copies are in force, and which stories have fewer open copies than before."""
+    """Changes of stories: which copies are in force, which stories have more copies, and which fewer open ones."""
 
     members: MemberChanges = MemberChanges()
+    growing: Sequence[int] = ()
     closing: Sequence[int] = ()
 
 
@@ -236,7 +239,17 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
         joined=[flag_id for flag_id, was, is_now in copies if is_now and not was],
         left=[flag_id for flag_id, was, is_now in copies if was and not is_now],
     )
-    return _StateChanges(members, [story_id for story_id, change in stories.items() if change.open_copies < 0])
+    return _StateChanges(
+        members,
+        growing=[story_id for story_id, change in stories.items() if change.copies > 0],
+        closing=[story_id for story_id, change in stories.items() if change.open_copies < 0],
+    )
+
+
+def _tell_of_copies(connection: Connection, changes: _StateChanges, now_ms: int) -> None:
+    """Tell of stories that have begun or grown, since what was wrong is a copy again, and of preferred members."""
+    tell_of_growth(connection, changes.growing, now_ms)
+    prefer_again(connection, changes.members, now_ms)
 
 
 def _difference(before: State, after: State) -> Change:

@@ -5,7 +5,7 @@ states are the same after a topic was read from its beginning again, whatever ca
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
@@ -33,8 +33,8 @@ _Member = TypeVar("_Member")
 class Added(NamedTuple):
     """Counts of events taken in: new flags, new releases, events known before, and others.
 
-    ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where a
-    release has made an article the root of its copies. ``new`` are the new flags, each with its story, and ``flag_ids``
+    ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where
+    copies of others were moved into them. ``new`` are the new flags, each with its story, and ``flag_ids``
     their numbers; a flag that came together with its release is among them. ``members`` are the changes of what is in
     force in stories.
     """
@@ -101,7 +101,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         known=len(events) - others - len(fresh) - len(released),
         others=others,
         stories=set(stories.values()),
-        grown=set(stories.values()) | _rooted(connection, {article_id for article_id, _ in released}),
+        grown=set(stories.values()) | moved | parted,
         new=[(verdicts[copy], stories[inserted[copy]]) for copy in fresh],
         flag_ids=[inserted[copy] for copy in fresh],
         members=MemberChanges(joined=new_ids, left=list(released.values()), stories=moved | parted),
@@ -233,12 +233,4 @@ def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, in
         # By number alone: with a state, too, SQLite would read all flags in that state.
         rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))
         found |= {row.flag_id: row.story_id for row in rows}
-    return found
-
-
-def _rooted(connection: Connection, article_ids: Iterable[str]) -> set[int]:
-    """Return the stories whose roots are these articles."""
-    found: set[int] = set()
-    for portion in portions(article_ids):
-        found.update(connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(portion))).scalars())
     return found

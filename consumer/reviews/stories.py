@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select, union, union_all
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, union, union_all
 from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews import search
@@ -173,16 +173,17 @@ def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[
 def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, str]:
     """Return a version of each original that flags name, or that is split off; other originals are left out."""
     found: dict[str, str] = {}
-    for root_id in set(root_ids):
-        # By the index and for each by itself: one with a hundred thousand copies takes no longer than others.
-        query = select(FLAGS.c.original_version).where(FLAGS.c.original_id == root_id)
-        version = connection.execute(query.order_by(FLAGS.c.original_version.desc()).limit(1)).scalar()
-        if version is None:
-            split = select(STORY_SPLITS.c.version).where(STORY_SPLITS.c.article_id == root_id)
-            version = connection.execute(split.order_by(STORY_SPLITS.c.version.desc()).limit(1)).scalar()
-        if version is not None:
-            found[root_id] = version
+    for portion in portions(set(root_ids)):
+        rows = connection.execute(select(STORIES.c.root_id, root_version()).where(STORIES.c.root_id.in_(portion)))
+        found |= {root_id: version for root_id, version in rows if version is not None}
     return found
+
+
+def root_version() -> ColumnElement[str]:
+    """Return that version as a column of a query for stories: the last entry of an index, however many copies."""
+    named = select(func.max(FLAGS.c.original_version)).where(FLAGS.c.original_id == STORIES.c.root_id)
+    split = select(func.max(STORY_SPLITS.c.version)).where(STORY_SPLITS.c.article_id == STORIES.c.root_id)
+    return func.coalesce(named.scalar_subquery(), split.scalar_subquery())
 
 
 def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
@@ -201,27 +202,29 @@ def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
     return found
 
 
-def source_counts(connection: Connection, story_ids: Iterable[int]) -> dict[int, int]:
-    """Return how many sources take part in each of these stories: of the original and of copies in force, where known.
+def source_names(connection: Connection, story_ids: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the sources that take part in each of these stories: of the original and of copies in force, where known.
 
-    Articles that name no source count for none.
+    An article that names none is of no source.
     """
-    found = dict.fromkeys(story_ids, 0)
+    found: dict[int, frozenset[str]] = dict.fromkeys(story_ids, frozenset())
     for portion in portions(sorted(found)):
         of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(portion))
         of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(portion), *_COPIES)
         each = union(of_roots, of_copies).subquery("taking_part")
-        counted = select(each.c.story_id, func.count().label("number")).group_by(each.c.story_id)
-        query = counted.join(SOURCES, SOURCES.c.source_id == each.c.root_source_id).where(SOURCES.c.name != "")
-        found |= {row.story_id: row.number for row in connection.execute(query)}
+        named = select(each.c.story_id, SOURCES.c.name).join(SOURCES, SOURCES.c.source_id == each.c.root_source_id)
+        names: dict[int, list[str]] = {}
+        for story_id, name in connection.execute(named.where(SOURCES.c.name != "")):
+            names.setdefault(story_id, []).append(name)
+        found |= {story_id: frozenset(of_story) for story_id, of_story in names.items()}
     return found
 
 
 def counted_sources(connection: Connection, of: Iterable[Story], copies_max: int) -> dict[int, Count]:
-    """Return the same for pages: of a story with more copies than ``copies_max`` only so many of them are looked at."""
+    """Return how many these are, for pages. Of a story with more copies, only ``copies_max`` are looked at."""
     distinct = {story.story_id: story for story in of}
     small = [story_id for story_id, story in distinct.items() if story.copies <= copies_max]
-    found = {story_id: Count(sources) for story_id, sources in source_counts(connection, small).items()}
+    found = {story_id: Count(len(names)) for story_id, names in source_names(connection, small).items()}
     for story_id in distinct.keys() - found.keys():
         some = select(FLAGS.c.source_id).where(FLAGS.c.story_id == story_id, *_COPIES).limit(copies_max).subquery()
         of_root = select(STORIES.c.root_source_id).where(STORIES.c.story_id == story_id)

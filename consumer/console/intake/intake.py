@@ -32,6 +32,7 @@ from consumer.reviews.floods import Flood, note_floods
 from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
 from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
 from consumer.reviews.outbox.flood_events import tell_of_floods
+from consumer.reviews.outbox.story_events import tell_of_growth
 from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import StandingOutcome, counts_in_force
@@ -250,10 +251,11 @@ class Intake(BatchIntake[Verdict]):
             note(connection)
             added = add_events(connection, events)
             sides = add_sides(connection, events) if takes_all else SidesAdded()
-            tell_of_flags(connection, added, now_ms)
-            prefer_again(connection, added.members, now_ms)
-            # Before floods: what is wrong is no copy.
+            tell_of_flags(connection, added.new, now_ms)
+            # Before stories are looked at: what is wrong is no copy, begins none, and makes no flood.
             decided = self._parts.decide_new(connection, added.flag_ids)
+            tell_of_growth(connection, added.grown, now_ms)
+            prefer_again(connection, added.members, now_ms)
             begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
             told = tell_of_floods(connection, now_ms) if added.stories else []
             tell_of_bank_matches(connection, sides.matches, now_ms)

@@ -1,4 +1,4 @@
-"""Writes events of what has come in into the outbox: flags, bank matches, and what they do to their stories."""
+"""Writes events of what has come in into the outbox: flags and bank matches."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,14 @@ from sqlalchemy import Connection
 
 from consumer.model.bank_match import BankMatchEvent
 from consumer.model.verdict import Verdict, encode
-from consumer.reviews.flag_events import Added
 from consumer.reviews.kinds.side_entries import NewMatch, bank_matches_added
 from consumer.reviews.outbox.events import NewEvent, append, is_wanted
-from consumer.reviews.outbox.story_events import tell_of_growth
 
 
-def tell_of_flags(connection: Connection, added: Added, now_ms: int) -> None:
-    """Write events of new flags, and of stories that have begun or grown.
-
-    Whoever calls this holds ``Lock.FLAGS`` if anything was added.
-    """
-    if added.new and is_wanted(connection, "flag"):
-        append(connection, [_flag(verdict, story_id) for verdict, story_id in added.new], now_ms)
-    if added.grown:
-        tell_of_growth(connection, added.grown, now_ms)
+def tell_of_flags(connection: Connection, new: Sequence[tuple[Verdict, int]], now_ms: int) -> None:
+    """Write events of new flags, given with their stories. Whoever calls this holds ``Lock.FLAGS`` if there are any."""
+    if new and is_wanted(connection, "flag"):
+        append(connection, [_flag(verdict, story_id) for verdict, story_id in new], now_ms)
 
 
 def tell_of_bank_matches(connection: Connection, matches: Sequence[NewMatch], now_ms: int) -> None:

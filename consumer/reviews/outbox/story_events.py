@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select, update
 
 from consumer.model.story import StoryCause, StoryEvent, StoryMember, encode_story
 from consumer.reviews.flag_row import IN_FORCE
@@ -12,6 +12,7 @@ from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.lineage import Version
 from consumer.reviews.outbox.events import NewEvent, append
 from consumer.reviews.portable import portions
+from consumer.reviews.stories import root_version, source_names
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES
 from consumer.text.timestamps import rfc3339
 
@@ -74,17 +75,14 @@ def tell_of_growth(connection: Connection, story_ids: Collection[int], now_ms: i
 
 
 def _tell(connection: Connection, changes: Sequence[StoryChange], stories: Mapping[int, _Story], now_ms: int) -> None:
-    sources = _sources(connection, stories)
+    sources = source_names(connection, stories)
     members = _members(connection, {change.member for change in changes if change.member is not None})
     at = rfc3339(now_ms)
     events: list[NewEvent] = []
     for change in changes:
         story = stories[change.story_id]
-        names = sources.get(change.story_id, frozenset())
-        if story.root_source:
-            names |= {story.root_source}
         member = None if change.member is None else members[change.member]
-        events.append(_event(change, story, names, member, at))
+        events.append(_event(change, story, sources[change.story_id], member, at))
     append(connection, events, now_ms)
 
 
@@ -131,11 +129,9 @@ def _stories(connection: Connection, story_ids: Iterable[int], *conditions: Colu
 
 @cache
 def _story_rows() -> Select[Any]:
-    """Return the query for stories, built once. The version of a root is the last entry of an index."""
+    """Return the query for stories, built once. A preferred member that has left its story does not stand for it."""
     root_source, preferred_source, preferred = SOURCES.alias(), SOURCES.alias(), FLAGS.alias("preferred")
-    root_version = (
-        select(func.max(FLAGS.c.original_version)).where(FLAGS.c.original_id == STORIES.c.root_id).scalar_subquery()
-    )
+    is_member = (preferred.c.story_id == STORIES.c.story_id, preferred.c.state.in_(IN_FORCE))
     return (
         select(
             STORIES.c.story_id,
@@ -146,32 +142,17 @@ def _story_rows() -> Select[Any]:
             STORIES.c.told_copies,
             STORIES.c.first_ms,
             STORIES.c.last_ms,
-            root_version,
+            root_version(),
             preferred.c.article_id,
             preferred.c.version,
             preferred_source.c.name,
         )
         .select_from(STORIES)
         .outerjoin(root_source, root_source.c.source_id == STORIES.c.root_source_id)
-        .outerjoin(preferred, preferred.c.flag_id == STORIES.c.preferred_id)
+        .outerjoin(preferred, and_(preferred.c.flag_id == STORIES.c.preferred_id, *is_member))
         .outerjoin(preferred_source, preferred_source.c.source_id == preferred.c.source_id)
         .order_by(STORIES.c.story_id)
     )
-
-
-def _sources(connection: Connection, story_ids: Iterable[int]) -> dict[int, frozenset[str]]:
-    """Return the names of the sources of copies in force, by story. An article that names none is of no source."""
-    found: dict[int, set[str]] = {}
-    for portion in portions(story_ids):
-        # By story alone: with a state, too, SQLite would read all flags in that state. An index has all of this.
-        columns = (FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.source_id)
-        each = select(*columns).distinct().where(FLAGS.c.story_id.in_(portion)).subquery()
-        of_copy = SOURCES.c.source_id == each.c.source_id
-        named = select(each.c.story_id, each.c.kind, each.c.state, SOURCES.c.name).join_from(each, SOURCES, of_copy)
-        for story_id, kind, state, name in connection.execute(named):
-            if kind in COPIES and state in IN_FORCE and name:
-                found.setdefault(story_id, set()).add(name)
-    return {story_id: frozenset(names) for story_id, names in found.items()}
 
 
 def _members(connection: Connection, versions: Iterable[Version]) -> dict[Version, StoryMember]:

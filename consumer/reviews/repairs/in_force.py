@@ -55,6 +55,19 @@ def shown_in(connection: Connection, story_id: int) -> int:
     return story_id if head is None else head
 
 
+def stories_above(connection: Connection, story_ids: Collection[int]) -> dict[int, set[int]]:
+    """Return the stories that each of these is merged into, directly or through others."""
+    found: dict[int, set[int]] = {story_id: set() for story_id in story_ids}
+    for portion in portions(story_ids):
+        above = _above(portion)
+        into = select(above.c.story_id, STORIES.c.story_id).join_from(
+            above, STORIES, STORIES.c.root_id == above.c.root_id
+        )
+        for story_id, into_id in connection.execute(into):
+            found[story_id].add(into_id)
+    return found
+
+
 def merged_below(story_id: int) -> CTE:
     """Return a query for the roots of the stories that are merged into one, and into these, and so on."""
     first = select(STORY_MERGES.c.root_id).join_from(
@@ -83,16 +96,21 @@ def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int,
     """Return the root of the last story that each of these leads to; those that are not merged are left out."""
     found: dict[int, str] = {}
     for portion in portions(story_ids):
-        first = (
-            select(STORIES.c.story_id, STORY_MERGES.c.into_root_id.label("root_id"))
-            .join_from(STORIES, STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id)
-            .where(STORIES.c.story_id.in_(portion))
-        )
-        above = first.cte("above", recursive=True)
-        further = select(above.c.story_id, STORY_MERGES.c.into_root_id)
-        # UNION, not UNION ALL: it ends whatever the rows say.
-        above = above.union(further.join_from(above, STORY_MERGES, STORY_MERGES.c.root_id == above.c.root_id))
+        above = _above(portion)
         leads_on = exists().where(STORY_MERGES.c.root_id == above.c.root_id).correlate(above)
         last = select(above.c.story_id, above.c.root_id).where(~leads_on)
         found |= {row.story_id: row.root_id for row in connection.execute(last)}
     return found
+
+
+def _above(story_ids: Collection[int]) -> CTE:
+    """Return a query for stories with the roots of those that they are merged into, and of further ones, and so on."""
+    first = (
+        select(STORIES.c.story_id, STORY_MERGES.c.into_root_id.label("root_id"))
+        .join_from(STORIES, STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id)
+        .where(STORIES.c.story_id.in_(story_ids))
+    )
+    above = first.cte("above", recursive=True)
+    further = select(above.c.story_id, STORY_MERGES.c.into_root_id)
+    # UNION, not UNION ALL: it ends whatever the rows say.
+    return above.union(further.join_from(above, STORY_MERGES, STORY_MERGES.c.root_id == above.c.root_id))

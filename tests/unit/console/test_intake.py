@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import event, select
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
@@ -21,13 +22,14 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.ranking.preferred import preferred_members
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
 from consumer.reviews.sources import source_ids
-from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin
+from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin, end
+from consumer.reviews.tables import OUTBOX
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsDecided, FloodsBegan, QueueCounted
 from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
 from tests.unit.reviews.made import add_person, database_in
-from tests.unit.reviews.outbox_made import causes_of, events_of
+from tests.unit.reviews.outbox_made import add_webhook, causes_of, events_of
 
 NOW_MS = 1_764_000_000_000
 
@@ -278,6 +280,55 @@ def test_a_muted_pair_is_no_flood(database: Database) -> None:
     taking.take(batch(*(replace(flag(number), source="s1") for number in range(1, 5))))
     assert [each[1] for each in taking.rows()] == ["wrong"] * 4
     assert taking.noted == 0
+
+
+def test_a_muted_pair_begins_no_story(database: Database) -> None:
+    """Nor is its flag preferred, whatever its rank; the story begins once the mute is ended in time."""
+    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
+    database.written(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
+    Taking(database).take(batch(flag(1)))
+    assert causes_of(database) == []
+    database.written(lambda c: end(c, 1, NOW_MS + 1))
+    assert causes_of(database) == [("began", "a0", 1), ("preferred", "a0", 1)]
+
+
+def test_the_events_of_a_batch_are_in_order(database: Database) -> None:
+    """A flag before its decision, and a story's beginning before anything else of it."""
+    add_webhook(database, "flag", "decision", "story", "flood")
+    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
+    database.written(lambda c: configure_ranks(c, {"s2": 5}, NOW_MS))
+    Taking(database, flood_copies=3).take(batch(*(flag(number) for number in range(1, 5))))
+    with database.reading() as connection:
+        kinds = list(connection.execute(select(OUTBOX.c.kind).order_by(OUTBOX.c.event_id)).scalars())
+    assert kinds == [*["flag"] * 4, "decision", "story", "story", "flood", "story"]
+    assert causes_of(database) == [("began", "a0", 3), ("preferred", "a0", 3), ("flood", "a0", 3)]
+
+
+def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database) -> None:
+    """With webhooks, ranks and a standing decision, and as many stories as flags."""
+    add_webhook(database, "flag", "decision", "story", "flood")
+    sources = database.written(lambda c: source_ids(c, ["copier", "wire"]))
+    stand(database, "wrong", sources=(sources["copier"], sources["wire"]))
+    database.written(lambda c: configure_ranks(c, {"post": 5, "wire": 2}, NOW_MS))
+    taking, counts = Taking(database), []
+    for first, size in ((1_000, 20), (2_000, 400)):
+        flags = [
+            replace(flag(number, number + 10_000), source="copier" if number % 2 else "post", original_source="wire")
+            for number in range(first, first + size)
+        ]
+        statements: list[str] = []
+
+        def heard(_c: object, _cursor: object, statement: str, *_: object, to: list[str] = statements) -> None:
+            to.append(statement)
+
+        event.listen(database._engine, "before_cursor_execute", heard)
+        taking.take(batch(*flags, begin=first))
+        event.remove(database._engine, "before_cursor_execute", heard)
+        counts.append(len(statements))
+    assert max(counts) < 80
+    assert abs(counts[0] - counts[1]) < 3
 
 
 def test_a_mute_fits_once_the_store_says_the_sources(database: Database) -> None:

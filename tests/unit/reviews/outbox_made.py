@@ -12,6 +12,7 @@ from consumer.reviews.database import Database
 from consumer.reviews.flag_events import Added, add_events
 from consumer.reviews.outbox.arrivals import tell_of_flags
 from consumer.reviews.outbox.events import EventKind
+from consumer.reviews.outbox.story_events import tell_of_growth
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from tests.unit.reviews.made import NOW_MS, add_person
 
@@ -71,5 +72,6 @@ def arrived(database: Database, *verdicts: Verdict, now_ms: int = NOW_MS) -> Add
     """Take events in as the console does, as one batch."""
     with database.begin() as connection:
         added = add_events(connection, verdicts)
-        tell_of_flags(connection, added, now_ms)
+        tell_of_flags(connection, added.new, now_ms)
+        tell_of_growth(connection, added.grown, now_ms)
         return added

@@ -15,7 +15,7 @@ from consumer.reviews.flag_events import FlagSources, set_sources, sources_missi
 from consumer.reviews.floods import floods, note_floods, unannounced
 from consumer.reviews.moderation import claims
 from consumer.reviews.outbox import deliveries, sink_events, webhooks
-from consumer.reviews.outbox.arrivals import tell_of_flags
+from consumer.reviews.outbox.story_events import tell_of_growth
 from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
@@ -24,6 +24,7 @@ from consumer.reviews.ranking.preferred import MemberChanges, preferred_members,
 from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
 from consumer.reviews.repairs import merge, split
+from consumer.reviews.repairs.in_force import stories_above
 from consumer.reviews.repairs.listed import merges_into
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
@@ -105,7 +106,7 @@ def everything(database: Database) -> None:
     add(database, released(middle), flagged("e", "c"))
     add_missed(database, near_miss("n", "b"))
     written(database, note_floods, added.stories, NOW_MS, 9.0, 1)
-    written(database, tell_of_flags, added, NOW_MS)
+    written(database, tell_of_growth, added.grown, NOW_MS)
     written(database, sink_events.hold, "w", NOW_MS, 9)
     for kinds in (["story"], ["flood"], ["flood", "story"]):
         waiting = read(database, sink_events.pending, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
@@ -210,9 +211,10 @@ def looked_at(connection: Connection) -> None:
     stories.largest(connection, 0, 5)
     stories.fastest(connection, 0, 5)
     stories.pairs_of_sources(connection, 0, 5)
-    stories.source_counts(connection, [1, 2])
+    stories.source_names(connection, [1, 2])
     stories.counted_sources(connection, [story], 0)
     preferred_members(connection, [1, 2])
+    stories_above(connection, [1, 2])
     in_force(connection, NOW_MS)
     ended_since(connection, NOW_MS, NOW_MS)
     pair_record(connection, (1, 2), NOW_MS)

@@ -377,7 +377,8 @@ def test_sources_of_stories_are_counted(database: Database) -> None:
         released(flagged("g", "a", sources=("gone", "wire"))),
         flagged("y", "x", sources=("", "")),
     )
-    assert read(database, stories.source_counts, [1, 2, 99]) == {1: 2, 2: 0, 99: 0}
+    names = {1: {"blog", "wire"}, 2: set(), 99: set()}
+    assert read(database, stories.source_names, [1, 2, 99]) == names
     story = read(database, stories.story, 1)
     assert story is not None
     assert read(database, stories.counted_sources, [story], 5) == {1: Count(2)}

@@ -36,6 +36,7 @@ from tests.unit.reviews.made import (
     rows_of,
     written,
 )
+from tests.unit.reviews.outbox_made import arrived, events_of
 
 CHAIN = (flagged("b", "a"), flagged("c", "b"), flagged("d", "c"), flagged("e", "b"), flagged("f", "a"))
 """Copies of a: b with c, of which d is a copy, and e; and f."""
@@ -347,6 +348,14 @@ def test_other_systems_are_told(database: Database, ann: Person, monkeypatch: py
         StoryChange(x, "merged", "Ann", None, a),
         StoryChange(a, "split", "Ann", None, x),
     ]
+
+
+def test_the_original_of_a_split_story_has_its_version(database: Database, ann: Person) -> None:
+    """In its first event, although no flag names it."""
+    arrived(database, flagged("b", "a"), flagged("c", "a"))
+    written(database, split.split, number(database, "b"), ann, NOW_MS)
+    event = events_of(database, "story")[-1]
+    assert (event["cause"], event["preferred"]) == ("began", {"id": "b", "version": "aa", "source": "a"})
 
 
 def test_repairs_outlast_a_rebuild(database: Database, ann: Person) -> None:

@@ -9,7 +9,8 @@ from consumer.reviews.decisions import decide, reopen, undo
 from consumer.reviews.floods import note_floods
 from consumer.reviews.outbox.flood_events import FRESH_S, tell_of_floods
 from consumer.reviews.outbox.story_events import StoryChange, tell_of_stories
-from consumer.reviews.tables import FLOODS, STORIES
+from consumer.reviews.repairs.merge import merge
+from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from tests.processor_time import within_processor_s
 from tests.unit.reviews.made import NOW_MS, add, add_person, flag_ids, flagged, released, rows_of, written
 from tests.unit.reviews.outbox_made import arrived, causes_of, events_of
@@ -89,6 +90,40 @@ def test_the_copies_of_a_released_version_are_a_story(database: Database) -> Non
     assert causes_of(database) == [("began", "o", 4), ("began", "m", 3)]
 
 
+def test_a_release_lets_a_story_grow_that_another_is_merged_into(database: Database) -> None:
+    """Its copies are shown there, and none of them is new."""
+    middle = flagged("m", "o")
+    arrived(database, middle, *copies(9, original="m"), flagged("x1", "x"), flagged("m2", "m", original_version="bb"))
+    found = {row.root_id: row.story_id for row in rows_of(database).values()}
+    written(database, merge, found["m"], found["x"], add_person(database, "Ann"), NOW_MS)
+    told = len(causes_of(database))
+    arrived(database, released(middle))
+    assert causes_of(database)[told:] == [("grew", "x", 11)]
+
+
+def test_a_copy_that_was_wrong_begins_its_story(database: Database) -> None:
+    """Once it is none any more, whether the decision is taken back or changed; and only the first time."""
+    add(database, *copies(1), flagged("other", "p"))
+    ann, (first, second) = add_person(database, "Ann").person_id, flag_ids(database)
+    made = written(database, decide, [first, second], ann, "wrong", "", NOW_MS, 50).review_ids
+    told = len(causes_of(database))
+    written(database, undo, made[:1], ann, NOW_MS + 1)
+    written(database, decide, [second], ann, "skip", "", NOW_MS + 1, 50)
+    assert causes_of(database)[told:] == [("began", "o", 1), ("began", "p", 1)]
+    made = written(database, decide, [first], ann, "wrong", "", NOW_MS + 2, 50).review_ids
+    written(database, undo, made, ann, NOW_MS + 3)
+    assert [cause for cause, _, _ in causes_of(database)].count("began") == 2
+
+
+def test_a_member_that_has_left_does_not_stand_for_its_story(database: Database) -> None:
+    """Although the story names it until another one is found."""
+    add(database, *copies(2))
+    written(database, lambda connection: connection.execute(update(STORIES).values(preferred_id=1)))
+    written(database, lambda connection: connection.execute(update(FLAGS).values(state="released")))
+    written(database, tell_of_stories, [StoryChange(1, "grew")], NOW_MS)
+    assert events_of(database, "story")[0]["preferred"] == {"id": "o", "version": "aa", "source": "s"}
+
+
 def test_what_an_event_says_of_members(database: Database) -> None:
     """The preferred one stands for the story, and otherwise the root; a member without a flag has no source."""
     add(database, *copies(2), flagged("late", "c0", cluster="unseen", original_version="bb", sources=("", None)))
@@ -135,23 +170,24 @@ def test_sources_are_counted_of_copies_in_force(database: Database) -> None:
 
 def test_the_last_decision_of_a_story_is_told(database: Database) -> None:
     """Once for a transaction and a story; not for what is skipped, and again after one was taken back."""
-    add(database, *copies(3), flagged("other", "p"))
+    arrived(database, *copies(3), flagged("other", "p"))
+    begun = causes_of(database)
     ann = add_person(database, "Ann").person_id
     flags = flag_ids(database)
     written(database, decide, flags[:2], ann, "right", "", NOW_MS, 50)
     written(database, decide, flags[2:3], ann, "skip", "", NOW_MS, 50)
-    assert causes_of(database) == []
+    assert causes_of(database) == begun
     made = written(database, decide, flags[2:], ann, "wrong", "", NOW_MS, 50).review_ids
-    assert causes_of(database) == [("decided", "o", 2), ("decided", "p", 0)]
-    assert {event["person"] for event in events_of(database, "story")} == {"Ann"}
+    assert causes_of(database)[2:] == [("decided", "o", 2), ("decided", "p", 0)]
+    assert {event["person"] for event in events_of(database, "story")[2:]} == {"Ann"}
     written(database, decide, flags[2:3], ann, "right", "", NOW_MS + 1, 50)
     written(database, undo, made, ann, NOW_MS + 1)
-    assert len(causes_of(database)) == 2, "nothing was left to decide already, or something is again"
+    assert len(causes_of(database)) == 4, "nothing was left to decide already, or something is again"
     written(database, decide, flags[3:], ann, "right", "", NOW_MS + 2, 50)
-    assert causes_of(database)[2:] == [("decided", "p", 1)]
+    assert causes_of(database)[4:] == [("decided", "p", 1)]
     written(database, reopen, flags[:1])
     written(database, decide, flags[:1], ann, "right", "", NOW_MS + 3, 50)
-    assert causes_of(database)[3:] == [("decided", "o", 3)]
+    assert causes_of(database)[5:] == [("decided", "o", 3)]
 
 
 def flooded(database: Database, *, now_ms: int = NOW_MS) -> list[int]:
