@@ -1,7 +1,7 @@
 """Decides new flags by the standing decisions that they fit."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
@@ -11,6 +11,7 @@ from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.moderation.reasons import with_note
 from consumer.reviews.portable import Lock, one_at_a_time, portions
+from consumer.reviews.repairs.in_force import stories_above
 from consumer.reviews.standing.standing_decisions import StandingDecision, StandingOutcome, in_force
 from consumer.reviews.tables import FLAGS, REVIEWS, STANDING_DECISIONS
 
@@ -48,8 +49,9 @@ def apply(
     fitting: dict[int, list[_Flag]] = defaultdict(list)
     flags = _open_flags(connection, flag_ids)
     reviewed = _reviewed(connection, flags) if are_stored else set()
+    above = stories_above(connection, {flag.home_id for flag in flags if flag.home_id is not None})
     for flag in flags:
-        chosen = _of_story(flag, by_story) or by_sources.get((flag.source_id, flag.original_source_id))
+        chosen = _of_story(flag, by_story, above) or by_sources.get((flag.source_id, flag.original_source_id))
         if chosen is None or (are_stored and (flag.flag_id in reviewed or flag.decided_ms < chosen.at_ms)):
             continue
         fitting[chosen.standing_id].append(flag)
@@ -60,13 +62,16 @@ def apply(
     return decided
 
 
-def _of_story(flag: _Flag, by_story: Mapping[int, StandingDecision]) -> StandingDecision | None:
-    """Return the decision about the story of a flag, or about the one that was merged into it: the later of both.
+def _of_story(
+    flag: _Flag, by_story: Mapping[int, StandingDecision], above: Mapping[int, Collection[int]]
+) -> StandingDecision | None:
+    """Return the decision about the story of a flag, or about one that this is merged into: the latest of them.
 
     It says nothing about a flag of the original itself.
     """
-    known = [by_story[number] for number in (flag.story_id, flag.home_id) if number is not None and number in by_story]
-    found = [each for each in known if each.root_id != flag.article_id]
+    numbers = (flag.story_id,) if flag.home_id is None else (flag.home_id, *above[flag.home_id])
+    found = [by_story[number] for number in numbers if number in by_story]
+    found = [each for each in found if each.root_id != flag.article_id]
     return max(found, key=lambda each: each.standing_id, default=None)
 
 

@@ -14,6 +14,7 @@ from consumer.reviews.decisions import decide, own_reviews_at, undo
 from consumer.reviews.discussion import Decider, deciders, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.moderation.reasons import add_reason
+from consumer.reviews.repairs.merge import merge, undo_merge
 from consumer.reviews.sending import due, sent
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing import standing_decisions
@@ -38,7 +39,7 @@ from consumer.reviews.standing.standing_decisions import (
     pair_record,
 )
 from consumer.reviews.stories import story
-from consumer.reviews.tables import FLAGS, REVIEWS
+from consumer.reviews.tables import REVIEWS
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -58,6 +59,7 @@ from tests.unit.reviews.made import (
     rows_of,
     written,
 )
+from tests.unit.reviews.outbox_made import causes_of
 
 UNDO_MS: Final = 10_000
 HOUR_MS: Final = 3_600_000
@@ -158,15 +160,19 @@ def test_the_decision_about_the_story_counts_before_that_about_the_sources(desk:
 
 
 def test_a_story_that_was_merged_keeps_its_decision(desk: Desk) -> None:
-    """For the flags that would belong to it; of two decisions the later one counts."""
-    added = add(desk.database, flagged("x", "other"), flagged("y", "original"))
-    rows = rows_of(desk.database)
-    values = {"story_id": rows["x"].story_id, "home_id": desk.story_id}
+    """For what would belong to it, and to those that were merged into it, however far it is merged; not for others."""
+    add(desk.database, flagged("x", "further"), flagged("y", "other"))
+    other, further = (rows_of(desk.database)[name].story_id for name in "yx")
+    eve = add_person(desk.database, "Eve")
+    written(desk.database, merge, other, desk.story_id, eve, NOW_MS)
     desk.of_story()
-    with desk.database.begin() as connection:
-        connection.execute(update(FLAGS).where(FLAGS.c.article_id == "y").values(values))
-    assert written(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS) == {"right": 1}
-    assert [rows_of(desk.database)[name].state for name in "xy"] == ["open", "right"]
+    written(desk.database, merge, desk.story_id, further, eve, NOW_MS)
+    assert desk.take(flagged("d", "original"), flagged("e", "other"), flagged("f", "further")) == {"right": 2}
+    assert {rows_of(desk.database)[name].story_id for name in "def"} == {further}
+    written(desk.database, undo_merge, desk.story_id, eve, NOW_MS)
+    assert desk.take(flagged("g", "original"), flagged("h", "other"), flagged("i", "further")) == {"right": 2}
+    states = desk.states()
+    assert [states[name] for name in "defghi"] == ["right", "right", "open"] * 2
 
 
 def test_other_kinds_and_what_is_decided_or_released_are_left_alone(desk: Desk) -> None:
@@ -337,6 +343,16 @@ def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
     assert dict(decided) == {"right": MANY // 2, "wrong": MANY // 2}
     assert len(statements) < MANY / 50
     check_counts(desk.database)
+
+
+def test_no_story_is_told_to_be_decided(desk: Desk) -> None:
+    """Again and again, as its further copies come. A person's decision about the last copy before is told."""
+    desk.of_story()
+    written(desk.database, decide, flag_ids(desk.database), desk.bob, "right", "", NOW_MS, UNDO_MS)
+    assert [cause for cause, *_ in causes_of(desk.database)] == ["decided"]
+    for name in "de":
+        desk.take(flagged(name, "original"))
+    assert [cause for cause, *_ in causes_of(desk.database)] == ["decided"]
 
 
 def test_people_are_told_apart_from_standing_decisions(desk: Desk) -> None:
