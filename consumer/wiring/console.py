@@ -215,7 +215,7 @@ class ConsoleServer(ListeningServer):
             return False
 
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
-        ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms).work)
+        ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
         intake = Background("intake", taking.work, Repeating(_LOOK_S, "source"), hooks, stopping)
         # Where flags come from a topic its work does not end while it goes well.
         hooks.on(Rebalanced, lambda _: intake.recovered())

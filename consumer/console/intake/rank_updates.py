@@ -13,13 +13,21 @@ log = logging.getLogger("dupwatch")
 class RankUpdates:
     """Takes over the configured ranks once, and then updates the stories that lack the latest ranks.
 
-    Used by one thread. Consoles that share a database share the work.
+    Used by one thread. Consoles that share a database share the work. While ``has_room`` returns False no story is
+    updated: each may have an event.
     """
 
-    def __init__(self, database: Database, authority: Mapping[str, int], now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        authority: Mapping[str, int],
+        now_ms: Callable[[], int],
+        has_room: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._database = database
         self._authority = authority
         self._now_ms = now_ms
+        self._has_room = has_room
         self._is_configured = False
 
     def work(self) -> bool:
@@ -31,4 +39,6 @@ class RankUpdates:
             self._is_configured = True
         with self._database.reading() as connection:
             is_done = least_applied(connection) is None
-        return not is_done and self._database.written(lambda c: apply_ranks(c, self._now_ms()))
+        if is_done or not self._has_room():
+            return False
+        return self._database.written(lambda c: apply_ranks(c, self._now_ms()))

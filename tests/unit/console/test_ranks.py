@@ -203,5 +203,7 @@ def test_a_start_takes_over_the_configuration_once(database: Database) -> None:
     assert not second.work()
     assert [(each.source, each.rank) for each in read(database, listed_ranks)] == [("xinhua", 1)]
     assert read(database, least_applied) is None
+    assert not RankUpdates(database, {}, lambda: BEGAN_MS, lambda: False).work()
+    assert read(database, least_applied) is not None, "the outbox is full, and each story may have an event"
     assert not RankUpdates(database, {}, lambda: BEGAN_MS).work()
     assert read(database, listed_ranks) == []
