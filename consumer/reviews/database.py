@@ -213,6 +213,8 @@ def _sqlite(url: URL) -> Engine:
         pool_size=CONNECTIONS_MAX,
         max_overflow=0,
         pool_timeout=_POOL_S,
+        # Errors are logged, and parameters may be secrets.
+        hide_parameters=True,
         connect_args={"timeout": WAIT_MS / 1_000, "check_same_thread": False},
     )
 
@@ -257,6 +259,7 @@ def _postgresql(url: URL) -> Engine:
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
             pool_timeout=_POOL_S,
+            hide_parameters=True,
             # A connection that died while nobody used it is replaced, and nobody notices.
             pool_pre_ping=True,
             # Whatever the server's default: who waited for a lock has to see what was done under it.

@@ -225,6 +225,14 @@ def test_defects_are_not_taken_for_a_database_that_is_away(database: Database) -
         connection.execute(insert(NOTES).values(flag_id=1, person_id=1, at_ms=1, text="of nothing"))
 
 
+def test_errors_tell_no_secrets(database: Database) -> None:
+    """They are logged, and what a statement writes may be what a webhook signs with."""
+    with pytest.raises(IntegrityError) as defect, database.begin() as connection:
+        connection.execute(insert(NOTES).values(flag_id=1, person_id=1, at_ms=1, text="whsec_x"))
+    assert "INSERT INTO notes" in str(defect.value)
+    assert "whsec_x" not in str(defect.value)
+
+
 def test_a_reader_sees_what_was_when_it_began_and_waits_for_nobody(database: Database, second: Database) -> None:
     """While another writes, also at length."""
     with second.begin() as writing:
