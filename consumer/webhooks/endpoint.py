@@ -10,8 +10,9 @@ URL_CHARS_MAX: Final = 2_000
 UrlFault = Literal["form", "scheme", "person", "host", "port"]
 _CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
 """What a URL may have: printable ASCII without quotes, spaces, backslashes and angle brackets."""
-_HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f:]+(:[0-9.]+)?")
+_HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f]*:[0-9a-f:.]+")
 """Names as DNS has them, in ASCII, and addresses."""
+_BRACKETS: Final = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 _PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -53,7 +54,9 @@ def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
     if "@" in parts.netloc:
         raise UrlError("person")
     host = (parts.hostname or "").removesuffix(".")
-    if not _HOST.fullmatch(host):
+    # Python leaves out what stands before or after the brackets of an address.
+    is_torn = "[" in parts.netloc and not _BRACKETS.fullmatch(parts.netloc)
+    if is_torn or not _HOST.fullmatch(host):
         raise UrlError("host")
     if port == 0:
         raise UrlError("port")

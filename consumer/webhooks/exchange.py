@@ -7,7 +7,7 @@ proxies from the environment, and limit the time of each step instead of that of
 import socket
 import ssl
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final, NamedTuple
 
 import h11
@@ -60,7 +60,9 @@ def exchange(
         with closing(connection):
             protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=ANSWER_BYTES_MAX)
             try:
-                _send(connection, _request(protocol, endpoint, *message), deadline)
+                # A receiver may refuse a message before it has read all of it.
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    _send(connection, _request(protocol, endpoint, *message), deadline)
                 return _reply(_Incoming(connection, protocol, deadline))
             except h11.ProtocolError as error:
                 raise NoReply(str(error)) from error

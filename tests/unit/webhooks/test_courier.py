@@ -286,6 +286,18 @@ def test_a_receiver_that_reads_nothing_is_cut() -> None:
     assert outcome == Outcome("unreachable", cause="time")
 
 
+def test_an_answer_before_the_end_of_the_message_counts() -> None:
+    """A receiver that says no at once, and closes, is not taken for one that is away."""
+
+    def refused(connection: socket.socket) -> None:
+        connection.recv(1_000)
+        connection.sendall(b"HTTP/1.1 410 Gone\r\n\r\n")
+
+    with raw(refused) as receiver:
+        outcome = send(courier(), receiver.url(), MESSAGE._replace(body=b"x" * 30_000_000))
+    assert (outcome.result, outcome.status) == ("rejected", 410)
+
+
 def test_a_handshake_that_takes_too_long_is_cut() -> None:
     """A receiver that accepts a connection and says nothing."""
     is_over = threading.Event()
