@@ -382,18 +382,18 @@ def test_a_story_is_decided_for_what_still_comes(browser: Chrome, tmp_path_facto
         Select(browser.find_element(By.ID, "lasts")).select_by_value("604800")
         browser.find_element(By.ID, "note").send_keys("one agency")
         browser.find_element(By.CSS_SELECTOR, f'form[action="{path}/standing"] button').click()
-        wait_for(browser, lambda: "0 have come so far." in browser.find_element(By.TAG_NAME, "main").text)
+        wait_for(browser, lambda: "0 copies so far." in browser.find_element(By.TAG_NAME, "main").text)
         intake.take_in(events[30:], intake.proceed)
         assert [desk.room.state(f"wave-{number}") for number in (29, 30, 31, 32)] == ["open", *["right"] * 3]
         browser.refresh()
-        assert "3 have come so far." in browser.find_element(By.TAG_NAME, "main").text
+        assert "3 copies so far." in browser.find_element(By.TAG_NAME, "main").text
         for scheme in ("light", "dark"):
             with on_a_phone(browser, scheme=scheme):
                 browser.refresh()
                 assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE["width"]
                 assert axe(browser) == []
         browser.get(f"{desk.served.url}/?state=right")
-        assert browser.find_element(By.TAG_NAME, "main").text.count("by Ann's decision for further copies") == 3
+        assert browser.find_element(By.TAG_NAME, "main").text.count("by Ann's decision about further copies") == 3
         browser.get(f"{desk.served.url}{path}")
         browser.find_element(By.CSS_SELECTOR, 'form[action="/standing/1/end"] button').click()
         wait_for(browser, lambda: "3 of its decisions were taken back" in browser.find_element(By.ID, "main").text)

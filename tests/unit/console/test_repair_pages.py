@@ -138,8 +138,8 @@ def test_two_stories_are_merged(desk: Office, named: str) -> None:
     path = f"{large}/merge?other={quote(other)}"
     asking = page(desk.ann, path)
     assert asking.hrefs(".confirm p a")[:2] == [small, large]
-    assert "This story: The ferry ferry · post · 1 copy" in asking.answer.shown
-    assert "becomes part of this one: The port port · wire · 4 copies" in asking.answer.shown
+    assert "The ferry ferry · post · 1 copy" in asking.answer.shown
+    assert "becomes part of this story: The port port · wire · 4 copies" in asking.answer.shown
     assert done(send(desk.ann, path, f"{small}/merge")) == large
     for at in (small, large):
         opened = page(desk.ann, at)

@@ -47,6 +47,13 @@ def test_a_name_and_a_password_begin_a_session(console: Served) -> None:
     assert (entry.person, entry.address, entry.at_ms) == ("李娜", "127.0.0.1", console.clock())
 
 
+def test_the_form_does_not_fill_in_the_name_of_whoever_is_signed_in(console: Served) -> None:
+    """It would be markup, and somebody else may want to sign in."""
+    answer = console.signed_in("Ann").get("/sign-in")
+    assert answer.status == 200
+    assert "bdi&gt;" not in answer.text
+
+
 @pytest.mark.parametrize(
     "back",
     [

@@ -65,7 +65,7 @@ def story_path(desk: Office, name: str = "ferry") -> str:
 
 
 def begin(desk: Office, browser: Browser, **form: str) -> Answer:
-    """Decide for what still comes of the story, by the form of its page."""
+    """Decide about further copies of the story, by the form of its page."""
     path = story_path(desk)
     return browser.send(f"{path}/standing", path, **({"lasts": "86400"} | form))
 
@@ -100,7 +100,7 @@ def test_a_story_is_decided_for_what_still_comes_and_stopped(desk: Office) -> No
     bob = desk.colleague()
     opened = page(bob, story_path(desk))
     assert opened.texts('[aria-labelledby="still-to-come"] p') == [
-        "All further copies are right until 25 Nov 2025, 16:00:00 UTC, as Ann decided. 3 have come so far.",
+        "All further copies are right until 25 Nov 2025, 16:00:00 UTC, as Ann decided. 3 copies so far.",
         "the same report",
     ]
     assert opened.all(f'form[action="{story_path(desk)}/standing"]') == []
@@ -123,8 +123,8 @@ def test_the_flag_and_the_queue_say_that_nobody_clicked(desk: Office) -> None:
     begin(desk, desk.ann)
     flag = copy(desk, 3)
     opened = page(desk.colleague(), f"/flags/{flag.flag_id}")
-    assert opened.texts(".history li")[0].startswith("Right · by Ann's decision for further copies")
-    assert "by Ann's decision for further copies" in page(desk.ann, "/?state=right").texts("ol.queue .figures")[0]
+    assert opened.texts(".history li")[0].startswith("Right · by Ann's decision about further copies")
+    assert "by Ann's decision about further copies" in page(desk.ann, "/?state=right").texts("ol.queue .figures")[0]
     decide(desk.ann, desk.room.row("ferry-0").flag_id, "right")
     rows = page(desk.ann, "/?state=right&order=oldest").texts("ol.queue .figures")
     assert ["by Ann's" in row for row in rows] == [False, True]
@@ -297,6 +297,15 @@ def test_a_console_without_banks_offers_none(tmp_path: Path) -> None:
         path = story_path(desk)
         assert "Never flag copies" not in page(desk.ann, path).answer.shown
         check_refused(desk.ann.send(f"{path}/bank", path, bank="notices"), 404, "Set banks.url")
+
+
+def test_a_muted_pair_leads_to_the_page_that_stops_it(desk: Office) -> None:
+    """The page of its flags and the page of sources link to it, and it belongs to the stories."""
+    mute(desk.ann)
+    for path in ("/sources", f"/flags/{desk.room.row('ferry-0').flag_id}"):
+        (tag,) = page(desk.ann, path).texts("a.tag")
+        assert page(desk.ann, path).link(tag) == "/standing"
+    assert page(desk.ann, "/standing").texts(".top [aria-current]") == ["Stories"]
 
 
 def test_what_people_and_articles_write_is_text(desk: Office) -> None:

@@ -97,7 +97,7 @@ def test_a_webhook_is_kept(tmp_path: Path, receiver: Receiver) -> None:
         for action, said_then in (
             ("former", "Messages are signed with the new secret only."),
             ("off", "The webhook is off. Its events are kept."),
-            ("send", "What waits is being sent."),
+            ("send", "The waiting events are being sent."),
         ):
             answer = wei.send(f"/webhooks/1/{action}")
             assert said_then in page(wei, answer.header("location")).answer.shown

@@ -32,7 +32,7 @@ TEST_SCHEMA: Final = "dupwatch.test/1"
 _SAID: Final = {
     "changed": N_("The webhook is changed."),
     "former": N_("Messages are signed with the new secret only."),
-    "sent": N_("What waits is being sent."),
+    "sent": N_("The waiting events are being sent."),
     "off": N_("The webhook is off. Its events are kept."),
     "removed": N_("The webhook is removed."),
 }
@@ -106,7 +106,7 @@ def end_former(asked: Asked) -> Response:
 
 
 def send_waiting(asked: Asked) -> Response:
-    """Turn a webhook on, and send what waits."""
+    """Turn a webhook on, and send its waiting events."""
     now_ms = asked.desk.now_ms()
     return _done(asked, "sent", "webhook.send", lambda c, webhook_id: webhooks.send_waiting(c, webhook_id, now_ms))
 

@@ -18,7 +18,9 @@ KINDS: Final[Mapping[EventKind, str]] = {
     "decision": N_("Decisions"),
 }
 OFF: Final[Mapping[Reason, str]] = {
-    "day": N_("Turned off by the console: a delivery has failed for a day. Repair the receiver, and send what waits."),
+    "day": N_(
+        "Turned off by the console: a delivery has failed for a day. Repair the receiver, and send the waiting events."
+    ),
     "gone": N_("Turned off by the console: the receiver answered 410, which says that it is gone."),
     "person": N_("Turned off by an admin."),
 }
