@@ -13,7 +13,7 @@ from consumer.reviews.lineage import Descent, homes_of, move_with_copies, with_c
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
 from consumer.reviews.portable import Lock, one_at_a_time
-from consumer.reviews.repairs.in_force import split_versions
+from consumer.reviews.repairs.in_force import shown_in, split_versions
 from consumer.reviews.repairs.outcome import RepairRefused, Why, tell
 from consumer.reviews.story_changes import home, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
@@ -82,7 +82,11 @@ def _refusal(connection: Connection, flag: Row[Any] | None) -> Why | None:
         return "split"
     if flag.released_ms is not None:
         return "released"
-    return "root" if flag.article_id == flag.root_id else None
+    if flag.article_id == flag.root_id:
+        return "root"
+    own = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == flag.article_id)).scalar()
+    # Its own story is merged with the one that shows it: it would stay there.
+    return "merged" if own is not None and shown_in(connection, own) == flag.story_id else None
 
 
 def _told(

@@ -155,6 +155,18 @@ def test_splits_that_are_refused(database: Database, ann: Person) -> None:
     assert read(database, split.why_not_split, number(database, "c")) is None
 
 
+def test_what_would_stay_where_it_is_is_not_split_off(database: Database, ann: Person) -> None:
+    """Since the story of its other version is merged with the one that shows it, in either direction."""
+    add(database, *CHAIN, flagged("g", "b", original_version="bb"))
+    story_id, flag_id = story_of(database, "a"), number(database, "b")
+    for one, into in (("b", "a"), ("a", "b")):
+        merged(database, one, into, ann)
+        assert refused(lambda: written(database, split.split, flag_id, ann, NOW_MS)) == "merged"
+        written(database, merge.undo_merge, _root(database, one).story_id, ann, NOW_MS)
+    assert written(database, split.split, flag_id, ann, NOW_MS) != story_id
+    assert roots(database)["b"] == "b"
+
+
 def test_copies_that_would_go_along_are_counted(database: Database, ann: Person) -> None:
     """Those in force."""
     add(database, *CHAIN)
