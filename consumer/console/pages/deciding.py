@@ -229,7 +229,10 @@ def decide_all(asked: Asked) -> Response:
     up_to = asked.form.integer("up_to")
     with asked.desk.database.reading() as connection:
         story = the_story(asked, connection)
-        flags = [flag for flag in _open_flags(asked, connection, story.story_id) if flag.flag_id <= up_to]
+        # Where another story has its flags now, that one has flags that nobody was shown.
+        is_shown = story.story_id == asked.places["story_id"]
+        flags = _open_flags(asked, connection, story.story_id) if is_shown else []
+        flags = [flag for flag in flags if flag.flag_id <= up_to]
     fields = decide_together(asked, [flag.flag_id for flag in flags], opinion)
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from consumer.reviews import floods
+from consumer.reviews.repairs.merge import merge
 from storage.errors import StoreUnavailable
 from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.serving import Answer
+from tests.unit.reviews.made import add_person, written
 
 
 @pytest.fixture
@@ -212,6 +214,19 @@ def test_others_may_have_decided_meanwhile(desk: Office) -> None:
     assert late.status == 409
     assert "Nothing was decided" in late.shown
     assert "No flag of this story is open." in page(desk.ann, f"{path}?decision=wrong").answer.shown
+
+
+def test_a_story_that_is_merged_meanwhile_is_not_decided(desk: Office) -> None:
+    """Nobody was shown the flags of the other one, which came before."""
+    large, story_id = told(desk, "large", 3), told(desk, "small", 2)
+    path = f"/stories/{story_id}/decide"
+    form = page(desk.ann, f"{path}?decision=wrong").form(path)
+    wei = add_person(desk.room.database, "Wei")
+    written(desk.room.database, merge, story_id, large, wei, BEGAN_MS)
+    late = desk.ann.post(path, {**form, "note": ""})
+    assert late.status == 409
+    assert "Nothing was decided" in late.shown
+    assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"open"}
 
 
 @pytest.mark.parametrize("decision", ["skip", "all", ""])
