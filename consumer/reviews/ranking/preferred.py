@@ -63,6 +63,7 @@ class _Standing(NamedTuple):
     """A story with its preferred member so far, None for the original. ``is_valid``: that one is still a member."""
 
     preferred_id: int | None
+    copies: int
     root_rank: int
     current: _Candidate | None
     is_valid: bool
@@ -77,14 +78,16 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
     if not ranks:
         return set()
     whole = {*changes.stories, *_without_member(connection, changes.left)}
-    best = _best_of(connection, changes.joined, ranks)
+    joined = _joined(connection, changes.joined, ranks)
     chosen: dict[int, int | None] = {}
-    for story_id, story in _standing(connection, best.keys() - whole, ranks).items():
+    for story_id, story in _standing(connection, joined.keys() - whole, ranks).items():
+        new = joined[story_id]
         # The new flags may be the first to say that the original is of a source that should not stand for others.
-        if not story.is_valid or (story.current is None and story.root_rank < UNRANKED):
+        others_may_lead = story.current is None and story.root_rank < UNRANKED and story.copies > len(new)
+        if others_may_lead or not story.is_valid:
             whole.add(story_id)
             continue
-        leading = min((each for each in (story.current, best[story_id]) if each is not None), default=None)
+        leading = min(new if story.current is None else [story.current, *new], default=None)
         leads = leading is not None and -leading.falling_rank > story.root_rank
         preferred_id = leading.flag_id if leading is not None and leads else None
         if preferred_id != story.preferred_id:
@@ -140,14 +143,12 @@ def _without_member(connection: Connection, flag_ids: Collection[int]) -> set[in
     return found
 
 
-def _best_of(
-    connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]
-) -> dict[int, _Candidate | None]:
-    """Return the stories that new flags concern, each with the best of these flags, None where none is in force.
+def _joined(connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]) -> dict[int, list[_Candidate]]:
+    """Return the stories that new flags concern, each with those of these flags that are in force.
 
     A flag also concerns the story of its original, whose source it may be the first to name.
     """
-    found: dict[int, _Candidate | None] = {}
+    found: dict[int, list[_Candidate]] = {}
     originals: set[str] = set()
     columns = select(
         FLAGS.c.original_id,
@@ -162,13 +163,12 @@ def _best_of(
         for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
             original_id, story_id, state, kind, source_id, *rest = row
             originals.add(original_id)
-            best = found.setdefault(story_id, None)
+            of_story = found.setdefault(story_id, [])
             if state in IN_FORCE and kind in COPIES:
-                candidate = _Candidate(-ranks.get(source_id, UNRANKED), *rest)
-                found[story_id] = candidate if best is None else min(best, candidate)
+                of_story.append(_Candidate(-ranks.get(source_id, UNRANKED), *rest))
     for some in portions(sorted(originals)):
         for story_id in connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(some))).scalars():
-            found.setdefault(story_id, None)
+            found.setdefault(story_id, [])
     return found
 
 
@@ -176,6 +176,7 @@ def _standing(connection: Connection, story_ids: Collection[int], ranks: Mapping
     query = select(
         STORIES.c.story_id,
         STORIES.c.preferred_id,
+        STORIES.c.copies,
         STORIES.c.root_source_id,
         _CURRENT.c.story_id,
         _CURRENT.c.state,
@@ -185,11 +186,11 @@ def _standing(connection: Connection, story_ids: Collection[int], ranks: Mapping
     found: dict[int, _Standing] = {}
     for portion in portions(sorted(story_ids)):
         for row in connection.execute(query.where(STORIES.c.story_id.in_(portion))):
-            story_id, preferred_id, root_source_id, member_of, state, source_id, *rest = row
+            story_id, preferred_id, copies, root_source_id, member_of, state, source_id, *rest = row
             current = None if member_of is None else _Candidate(-ranks.get(source_id, UNRANKED), *rest)
             is_valid = preferred_id is None or (member_of == story_id and state in IN_FORCE)
             root_rank = ranks.get(root_source_id, UNRANKED)
-            found[story_id] = _Standing(preferred_id, root_rank, current, is_valid)
+            found[story_id] = _Standing(preferred_id, copies, root_rank, current, is_valid)
     return found
 
 

@@ -311,7 +311,7 @@ def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database)
     add_webhook(database, "flag", "decision", "story", "flood")
     sources = database.written(lambda c: source_ids(c, ["copier", "wire"]))
     stand(database, "wrong", sources=(sources["copier"], sources["wire"]))
-    database.written(lambda c: configure_ranks(c, {"post": 5, "wire": 2}, NOW_MS))
+    database.written(lambda c: configure_ranks(c, {"post": 5, "wire": -2}, NOW_MS))
     taking, counts = Taking(database), []
     for first, size in ((1_000, 20), (2_000, 400)):
         flags = [
