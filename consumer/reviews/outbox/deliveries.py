@@ -116,8 +116,7 @@ def note_accepted(connection: Connection, claims: Sequence[Claim], now_ms: int) 
         if story_id is not None:
             of_story = (own.webhook_id == each.webhook_id, own.story_id == story_id)
             first = select(func.min(own.event_id)).where(*of_story).scalar_subquery()
-            following = (*of_story, own.event_id == first, own.due_ms.is_(None))
-            connection.execute(update(DELIVERIES).where(*following).values(due_ms=now_ms))
+            connection.execute(update(DELIVERIES).where(*of_story, own.event_id == first).values(due_ms=now_ms))
     forget(connection, [each.event_id for each in claims])
 
 
