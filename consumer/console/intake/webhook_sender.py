@@ -88,7 +88,7 @@ class WebhookSender:
         # By webhook: attempts that are being made or are not noted yet, and failures in a row.
         self._flying: Counter[int] = Counter()
         self._failures: Counter[int] = Counter()
-        self._tidies_ms = 0
+        self._tidied_ms = 0
 
     def work(self) -> bool:
         """Note how attempts ended, and begin others. Raises ``DatabaseUnavailable``; returns False."""
@@ -128,11 +128,12 @@ class WebhookSender:
             log.warning("The webhook %r is off: %s", destination.name, _OFF[why])
 
     def _tidy(self) -> None:
-        """Forget former secrets that are no longer used."""
+        """Forget former secrets that are no longer used, and end waits of a clock that was ahead."""
         now_ms = self._parts.now_ms()
-        if now_ms >= self._tidies_ms:
-            self._parts.database.written(partial(webhooks.end_expired, now_ms=now_ms))
-            self._tidies_ms = now_ms + round(_TIDY_S * MS_PER_S)
+        # The clock may be set back too.
+        if abs(now_ms - self._tidied_ms) >= _TIDY_S * MS_PER_S:
+            self._parts.database.written(partial(_tidied, now_ms=now_ms))
+            self._tidied_ms = now_ms
 
     def _begin(self) -> None:
         parts, now_ms = self._parts, self._parts.now_ms()
@@ -190,6 +191,11 @@ def count_webhooks(database: Database, now_ms: int, report: Callable[[object], N
     oldest_ms = now_ms if backlog.oldest_ms is None else backlog.oldest_ms
     oldest_s = max(0, now_ms - oldest_ms) / MS_PER_S
     report(WebhooksCounted(oldest_s, backlog.given_up))
+
+
+def _tidied(connection: Connection, now_ms: int) -> None:
+    webhooks.end_expired(connection, now_ms)
+    deliveries.end_long_waits(connection, now_ms)
 
 
 class _Noted(NamedTuple):

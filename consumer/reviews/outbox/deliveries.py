@@ -16,6 +16,8 @@ from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import IS_FAILING
 
 _WHY_CHARS_MAX: Final = 500
+_WAIT_MAX_MS: Final = 7_200_000
+"""Longer than the longest pause of ``next_try_ms``."""
 
 
 class Claim(NamedTuple):
@@ -142,6 +144,16 @@ def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> Non
         "paused_until_ms": last.paused_until_ms,
     }
     connection.execute(update(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id).values(values))
+
+
+def end_long_waits(connection: Connection, now_ms: int) -> None:
+    """Make due what would wait for longer than any retry does: the clock was ahead when its time was noted."""
+    one_at_a_time(connection, Lock.FLAGS)
+    latest_ms = now_ms + _WAIT_MAX_MS
+    ahead = (DELIVERIES.c.webhook_id.in_(select(WEBHOOKS.c.webhook_id)), DELIVERIES.c.due_ms > latest_ms)
+    connection.execute(update(DELIVERIES).where(*ahead).values(due_ms=now_ms))
+    paused = update(WEBHOOKS).where(WEBHOOKS.c.paused_until_ms > latest_ms)
+    connection.execute(paused.values(paused_until_ms=None))
 
 
 def failing_since(connection: Connection, webhook_id: int) -> int | None:

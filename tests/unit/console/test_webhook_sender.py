@@ -392,6 +392,23 @@ def test_former_secrets_are_forgotten(database: Database, receiver: Receiver) ->
     assert found(database, hook).former_until_ms is None
 
 
+def test_a_clock_that_was_ahead_holds_nothing_up(database: Database, receiver: Receiver) -> None:
+    """Neither what came then, nor what failed then and paused."""
+    hook = add_webhook(database, settings(url=receiver.url()))
+    post = Post(database)
+    post.settle()
+    post.clock.pass_s(24 * HOUR_S)
+    receiver.react = status(500)
+    tell_all(post, "1-0", "1-1")
+    post.settle()
+    tell_all(post, "2-0")
+    receiver.react = status(204)
+    post.clock.pass_s(-24 * HOUR_S)
+    post.settle()
+    assert texts(receiver) == ["1-0", "1-0", "2-0", "1-1"]
+    assert waiting(database, hook) == []
+
+
 def test_the_end_waits_a_little(database: Database, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """For attempts that are being made, which are noted; one that takes longer is left to another process."""
     is_over = threading.Event()

@@ -167,6 +167,7 @@ def sent_to_webhooks(database: Database) -> None:
     read(database, deliveries.failing_since, hook)
     written(database, deliveries.note_accepted, [last], NOW_MS)
     written(database, webhooks.send_waiting, hook, NOW_MS)
+    written(database, deliveries.end_long_waits, NOW_MS)
     add(database, flagged("g", "f"), flagged("h", "g"), flagged("j", "i"))
     person = add_person(database, "Cleo")
     (flag_id,) = [flag.flag_id for flag in read(database, reports.flags_of_article, "g", 5)]
