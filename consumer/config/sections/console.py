@@ -67,7 +67,7 @@ class ConsoleSection(Section):
     flood_s: Seconds = 60.0
     """The time within which they count."""
     outbox_events_max: Count = 1_000_000
-    """Events that may wait for the sink, and as many for each webhook; later ones are not kept for who is away."""
+    """Events that may wait for the sink, and as many for each webhook; later ones are not kept for that receiver."""
     webhooks: WebhooksSection = WebhooksSection()
     authority: Ranks = Field(default_factory=dict)
     """The rank of each source, from -1,000 to 1,000; a story prefers the member with the highest. Others have 0."""
