@@ -42,8 +42,10 @@ def fill_in(parts: IntakeParts, articles: Articles) -> bool:
 
     def filled(connection: Connection) -> Mapping[StandingOutcome, int]:
         stories = set_sources(connection, rows)
+        # First: what is wrong is no copy, and so is not preferred.
+        decided = parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
         prefer_again(connection, MemberChanges(stories=stories), parts.now_ms())
-        return parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
+        return decided
 
     parts.report_decided(parts.database.written(filled))
     return len(missing) == BATCH

@@ -332,12 +332,14 @@ def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database)
 
 
 def test_a_mute_fits_once_the_store_says_the_sources(database: Database) -> None:
-    """In the transaction that stores them."""
+    """In the transaction that stores them, and before any of them is preferred."""
     sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
+    database.written(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
     taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1", "a2": "s2"})
     taking.take(batch(of_earlier_version(flag(1)), of_earlier_version(flag(2))))
     assert [each[1] for each in taking.rows()] == ["open", "open"]
     assert not fill_in(taking.parts, store)
     assert taking.rows() == [("a1", "wrong", "s1", "s0"), ("a2", "open", "s2", "s0")]
     assert taking.reported[-1] == FlagsDecided("wrong", 1, "standing_decision")
+    assert causes_of(database) == [("began", "a0", 2)]
