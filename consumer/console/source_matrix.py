@@ -19,11 +19,6 @@ class PairLine(NamedTuple):
     step: int
     href: str
 
-    @property
-    def is_within(self) -> bool:
-        """Whether a source copied itself."""
-        return self.source == self.original_source
-
 
 class Cell(NamedTuple):
     """Copies of one pair; ``step`` is its shade."""

@@ -308,6 +308,15 @@ def test_a_muted_pair_leads_to_the_page_that_stops_it(desk: Office) -> None:
     assert page(desk.ann, "/standing").texts(".top [aria-current]") == ["Stories"]
 
 
+def test_a_source_that_copies_itself_is_said_to(desk: Office) -> None:
+    """Where it is muted, and where the mute is listed."""
+    desk.room.flag(article("own-1", "Own", "x", source="wire"), article("own-0", "Own", "x", source="wire"))
+    asking = page(desk.ann, f"/standing/mute?{urlencode({'source': 'wire', 'original_source': 'wire'})}")
+    assert "wire copies itself" in asking.answer.shown
+    mute(desk.ann, "wire")
+    assert "Muted: wire copies itself" in page(desk.ann, "/standing").answer.shown
+
+
 def test_what_people_and_articles_write_is_text(desk: Office) -> None:
     """In notes, names of sources and titles."""
     for number, text in enumerate(HOSTILE.values()):
