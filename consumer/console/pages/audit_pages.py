@@ -33,7 +33,7 @@ ACTIONS: Final[dict[str, str]] = {
     "flag.undo": N_("undid a decision"),
     "flag.note": N_("wrote a note"),
     "standing.begin": N_("made a standing decision"),
-    "standing.end": N_("ended a standing decision"),
+    "standing.end": N_("stopped a standing decision"),
     "reason.add": N_("added a reason"),
     "reason.rename": N_("renamed a reason"),
     "reason.retire": N_("retired a reason"),

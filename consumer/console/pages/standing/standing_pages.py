@@ -47,9 +47,9 @@ RECORD_MS: Final = 7 * _DAY_MS
 """The span of which the page that mutes a pair of sources says what became of its flags."""
 SOURCE_CHARS_MAX: Final = 2_000
 _NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
-    AlreadyStanding: N_("There is a standing decision about this already, and nothing was changed. End it first."),
+    AlreadyStanding: N_("There is a standing decision about this already, and nothing was changed. Stop it first."),
     StandingFull: N_(
-        "At most %(most)s standing decisions are in force together, and nothing was changed. End one first."
+        "At most %(most)s standing decisions are in force together, and nothing was changed. Stop one first."
     ),
     OwnerDisabled: N_("Your account was disabled, and nothing was changed."),
     StandingEnded: N_("This standing decision has ended already, and nothing was changed."),
