@@ -275,7 +275,7 @@ def test_a_page_says_what_was_not_kept(tmp_path: Path) -> None:
         tell(desk.served.database, *(happened("a") for _ in range(4)))
         assert written(desk.served.database, limits.drop_latest, 1, 1) == 3
         assert "Too many events wait for ops: 3 events were not kept." in page(desk.ann, "/webhooks").answer.shown
-        assert "3 events were not kept for this webhook." in page(wei, "/webhooks/1").answer.shown
+        assert "Too many events wait for this webhook: 3 events were not kept." in page(wei, "/webhooks/1").answer.shown
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
