@@ -47,7 +47,8 @@ def test_events_arrive_although_the_console_is_killed(tmp_path: Path) -> None:
             processes[0].wait(TIMEOUT_S)
             assert waiting(database, hook) == [1, 2]
             # What it had claimed would be free again in a minute.
-            database.written(lambda c: c.execute(update(DELIVERIES).values(due_ms=0)))
+            is_claimed = DELIVERIES.c.due_ms.is_not(None)
+            database.written(lambda c: c.execute(update(DELIVERIES).where(is_claimed).values(due_ms=0)))
             begin()
             receiver.wait_for(3)
             address = f"http://127.0.0.1:{port}"
