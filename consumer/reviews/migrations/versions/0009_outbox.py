@@ -12,6 +12,12 @@ _NAME = sa.String(length=200).with_variant(sa.String(length=200, collation="C"),
 
 def upgrade() -> None:
     """Make the tables."""
+    _create_outbox()
+    _create_webhooks()
+    _create_deliveries()
+
+
+def _create_outbox() -> None:
     op.create_table(
         "outbox",
         sa.Column("event_id", _ROW_ID, autoincrement=False, nullable=False),
@@ -29,6 +35,16 @@ def upgrade() -> None:
         sqlite_where=sa.text("is_for_sink"),
         postgresql_where=sa.text("is_for_sink"),
     )
+    op.create_table(
+        "leases",
+        sa.Column("name", sa.String(length=16), nullable=False),
+        sa.Column("holder", sa.String(length=64), nullable=False),
+        sa.Column("until_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
+    )
+
+
+def _create_webhooks() -> None:
     op.create_table(
         "webhooks",
         sa.Column("webhook_id", _ROW_ID, nullable=False),
@@ -53,13 +69,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_webhooks_name")),
         sqlite_autoincrement=True,
     )
-    op.create_table(
-        "leases",
-        sa.Column("name", sa.String(length=16), nullable=False),
-        sa.Column("holder", sa.String(length=64), nullable=False),
-        sa.Column("until_ms", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
-    )
+
+
+def _create_deliveries() -> None:
     op.create_table(
         "deliveries",
         sa.Column("delivery_id", _ROW_ID, nullable=False),
