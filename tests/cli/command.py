@@ -67,6 +67,24 @@ def run_process(*arguments: str | Path, given: bytes = b"", **options: Any) -> O
     return Outcome(process.returncode, out, err.decode())
 
 
+def run_without(packages: Sequence[str], *arguments: str | Path) -> Outcome:
+    """Run the command in a new interpreter, as where these packages are not installed.
+
+    Within this process, modules would have to be imported again, and other tests would see halves of them.
+    """
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({list(packages)})); from consumer.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        env=environment(),
+        timeout=TIMEOUT_S,
+    )
+    return Outcome(ended.returncode, ended.stdout, ended.stderr.decode())
+
+
 def json_lines(data: bytes) -> list[dict[str, Any]]:
     """Return the objects in JSON lines."""
     return [json.loads(line) for line in data.splitlines()]

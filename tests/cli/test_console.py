@@ -1,22 +1,20 @@
 """``dupwatch console`` on the command line: what it refuses, and what it says. Its way through Kafka: tests/console."""
 
-import builtins
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from consumer.web.server import OTHER_FILES
 from deploy.local.ports import free_ports
-from tests.cli.command import DUPWATCH, FAST, TIMEOUT_S, Command, start, text, write_lines
+from tests.cli.command import DUPWATCH, FAST, TIMEOUT_S, Command, run_without, start, text, write_lines
 from tests.cli.test_demo import line_of, wait_ready
 from tests.unit.console.serving import Browser
 
 SINK = ("--sink", "kafka://127.0.0.1:1/p")
+PACKAGES = ("alembic", "argon2", "babel", "h11", "jinja2", "sqlalchemy", "starlette", "uvicorn")
 
 
 @pytest.fixture
@@ -102,12 +100,9 @@ def test_without_anything_it_shows_its_pages(database: tuple[str, str], tmp_path
 
 
 @pytest.mark.parametrize("arguments", [("console", "--store", "lmdb:none", *SINK), ("people", "list")])
-def test_without_its_packages_it_says_what_to_install(
-    dupwatch: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
-) -> None:
+def test_without_its_packages_it_says_what_to_install(arguments: tuple[str, ...]) -> None:
     """All other commands work without."""
-    without_packages(monkeypatch)
-    ended = dupwatch(*arguments)
+    ended = run_without(PACKAGES, *arguments)
     assert ended.code == 2
     assert "which is not installed" in ended.err
     assert "pip install" in ended.err
@@ -117,43 +112,10 @@ def test_without_its_packages_it_says_what_to_install(
 def test_the_demo_goes_on_without_its_packages(tmp_path: Path) -> None:
     """And says how to install them."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": text(1)} for name in ("a", "b")])
-    begin = "import sys; sys.modules['sqlalchemy'] = None; from consumer.cli import main; main()"
-    command = [sys.executable, "-c", begin, "demo", "--feed", str(feed), "--rate", "100"]
-    ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert "The console of the demo needs sqlalchemy" in ended.stderr
-    assert "repeats a" in ended.stderr
-
-
-def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the extra is not installed."""
-    really = builtins.__import__
-
-    def missing(name: str, *arguments: Any) -> Any:  # noqa: ANN401  # as the import has them
-        if name.partition(".")[0] in {
-            "alembic",
-            "argon2",
-            "babel",
-            "h11",
-            "jinja2",
-            "sqlalchemy",
-            "starlette",
-            "uvicorn",
-        }:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return really(name, *arguments)
-
-    ours = (
-        "consumer.console",
-        "consumer.reviews",
-        "consumer.service",
-        "consumer.web",
-        "consumer.wiring.console",
-        "consumer.wiring.service",
-    )
-    for name in [name for name in sys.modules if name.startswith(ours)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", missing)
+    ended = run_without(["sqlalchemy"], "demo", "--feed", feed, "--rate", "100")
+    assert ended.code == 0, ended.err
+    assert "The console of the demo needs sqlalchemy" in ended.err
+    assert "repeats a" in ended.err
 
 
 def test_more_connections_than_files_are_refused_at_the_start(tmp_path: Path) -> None:

@@ -1,19 +1,16 @@
 """``dupwatch serve`` as a process: over a store that others judge into, until a signal ends it."""
 
-import builtins
 import json
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.command import FAST, ROOT, Command, json_lines, run_process, wait_for, write_lines
+from tests.cli.command import FAST, ROOT, Command, json_lines, run_process, run_without, wait_for, write_lines
 from tests.cli.serve.service import Process, serving
 from tests.unit.service.serving import WAIT_S
 
@@ -109,21 +106,9 @@ def test_an_address_that_others_reach_is_refused(dupwatch: Command) -> None:
     assert (ended.code, "lets other machines read articles: set service.tokens" in ended.err) == (2, True)
 
 
-def test_without_its_packages_it_says_what_to_install(dupwatch: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_packages_it_says_what_to_install() -> None:
     """All other commands work without."""
-    really = builtins.__import__
-
-    def missing(name: str, *arguments: Any) -> Any:  # noqa: ANN401  # as the import has them
-        if name.partition(".")[0] in {"fastapi", "starlette", "uvicorn"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return really(name, *arguments)
-
-    for name in [
-        name for name in sys.modules if name.startswith(("consumer.service", "consumer.web", "consumer.wiring.service"))
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", missing)
-    ended = dupwatch("serve", "--store", "memory:")
+    ended = run_without(["fastapi", "starlette", "uvicorn"], "serve", "--store", "memory:")
     assert ended.code == 2
     assert "which is not installed" in ended.err
     assert "pip install" in ended.err
