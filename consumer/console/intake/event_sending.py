@@ -169,7 +169,7 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     """
     with database.reading() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)
-        full = limits.full_webhooks(connection, room.events_max)
+        full = limits.full_webhooks(connection, room.events_max) if for_webhooks.events > room.events_max else []
     missed = 0
     for webhook_id in full:
         missed += database.written(partial(limits.drop_latest, webhook_id=webhook_id, events_max=room.events_max))

@@ -5,7 +5,8 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from consumer.reviews.outbox.story_events import StoryChange, tell_of_growth, tell_of_stories
-from consumer.reviews.ranking.preferring import prefer_in
+from consumer.reviews.ranking.preferred import MemberChanges
+from consumer.reviews.ranking.preferring import prefer_again
 
 Why = Literal["gone", "kind", "released", "root", "split", "merged"]
 """Why a repair was refused.
@@ -29,4 +30,4 @@ def tell(connection: Connection, change: StoryChange, now_ms: int) -> None:
     tell_of_stories(connection, [change], now_ms)
     concerned = {change.story_id} if change.into is None else {change.story_id, change.into}
     tell_of_growth(connection, concerned, now_ms)
-    prefer_in(connection, concerned, now_ms)
+    prefer_again(connection, MemberChanges(stories=concerned), now_ms)
