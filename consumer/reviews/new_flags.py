@@ -30,14 +30,14 @@ class NewFlag(Figures):
     original_source: str | None
 
 
-class Inserted(NamedTuple):
+class InsertOutcome(NamedTuple):
     """The numbers of new flags by their versions, and the stories that flags were moved into or out of."""
 
     flag_ids: dict[Version, int]
     moved: set[int]
 
 
-def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> Inserted:
+def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> InsertOutcome:
     """Store those rows, all of one kind, that are not stored yet.
 
     Of a flag whose release came first, the rest is added. Whoever calls this holds ``Lock.FLAGS``.
@@ -46,7 +46,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     new = [row for row in rows if row.copy not in known]
     late = [row for row in rows if row.copy in known and known[row.copy].distance is None and row.distance is not None]
     if not new and not late:
-        return Inserted({}, set())
+        return InsertOutcome({}, set())
     placed = _placed(connection, [*new, *late])
     sources = source_ids(
         connection, {name for row in (*new, *late) for name in (row.source, row.original_source) if name is not None}
@@ -60,7 +60,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
         connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
     )
     moved = take_over_copies(connection, list(inserted.values())) if RULES[kind].is_copy else set()
-    return Inserted(inserted, moved)
+    return InsertOutcome(inserted, moved)
 
 
 def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, Place]:

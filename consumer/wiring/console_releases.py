@@ -96,7 +96,7 @@ class ConsoleFile(EventSink):
         """Do nothing: it is closed after each use."""
 
 
-class _Keyed(msgspec.Struct):
+class _MessageKey(msgspec.Struct):
     """The member of an event that is the key of its message."""
 
     original: str
@@ -134,7 +134,7 @@ class TopicEventSink(EventSink):
     def send(self, events: Sequence[StoredEvent]) -> None:
         with self._used(*{self._own[event.kind] for event in events}) as sink:
             for event in events:
-                key = msgspec.json.decode(event.payload, type=_Keyed).original
+                key = msgspec.json.decode(event.payload, type=_MessageKey).original
                 sink.announce(self._own[event.kind], key, event.payload)
             sink.flush()
 

@@ -199,7 +199,7 @@ class IntakeParts:
                 self.hooks.report(FlagsDecided(decision, flags, "standing_decision"))
 
 
-class _Stored(NamedTuple):
+class _IntakeOutcome(NamedTuple):
     """What became of a batch. ``begun`` counts floods that have begun, and ``told`` are those that events tell of."""
 
     added: Added
@@ -247,7 +247,7 @@ class Intake(BatchIntake[Verdict]):
             time.sleep(_LOOK_S)
         section, now_ms = self._parts.section, self._parts.now_ms()
 
-        def stored(connection: Connection) -> _Stored:
+        def stored(connection: Connection) -> _IntakeOutcome:
             note(connection)
             added = add_events(connection, events)
             sides = add_sides(connection, events) if takes_all else SidesAdded()
@@ -259,7 +259,7 @@ class Intake(BatchIntake[Verdict]):
             begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
             told = tell_of_floods(connection, now_ms) if added.stories else []
             tell_of_bank_matches(connection, sides.matches, now_ms)
-            return _Stored(added, sides, decided, len(begun), told)
+            return _IntakeOutcome(added, sides, decided, len(begun), told)
 
         added, sides, decided, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))
         self.report_taken(

@@ -198,7 +198,7 @@ def _tidied(connection: Connection, now_ms: int) -> None:
     deliveries.end_long_waits(connection, now_ms)
 
 
-class _Noted(NamedTuple):
+class _FailureReport(NamedTuple):
     """The failures in a row of each webhook, and the webhooks to which nothing more is sent."""
 
     failures: Counter[int]
@@ -207,12 +207,12 @@ class _Noted(NamedTuple):
 
 def _noted(
     connection: Connection, ended: Sequence[Attempt], before: Counter[int], now_ms: int, chance: Callable[[], float]
-) -> _Noted:
+) -> _FailureReport:
     """Note how attempts ended."""
     accepted = [attempt.claim for attempt in ended if attempt.outcome.result == "accepted"]
     if accepted:
         deliveries.note_accepted(connection, accepted, now_ms)
-    noted = _Noted(before.copy(), [])
+    noted = _FailureReport(before.copy(), [])
     for destination, claim, outcome in ended:
         webhook_id, paused_until_ms = destination.webhook_id, None
         if outcome.result == "accepted":

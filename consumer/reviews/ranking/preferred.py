@@ -59,7 +59,7 @@ class _Candidate(NamedTuple):
     flag_id: int
 
 
-class _Standing(NamedTuple):
+class _StoryPreference(NamedTuple):
     """A story with its preferred member so far, None for the original. ``is_valid``: that one is still a member."""
 
     preferred_id: int | None
@@ -80,7 +80,7 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
     whole = {*changes.stories, *_without_member(connection, changes.left)}
     joined = _joined(connection, changes.joined, ranks)
     chosen: dict[int, int | None] = {}
-    for story_id, story in _standing(connection, joined.keys() - whole, ranks).items():
+    for story_id, story in _preferences(connection, joined.keys() - whole, ranks).items():
         new = joined[story_id]
         # The new flags may be the first to say that the original is of a source that should not stand for others.
         others_may_lead = story.current is None and story.root_rank < UNRANKED and story.copies > len(new)
@@ -172,7 +172,9 @@ def _joined(connection: Connection, flag_ids: Collection[int], ranks: Mapping[in
     return found
 
 
-def _standing(connection: Connection, story_ids: Collection[int], ranks: Mapping[int, int]) -> dict[int, _Standing]:
+def _preferences(
+    connection: Connection, story_ids: Collection[int], ranks: Mapping[int, int]
+) -> dict[int, _StoryPreference]:
     query = select(
         STORIES.c.story_id,
         STORIES.c.preferred_id,
@@ -183,14 +185,14 @@ def _standing(connection: Connection, story_ids: Collection[int], ranks: Mapping
         _CURRENT.c.source_id,
         *_candidate_columns(_CURRENT.c),
     ).outerjoin_from(STORIES, _CURRENT, _CURRENT.c.flag_id == STORIES.c.preferred_id)
-    found: dict[int, _Standing] = {}
+    found: dict[int, _StoryPreference] = {}
     for portion in portions(sorted(story_ids)):
         for row in connection.execute(query.where(STORIES.c.story_id.in_(portion))):
             story_id, preferred_id, copies, root_source_id, member_of, state, source_id, *rest = row
             current = None if member_of is None else _Candidate(-ranks.get(source_id, UNRANKED), *rest)
             is_valid = preferred_id is None or (member_of == story_id and state in IN_FORCE)
             root_rank = ranks.get(root_source_id, UNRANKED)
-            found[story_id] = _Standing(preferred_id, copies, root_rank, current, is_valid)
+            found[story_id] = _StoryPreference(preferred_id, copies, root_rank, current, is_valid)
     return found
 
 

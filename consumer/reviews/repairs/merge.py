@@ -17,14 +17,14 @@ from consumer.reviews.story_changes import move_flags
 from consumer.reviews.tables import FLAGS, STORY_MERGES
 
 
-class Merged(NamedTuple):
+class MergedStories(NamedTuple):
     """Two stories that are one now, as they were before: the first one is part of the second one."""
 
     story: Story
     into: Story
 
 
-def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> Merged:
+def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> MergedStories:
     """Make a story part of another one. Raises ``RepairRefused``.
 
     Numbers of merged stories stand for the story that shows their flags, so no merge leads in a circle. It takes the
@@ -40,10 +40,10 @@ def merge(connection: Connection, story_id: int, into_id: int, person: Person, n
     connection.execute(insert(STORY_MERGES).values(**roots, person_id=person.person_id, at_ms=now_ms))
     move_flags(connection, FLAGS.c.story_id == merged.story_id, into.story_id)
     tell(connection, StoryChange(merged.story_id, "merged", person.name, into=into.story_id), now_ms)
-    return Merged(merged, into)
+    return MergedStories(merged, into)
 
 
-def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> Merged:
+def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
     """Let a merged story show its flags again, with those of stories merged into it. Raises ``RepairRefused``."""
     one_at_a_time(connection, Lock.FLAGS)
     merged, head = numbered(connection, story_id), numbered(connection, shown_in(connection, story_id))
@@ -54,4 +54,4 @@ def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: in
     own = (FLAGS.c.story_id == head.story_id, FLAGS.c.home_id.in_(homes))
     move_flags(connection, and_(*own), story_id)
     tell(connection, StoryChange(head.story_id, "split", person.name, into=story_id), now_ms)
-    return Merged(merged, head)
+    return MergedStories(merged, head)

@@ -108,7 +108,7 @@ class StandingDecision:
         return self.undone_ms is None and now_ms < self.ends_ms
 
 
-class TakenBack(NamedTuple):
+class ReopenedFlag(NamedTuple):
     """A flag that is open again."""
 
     flag_id: int
@@ -119,7 +119,7 @@ class Ending(NamedTuple):
     """A standing decision that was ended, the flags whose decisions were taken back, and how many decisions stay."""
 
     standing: StandingDecision
-    taken_back: list[TakenBack]
+    taken_back: list[ReopenedFlag]
     kept: int
 
 
@@ -180,7 +180,7 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> Ending:
         .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
         .where(*made, REVIEWS.c.final_ms > now_ms)
     )
-    flags = {review_id: TakenBack(*flag) for review_id, *flag in connection.execute(pending)}
+    flags = {review_id: ReopenedFlag(*flag) for review_id, *flag in connection.execute(pending)}
     taken_back = decisions.undo(connection, list(flags), standing.person_id, now_ms)
     kept = connection.execute(select(func.count()).select_from(REVIEWS).where(*made)).scalar_one()
     return Ending(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in taken_back], kept)

@@ -20,7 +20,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.repairs import merge
-from consumer.reviews.repairs.merge import Merged
+from consumer.reviews.repairs.merge import MergedStories
 from consumer.reviews.repairs.outcome import RepairRefused
 from consumer.reviews.stories import Story
 
@@ -57,7 +57,7 @@ def merge_stories(asked: Asked) -> Response:
     """Make a story part of another one, and show that."""
     into_id = asked.form.integer("into")
 
-    def merged(connection: Connection, story_id: int, person: Person, now_ms: int) -> Merged:
+    def merged(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
         return merge.merge(connection, story_id, into_id, person, now_ms)
 
     changed = _repaired(asked, "story.merge", merged)
@@ -70,10 +70,12 @@ def undo(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{changed.story.story_id}")
 
 
-def _repaired(asked: Asked, action: str, repair: Callable[[Connection, int, Person, int], Merged]) -> Merged:
+def _repaired(
+    asked: Asked, action: str, repair: Callable[[Connection, int, Person, int], MergedStories]
+) -> MergedStories:
     now_ms = asked.desk.now_ms()
 
-    def repaired(connection: Connection) -> Merged:
+    def repaired(connection: Connection) -> MergedStories:
         changed = repair(connection, asked.places["story_id"], asked.person, now_ms)
         asked.note(connection, action, at_ms=now_ms, subject=changed.story.root_id, why=changed.into.root_id)
         return changed
