@@ -1,6 +1,6 @@
 """Events of stories: an original and its copies, and what became of them in the console."""
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -9,7 +9,6 @@ from consumer.model.verdict import Timestamp
 STORY_SCHEMA: Final = "dupwatch.story/1"
 
 StoryCause = Literal["began", "grew", "flood", "preferred", "decided", "split", "merged"]
-STORY_CAUSES: Final[tuple[StoryCause, ...]] = get_args(StoryCause)
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=1)]
 

@@ -1,9 +1,8 @@
 """Webhooks: the addresses that get events, their secrets, and whether they are on."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
@@ -19,7 +18,6 @@ WEBHOOKS_MAX: Final = 20
 SOURCES_MAX: Final = 100
 FORMER_MS: Final = 86_400_000
 """How long messages are signed with the former secret too, after a new one was made."""
-EVENT_KINDS: Final[Sequence[EventKind]] = get_args(EventKind)
 Reason = Literal["day", "gone", "person"]
 """Why a webhook is off: its receiver failed for a day, or said that it is gone, or a person turned it off."""
 

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, insert, select, update
 
 from consumer.model.errors import DupwatchError
 from consumer.reviews import decisions
@@ -15,7 +15,7 @@ from consumer.reviews.decisions import NOTE_CHARS_MAX
 from consumer.reviews.flag_row import STATES, State
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
-from consumer.reviews.story_changes import NO_FLAGS
+from consumer.reviews.story_changes import NO_FLAGS, home
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS, STORIES
 
 StandingOutcome = Literal["right", "wrong"]
@@ -189,15 +189,13 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> Ending:
 def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
     """End all standing decisions of somebody. What they have decided stays."""
     one_at_a_time(connection, Lock.FLAGS)
-    running = (STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms)
-    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *running)
+    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_running(now_ms))
     connection.execute(own.values(undone_ms=now_ms))
 
 
 def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
     """Return the standing decisions that are in force, the first one first."""
-    running = (STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms)
-    rows = connection.execute(_standing().where(*running)).all()
+    rows = connection.execute(_standing().where(*_running(now_ms))).all()
     empty = {row.story_id: row.root_id for row in rows if row.first_ms == NO_FLAGS}
     followed = _followed(connection, empty)
     found = map(_standing_in, rows)
@@ -229,6 +227,10 @@ def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int)
     return PairRecord(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
 
 
+def _running(now_ms: int) -> tuple[ColumnElement[bool], ...]:
+    return STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms
+
+
 def _followed(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
     """Return the stories that have taken over all flags of others, by these, whose roots are given."""
     found: dict[int | None, int] = {}
@@ -236,7 +238,7 @@ def _followed(connection: Connection, empty: Mapping[int, str]) -> dict[int | No
     for portion in portions(roots):
         # Its root has turned out to be a copy.
         copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
-        columns = select(FLAGS.c.article_id, func.coalesce(FLAGS.c.home_id, FLAGS.c.story_id)).where(*copies)
+        columns = select(FLAGS.c.article_id, home()).where(*copies)
         for article_id, story_id in connection.execute(columns.order_by(FLAGS.c.flag_id.desc())):
             found[roots[article_id]] = story_id
     return found

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, get_args
 
 from sqlalchemy import select
 
@@ -10,7 +10,7 @@ from consumer.reviews import people
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.outbox import events, webhooks
 from consumer.reviews.outbox.events import EventKind, NewEvent
-from consumer.reviews.outbox.webhooks import EVENT_KINDS, WebhookSettings
+from consumer.reviews.outbox.webhooks import WebhookSettings
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import DELIVERIES, OUTBOX
 from tests.unit.reviews.made import NOW_MS, read, written
@@ -21,7 +21,7 @@ SECRET: Final = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="
 def settings(
     name: str = "ops",
     url: str = "https://hooks.example/",
-    kinds: Sequence[EventKind] = EVENT_KINDS,
+    kinds: Sequence[EventKind] = get_args(EventKind),
     sources: Sequence[str] = (),
 ) -> WebhookSettings:
     """What an admin asks for."""

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
-from consumer.console.pages.repairs.refused import page_error
+from consumer.console.pages.repairs.refused import page_error, repaired
 from consumer.console.pages.stored_articles import articles_named, original_named
 from consumer.console.pages.story_pages import the_story
 from consumer.console.visit import INTEGER_MAX, Asked
@@ -21,7 +21,6 @@ from consumer.reviews.people import Person
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.repairs import merge
 from consumer.reviews.repairs.merge import MergedStories
-from consumer.reviews.repairs.outcome import RepairRefused
 from consumer.reviews.stories import Story
 
 OTHER: Final = "other"
@@ -75,15 +74,12 @@ def _repaired(
 ) -> MergedStories:
     now_ms = asked.desk.now_ms()
 
-    def repaired(connection: Connection) -> MergedStories:
-        changed = repair(connection, asked.places["story_id"], asked.person, now_ms)
-        asked.note(connection, action, at_ms=now_ms, subject=changed.story.root_id, why=changed.into.root_id)
-        return changed
+    def changed(connection: Connection) -> MergedStories:
+        pair = repair(connection, asked.places["story_id"], asked.person, now_ms)
+        asked.note(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
+        return pair
 
-    try:
-        return asked.desk.database.written(repaired)
-    except RepairRefused as error:
-        raise page_error(error.why) from error
+    return repaired(asked, changed)
 
 
 def _named(connection: Connection, named: str) -> Story:

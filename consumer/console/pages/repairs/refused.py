@@ -1,11 +1,15 @@
-"""Why a repair was refused, as pages say it."""
+"""What pages of repairs share: the transaction of one, and why it was refused."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 from consumer.console.faults import N_, PageError
-from consumer.reviews.repairs.outcome import Why
+from consumer.console.visit import Asked
+from consumer.reviews.database import Connection
+from consumer.reviews.repairs.outcome import RepairRefused, Why
+
+_Result = TypeVar("_Result")
 
 _MESSAGES: Final[Mapping[Why, str]] = {
     "gone": N_("Nothing was changed: it was undone before, or is no longer there."),
@@ -17,6 +21,14 @@ _MESSAGES: Final[Mapping[Why, str]] = {
     ),
     "merged": N_("The two are one story already. Nothing was changed."),
 }
+
+
+def repaired(asked: Asked, repair: Callable[[Connection], _Result]) -> _Result:
+    """Repair a story in a transaction. Raises ``PageError`` where that is refused."""
+    try:
+        return asked.desk.database.written(repair)
+    except RepairRefused as error:
+        raise page_error(error.why) from error
 
 
 def page_error(why: Why) -> PageError:

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from starlette.responses import Response
 
 from consumer.console.pages.flag_page import the_flag
-from consumer.console.pages.repairs.refused import page_error
+from consumer.console.pages.repairs.refused import page_error, repaired
 from consumer.console.pages.stored_articles import articles_of
 from consumer.console.visit import Asked
 from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
 from consumer.reviews.repairs import split
-from consumer.reviews.repairs.outcome import RepairRefused
 
 
 def confirm(asked: Asked) -> Response:
@@ -41,13 +40,9 @@ def undo(asked: Asked) -> Response:
 def _repaired(asked: Asked, action: str, repair: Callable[[Connection, int, Person, int], int]) -> Response:
     flag, now_ms = the_flag(asked), asked.desk.now_ms()
 
-    def repaired(connection: Connection) -> int:
+    def changed(connection: Connection) -> int:
         story_id = repair(connection, flag.flag_id, asked.person, now_ms)
         asked.note(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id)
         return story_id
 
-    try:
-        story_id = asked.desk.database.written(repaired)
-    except RepairRefused as error:
-        raise page_error(error.why) from error
-    return asked.redirect(f"/stories/{story_id}")
+    return asked.redirect(f"/stories/{repaired(asked, changed)}")

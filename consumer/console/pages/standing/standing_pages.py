@@ -121,11 +121,8 @@ def confirm_mute(asked: Asked) -> Response:
 def mute(asked: Asked) -> Response:
     """Mute a pair of sources: its flags are wrong as they arrive."""
     form, now_ms = asked.form, asked.desk.now_ms()
-    ends_ms, note, reason_id = (
-        now_ms + lasts_ms_in(form, "wrong"),
-        form.text("note", NOTE_CHARS_MAX),
-        chosen_reason(form),
-    )
+    ends_ms, note = now_ms + lasts_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
+    reason_id = chosen_reason(form)
     with asked.desk.database.reading() as connection:
         sources = _pair_in(form, connection)
     _begin(asked, NewStanding("wrong", asked.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)

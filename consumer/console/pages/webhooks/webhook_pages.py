@@ -17,7 +17,7 @@ from consumer.console.pages.webhooks.webhook_form import (
     fields_of,
     settings_in,
 )
-from consumer.console.pages.webhooks.webhook_words import KINDS, off_said, report, report_of_test, row_of, sentence
+from consumer.console.pages.webhooks.webhook_words import KINDS, off_said, report, row_of, sentence
 from consumer.console.visit import Asked
 from consumer.reviews.database import Connection, identity
 from consumer.reviews.outbox import webhooks
@@ -184,7 +184,7 @@ def _page(
         off=off_said(language, webhook),
         last=None if webhook.last_ms is None else report(language, webhook.last_status, webhook.last_why),
         failing=None if failure is None else report(language, failure.status, failure.why),
-        tested=None if outcome is None else report_of_test(language, outcome),
+        tested=None if outcome is None else report(language, outcome.status, outcome.why),
         secret=secret,
         said=language.gettext(said) if said else "",
         **_form_values(asked, fields_of(webhook.settings), refusal),

@@ -8,7 +8,7 @@ from consumer.console.faults import N_
 from consumer.console.i18n import Language
 from consumer.reviews.outbox.events import EventKind
 from consumer.reviews.outbox.webhooks import Reason, Webhook
-from consumer.webhooks.courier import ATTEMPT_S, Outcome, cause_of
+from consumer.webhooks.courier import ATTEMPT_S, cause_of
 
 KINDS: Final[Mapping[EventKind, str]] = {
     "flag": N_("Flags"),
@@ -91,7 +91,7 @@ class AttemptReport:
 
 
 def report(language: Language, status: int | None, why: str) -> AttemptReport:
-    """Return the report of an attempt that is stored."""
+    """Return the report of an attempt, with its status of HTTP and why it failed, as ``Outcome.why`` says it."""
     if not why:
         return AttemptReport(
             is_accepted=True, text=language.gettext(N_("Accepted: %(status)s."), status=status), excerpt=""
@@ -99,11 +99,6 @@ def report(language: Language, status: int | None, why: str) -> AttemptReport:
     cause, detail = cause_of(why)
     text = sentence(language, cause, detail, status)
     return AttemptReport(is_accepted=False, text=text, excerpt=detail if cause == "status" else "")
-
-
-def report_of_test(language: Language, outcome: Outcome) -> AttemptReport:
-    """Return the report of a test."""
-    return report(language, outcome.status, outcome.why)
 
 
 @dataclass(frozen=True, slots=True)
