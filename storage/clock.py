@@ -13,6 +13,7 @@ Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Passed in, so that tests can set it."""
 
 MS_PER_S: Final = 1_000
+MS_PER_DAY: Final = 86_400_000
 STEP_S_MIN: Final = 5
 """How far the wall clock may leave the time of a process before that counts as a step; leap seconds do not."""
 _NS_PER_MS: Final = 1_000_000

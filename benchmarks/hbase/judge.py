@@ -31,13 +31,13 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
-from consumer.judge.settings import DAY_MS, JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.side_by_side import SideBySide
-from storage.clock import now_ms
+from storage.clock import MS_PER_DAY, now_ms
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore
 from storage.records import Version
@@ -162,7 +162,7 @@ def _detector(store: HbaseStore, plan: str, way: Way) -> Detector:
         settings,
         now_ms,
         look_up_bytes_max=LOOK_UP_BYTES_MAX // way.judges,
-        seen_ms=DAY_MS if way.seen else 0,
+        seen_ms=MS_PER_DAY if way.seen else 0,
         common=CommonHashes() if way.parts else None,
     )
 

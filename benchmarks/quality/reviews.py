@@ -18,7 +18,7 @@ from consumer.evaluation.curves import NORMAL_QUANTILE
 from consumer.evaluation.drawn_line import drawn_line
 from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.evaluation.weighted_rates import SidedCounts, rates, weighted
-from consumer.judge.settings import DAY_MS
+from storage.clock import MS_PER_DAY
 
 NOW: Final = 0.75
 MARGIN: Final = 0.15
@@ -79,7 +79,7 @@ def made_reviews(people: People, seed: int) -> list[ReviewedPair]:
             similarity=float(estimated[place]),
             right=bool(copies[place]) if reviewed[place] else None,
             sampled_in=1.0 if flagged[place] else _SAMPLED_IN,
-            arrived_ms=place * DAYS * DAY_MS // len(true),
+            arrived_ms=place * DAYS * MS_PER_DAY // len(true),
         )
         for place in np.flatnonzero(flagged | missed).tolist()
     ]

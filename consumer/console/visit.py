@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
@@ -83,6 +84,17 @@ class Fields:
         if number != number or abs(number) == float("inf"):  # noqa: PLR0124  # nan is not itself
             raise _no_number(name)
         return number
+
+    def day(self, name: str, *, later_days: int = 0) -> date | None:
+        """Return a field as a day, or so many days later; None where it is empty. Raises ``PageError``."""
+        value = self.text(name)
+        if not value:
+            return None
+        try:
+            return date.fromisoformat(value) + timedelta(days=later_days)
+        except (ValueError, OverflowError) as error:
+            message = N_("“%(field)s” is not a day. Write it as 2026-11-21.")
+            raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return all fields with all their values."""

@@ -14,7 +14,7 @@ from consumer.evaluation.curves import Rate
 from consumer.evaluation.drawn_line import Line, drawn_line
 from consumer.evaluation.reviewed_pairs import DIGITS, Kind, ReviewedPair
 from consumer.evaluation.weighted_rates import Flags, SidedCounts, Sides, WeightedPairs, rates, sides, weighted
-from consumer.judge.settings import DAY_MS
+from storage.clock import MS_PER_DAY
 
 PERCENTS: Final = range(100)
 REVIEWS_MIN: Final = 50
@@ -252,5 +252,5 @@ def _days(pairs: Sequence[ReviewedPair]) -> float | None:
     reviewed = [pair.at_ms for pair in pairs if pair.at_ms is not None]
     times = next((times for times in (arrived, reviewed) if len(times) == len(pairs)), [])
     last = [pair.last_ms for pair in pairs if pair.last_ms is not None]
-    days = (max(times + last) - min(times)) / DAY_MS if times else 0.0
+    days = (max(times + last) - min(times)) / MS_PER_DAY if times else 0.0
     return days if days >= 1 else None

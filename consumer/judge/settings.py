@@ -15,6 +15,7 @@ import msgspec
 from annotated_types import Ge, Le, MaxLen
 
 from consumer.fingerprint import SLOTS_KEPT, BlockPlan, Scheme
+from storage.clock import MS_PER_DAY
 from storage.records import Record
 
 FACTS_DIFFERING_MIN = 3
@@ -38,12 +39,10 @@ STRETCHES_LIMIT: Final = 1_000
 NEVER_WITH_MAX: Final = 100
 """Sources that one rule may name; every comparison looks through them."""
 
-DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
 _ADDED: Final = frozenset(
     {"facts", "facts_shared_min", "facts_revision", "extractor", "never_with", "slots", "stretches_max"}
 )
-
 
 _Share = Annotated[float, Ge(0), Le(1)]
 Conflicts = Annotated[int, Ge(0), Le(SLOTS_KEPT)]
@@ -123,7 +122,7 @@ class JudgeSettings:
     verify: bool = True
     similarity_min: float = Scheme().definition.similarity_min
     lane1: bool = True
-    window_ms: int = 7 * DAY_MS
+    window_ms: int = 7 * MS_PER_DAY
     verifications_max: int = 1024
     sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
     facts_shared_min: float = 0.0

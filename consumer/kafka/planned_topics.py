@@ -5,13 +5,13 @@ from typing import Final
 
 from consumer.kafka.topics import (
     BY_BROKER,
-    DAY_MS,
     RECORD_BYTES,
     SOURCE_KEEP_MS,
     TIME_OF,
     PlannedTopic,
     SinkTopics,
 )
+from storage.clock import MS_PER_DAY
 
 _GIB: Final = 1 << 30
 
@@ -86,7 +86,7 @@ def planned(
 
 
 def _deleted(days: int | None) -> dict[str, str]:
-    return _kept(-1 if days is None else days * DAY_MS)
+    return _kept(-1 if days is None else days * MS_PER_DAY)
 
 
 def _kept(keep_ms: int) -> dict[str, str]:

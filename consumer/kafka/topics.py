@@ -19,15 +19,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.kafka.clients import asking, new_admin
 from consumer.model.errors import SinkError
 from consumer.text.counts import counted
+from storage.clock import MS_PER_DAY
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
 """By default there are as many copies as brokers, up to this."""
 ASK_S: Final = 30.0
-KEEP_FLOOR_MS: Final = 86_400_000
+KEEP_FLOOR_MS: Final = MS_PER_DAY
 """A reader that was down for a day must still find everything."""
-DAY_MS: Final = 86_400_000
-SOURCE_KEEP_MS: Final = 8 * DAY_MS
+SOURCE_KEEP_MS: Final = 8 * MS_PER_DAY
 """Window and slack by default."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"

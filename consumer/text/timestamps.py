@@ -5,12 +5,13 @@ is ``source.published_at_zone``.
 """
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from consumer.model.errors import ConfigError
+from storage.clock import MS_PER_DAY
 
 TIME_HELP: Final = "2026-11-21T09:00:00Z, 2026-11-21T17:00+08:00 or 2026-11-21; without a zone it is UTC"
 """How to write a time on the command line, for help and errors."""
@@ -83,6 +84,11 @@ def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
     if time_ms < 0:
         raise ConfigError(f"{option}: {text!r} is before 1970; write a later time")
     return time_ms
+
+
+def day_begins_ms(day: date) -> int:
+    """Return when a day begins in UTC, in milliseconds since 1970."""
+    return (day - _EPOCH.date()).days * MS_PER_DAY
 
 
 def since_1970_ms(moment: datetime) -> int:

@@ -4,7 +4,9 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-DAY_MS: Final = 86_400_000
+from storage.clock import MS_PER_DAY
+
+RETRIED_MS: Final = MS_PER_DAY
 """For so long deliveries are retried; then nothing is sent to the address until somebody says so."""
 _FIRST_PAUSE_MS: Final = 5_000
 _LAST_PAUSE_MS: Final = 3_600_000
@@ -29,7 +31,7 @@ def next_try_ms(failing_since_ms: int, now_ms: int, retry_after_s: float | None,
 
 def has_failed_too_long(failing_since_ms: int, now_ms: int) -> bool:
     """Return whether a receiver that has failed since then gets nothing more."""
-    return now_ms - failing_since_ms >= DAY_MS
+    return now_ms - failing_since_ms >= RETRIED_MS
 
 
 def retry_after_s(value: str, now_s: float) -> float | None:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
-from consumer.judge.settings import DAY_MS
-from storage.clock import now_ms
+from storage.clock import MS_PER_DAY, now_ms
 from storage.interface import Answer, Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import Row
@@ -23,7 +22,7 @@ Opens = Callable[[], Store]
 """Opens the store that all processes share, in each of them."""
 
 OPTIONS = LmdbOptions(durability="process")
-REMEMBERED_MS = 90 * DAY_MS
+REMEMBERED_MS = 90 * MS_PER_DAY
 STEP_TIMEOUT_S = 150
 """Longer than a store that is killed and started again in the middle of a batch keeps it waiting."""
 

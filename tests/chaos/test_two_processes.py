@@ -10,10 +10,9 @@ import msgspec
 
 from consumer.judge.detector import Detector
 from consumer.judge.events import reference_in
-from consumer.judge.settings import DAY_MS
 from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
 from consumer.store_tools.inspection import verify
-from storage.clock import now_ms
+from storage.clock import MS_PER_DAY, now_ms
 from storage.records import Version
 from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb, open_lmdb_for_batches
 from tests.chaos.near_articles import SETTINGS, are_near, near_chain, near_group, shuffled
@@ -139,7 +138,7 @@ def test_what_verdicts_say_besides_is_the_same_from_both(tmp_path: Path) -> None
 def _with_part(version: Version, story: int) -> Version:
     """Return the version with a part of this story, and its text; every other story comes ten days later again."""
     record = version.record
-    later_ms = 10 * DAY_MS if story % 2 else 0
+    later_ms = 10 * MS_PER_DAY if story % 2 else 0
     sample = b"".join((1_000 * story + number).to_bytes(4, "big") for number in range(100))
     changed = msgspec.structs.replace(
         record,

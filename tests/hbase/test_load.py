@@ -7,8 +7,7 @@ from benchmarks.hbase import load, look_up
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import draw_entries, key_columns
 from consumer.fingerprint import BlockPlan
-from consumer.judge.settings import DAY_MS
-from storage.clock import now_ms
+from storage.clock import MS_PER_DAY, now_ms
 from storage.postings import POSTING
 from tests.hbase import packed_rows
 
@@ -31,7 +30,8 @@ def test_filled_store(hbase_address: str, hbase_namespace: str, days: int) -> No
     store = packed_rows.opened(url)
     found = packed_rows.found(store, keys)
     lived = [
-        (column, load.as_lived(column.postings, days or load.DAYS, now_ms() // DAY_MS * DAY_MS)) for column in columns
+        (column, load.as_lived(column.postings, days or load.DAYS, now_ms() // MS_PER_DAY * MS_PER_DAY))
+        for column in columns
     ]
     for column, postings in lived:
         for number, key in enumerate(column.keys):
@@ -49,11 +49,11 @@ def test_postings_as_lived() -> None:
     """Codes and numbers stay; no two references are alike; arrivals lie within the days, each on its own."""
     postings = np.zeros(1_000, POSTING)
     postings["code"] = postings["sequence"] = np.arange(1_000)
-    lived = load.as_lived(postings, 4, 10 * DAY_MS)
+    lived = load.as_lived(postings, 4, 10 * MS_PER_DAY)
     assert (lived["code"] == postings["code"]).all()
     assert (lived["sequence"] == postings["sequence"]).all()
     assert (
         len({posting.tobytes()[place : place + 8] for posting in lived["reference"] for place in range(0, 32, 8)})
         == 4_000
     )
-    assert (lived["time_ms"] // DAY_MS == 9 - postings["sequence"] % 4).all()
+    assert (lived["time_ms"] // MS_PER_DAY == 9 - postings["sequence"] % 4).all()

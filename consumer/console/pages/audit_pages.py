@@ -15,7 +15,9 @@ from consumer.console.visit import Asked, Streamed
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters, Entry
 from consumer.text.spreadsheet import text_cell
+from consumer.text.timestamps import day_begins_ms
 from consumer.text.visible import one_line
+from storage.clock import MS_PER_DAY
 
 ACTIONS: Final[dict[str, str]] = {
     "session.begin": N_("signed in"),
@@ -128,11 +130,8 @@ def _filters(asked: Asked) -> AuditFilters:
         action=query.text("action") or None,
         text=query.text("text") or None,
         from_ms=begin,
-        to_ms=None if end is None else end + _DAY_MS,
+        to_ms=None if end is None else end + MS_PER_DAY,
     )
-
-
-_DAY_MS: Final = 86_400_000
 
 
 def _day(asked: Asked, name: str) -> int | None:
@@ -145,7 +144,7 @@ def _day(asked: Asked, name: str) -> int | None:
     except ValueError as error:
         message = N_("%(value)s is not a date; write it as 2026-11-23.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, value=one_line(value, 40)) from error
-    return round(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1_000)
+    return day_begins_ms(day)
 
 
 def _pairs(given: dict[str, str]) -> list[tuple[str, str]]:

@@ -5,7 +5,6 @@ Each page that belongs to the queue carries the same query, so that the next fla
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
@@ -17,6 +16,7 @@ from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.word_index.results import Search
 from consumer.reviews.word_index.words import WordCutter
+from consumer.text.timestamps import day_begins_ms
 
 FIELD: Final = "queue"
 """The field of forms that carries the query."""
@@ -25,7 +25,6 @@ SOURCE_CHARS_MAX: Final = 300
 SEARCH_CHARS_MAX: Final = 200
 """Characters that somebody may search for."""
 _QUERY_CHARS_MAX: Final = 20_000
-_MS: Final = 1_000
 
 
 _ORDERS: Final[tuple[str, ...]] = get_args(Order)
@@ -114,12 +113,5 @@ def _share(query: Fields, name: str) -> float | None:
 
 def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
     """Return when a day in UTC begins, or so many days later."""
-    value = query.text(name)
-    if not value:
-        return None
-    try:
-        day = date.fromisoformat(value) + timedelta(days=days)
-    except (ValueError, OverflowError) as error:
-        message = N_("“%(field)s” is not a day. Write it as 2026-11-21.")
-        raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * _MS)
+    day = query.day(name, later_days=days)
+    return None if day is None else day_begins_ms(day)

@@ -7,7 +7,7 @@ are those of UTC: of a decision the day on which it was made, of a flag the day 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, case, func, literal, null, select
 from sqlalchemy.sql.selectable import Subquery
@@ -16,8 +16,7 @@ from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import RELEASED
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, REASONS, REVIEWS, SOURCES
-
-DAY_MS: Final = 86_400_000
+from storage.clock import MS_PER_DAY
 
 Grouping = Literal["day", "source", "reason"]
 CountedEvent = Literal["flagged", "right", "wrong", "skip"]
@@ -113,7 +112,7 @@ def _counted_as(event: CountedEvent, by: Decider, outcome: Outcome | None) -> It
 
 def lines_of_day(connection: Connection, from_ms: int) -> list[ReportLine]:
     """Return the counts of one day, in order: flags first, and then decisions, each by source."""
-    span = Span(from_ms, from_ms + DAY_MS)
+    span = Span(from_ms, from_ms + MS_PER_DAY)
     flagged = select(FLAGS.c.source_id, func.count()).where(*_arrived(span.from_ms, span.to_ms))
     raised = connection.execute(flagged.group_by(FLAGS.c.source_id)).all()
     decided = _decided(span)
@@ -147,9 +146,9 @@ def _flagged(connection: Connection, span: Span, grouping: Grouping) -> Iterable
         return []
     if grouping == "day":
         begin = select(literal(span.from_ms, BigInteger).label("at_ms")).cte("days", recursive=True)
-        next_ms = begin.c.at_ms + DAY_MS
+        next_ms = begin.c.at_ms + MS_PER_DAY
         days = begin.union_all(select(next_ms).where(next_ms < span.to_ms))
-        within = _arrived(days.c.at_ms, days.c.at_ms + DAY_MS)
+        within = _arrived(days.c.at_ms, days.c.at_ms + MS_PER_DAY)
         number = select(func.count()).select_from(FLAGS).where(*within).correlate(days).scalar_subquery()
         return [(at_ms, flags) for at_ms, flags in connection.execute(select(days.c.at_ms, number))]
     within = _arrived(span.from_ms, span.to_ms)
@@ -185,7 +184,7 @@ def _decided(span: Span) -> Subquery:
     )
     return (
         select(
-            (REVIEWS.c.at_ms - REVIEWS.c.at_ms % DAY_MS).label("day"),
+            (REVIEWS.c.at_ms - REVIEWS.c.at_ms % MS_PER_DAY).label("day"),
             FLAGS.c.source_id,
             REVIEWS.c.reason_id,
             REVIEWS.c.decision.label("event"),

@@ -12,11 +12,12 @@ from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import DELIVERIES, PEOPLE, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import IS_FAILING
 from consumer.text.names import name_key
+from storage.clock import MS_PER_DAY
 
 WEBHOOKS_MAX: Final = 20
 """Webhooks of a console: each has threads of its own, and is asked for with every event."""
 SOURCES_MAX: Final = 100
-FORMER_MS: Final = 86_400_000
+FORMER_MS: Final = MS_PER_DAY
 """How long messages are signed with the former secret too, after a new one was made."""
 Reason = Literal["day", "gone", "person"]
 """Why a webhook is off: its receiver failed for a day, or said that it is gone, or a person turned it off."""

@@ -17,11 +17,13 @@ from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.story_changes import NO_FLAGS, home
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS, STORIES
+from storage.clock import MS_PER_DAY
 
 StandingOutcome = Literal["right", "wrong"]
 
-_DAY_MS: Final = 86_400_000
-LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType({"right": 90 * _DAY_MS, "wrong": 30 * _DAY_MS})
+LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType(
+    {"right": 90 * MS_PER_DAY, "wrong": 30 * MS_PER_DAY}
+)
 """How long one may be in force: *wrong* releases articles that nobody has looked at, so it is shorter."""
 IN_FORCE_MAX: Final = 500
 """Standing decisions that may be in force together: every batch of new flags is compared with all of them."""

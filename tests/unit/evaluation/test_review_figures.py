@@ -18,7 +18,7 @@ from consumer.evaluation.review_figures import (
 )
 from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.evaluation.weighted_rates import WEIGHTS_MAX, SidedCounts, rates, weighted
-from consumer.judge.settings import DAY_MS
+from storage.clock import MS_PER_DAY
 
 ROUNDS: Final = 300
 
@@ -186,11 +186,11 @@ def test_the_same_reviews_give_the_same_figures() -> None:
 @pytest.mark.parametrize(
     ("members", "days"),
     [
-        ([{"arrived_ms": 0, "at_ms": 0}, {"arrived_ms": 4 * DAY_MS, "at_ms": 1}], 4),
-        ([{"at_ms": 0}, {"at_ms": 3 * DAY_MS}], 3),
-        ([{"arrived_ms": 0}, {"at_ms": 3 * DAY_MS}], None),
+        ([{"arrived_ms": 0, "at_ms": 0}, {"arrived_ms": 4 * MS_PER_DAY, "at_ms": 1}], 4),
+        ([{"at_ms": 0}, {"at_ms": 3 * MS_PER_DAY}], 3),
+        ([{"arrived_ms": 0}, {"at_ms": 3 * MS_PER_DAY}], None),
         ([{}, {}], None),
-        ([{"arrived_ms": 0}, {"arrived_ms": DAY_MS // 2}], None),
+        ([{"arrived_ms": 0}, {"arrived_ms": MS_PER_DAY // 2}], None),
     ],
 )
 def test_over_how_many_days_the_pairs_came(members: list[dict[str, Any]], days: float | None) -> None:
@@ -225,17 +225,17 @@ def test_no_more_sources_than_the_limit_have_figures(monkeypatch: pytest.MonkeyP
 def test_pairs_that_are_alike_can_be_counted_together() -> None:
     """One of them stands for the others: what a million rows come down to has the same figures."""
     kinds = [
-        (flag(0.9, source="a", arrived_ms=5 * DAY_MS), 60),
+        (flag(0.9, source="a", arrived_ms=5 * MS_PER_DAY), 60),
         (flag(0.8, right=False, source="a", arrived_ms=0), 20),
-        (flag(0.85, right=None, source="b", arrived_ms=DAY_MS), 30),
-        (miss(0.72, right=True, source="b", arrived_ms=DAY_MS), 9),
-        (miss(0.65, source="a", arrived_ms=2 * DAY_MS), 25),
+        (flag(0.85, right=None, source="b", arrived_ms=MS_PER_DAY), 30),
+        (miss(0.72, right=True, source="b", arrived_ms=MS_PER_DAY), 9),
+        (miss(0.65, source="a", arrived_ms=2 * MS_PER_DAY), 25),
     ]
     one_by_one = [pair for pair, times in kinds for _ in range(times)]
     together = [pair._replace(pairs=times) for pair, times in kinds]
     assert evaluate_reviews(together, lambda _: NOW, 0.9) == evaluate_reviews(one_by_one, lambda _: NOW, 0.9)
     # Those that came between the first and the last add no days.
-    spread = [together[0]._replace(last_ms=9 * DAY_MS), *together[1:]]
+    spread = [together[0]._replace(last_ms=9 * MS_PER_DAY), *together[1:]]
     assert of(spread).days == 9
 
 

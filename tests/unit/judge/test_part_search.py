@@ -16,12 +16,13 @@ from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import COMMON_FROM, CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.part_search import ROW_POSTINGS_MAX, Candidate
-from consumer.judge.settings import DAY_MS, JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
+from storage.clock import MS_PER_DAY
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import LANE_PARTS, Row, all_keys, lane_of, part_keys, postings_of
@@ -192,9 +193,9 @@ def test_only_earlier_articles_of_the_window_that_are_in_force() -> None:
     for days, expected in ((6.9, ["story"]), (7.1, [])):
         parts = Parts()
         parts.verdict("story", story, TIME_MS)
-        assert named(parts.verdict("half", half_of_it, TIME_MS + int(days * DAY_MS))) == expected
+        assert named(parts.verdict("half", half_of_it, TIME_MS + int(days * MS_PER_DAY))) == expected
     parts = Parts()
-    parts.verdict("story", story, TIME_MS + DAY_MS)
+    parts.verdict("story", story, TIME_MS + MS_PER_DAY)
     assert named(parts.verdict("half", half_of_it, TIME_MS)) == []
 
 

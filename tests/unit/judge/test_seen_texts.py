@@ -10,9 +10,9 @@ from typing_extensions import override
 from consumer.fingerprint import TextKind
 from consumer.judge.detector import Detector
 from consumer.judge.seen_texts import SeenTexts
-from consumer.judge.settings import DAY_MS
 from consumer.model.verdict import SeenBefore, Verdict
 from consumer.text.timestamps import rfc3339
+from storage.clock import MS_PER_DAY
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -23,7 +23,7 @@ from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS
 
 WINDOW_MS = SETTINGS.window_ms
-KEEP_MS = 30 * DAY_MS
+KEEP_MS = 30 * MS_PER_DAY
 
 
 def detector(store: Store, keep_ms: int = KEEP_MS) -> Detector:
@@ -34,7 +34,7 @@ def detector(store: Store, keep_ms: int = KEEP_MS) -> Detector:
 def version(article_id: str, days: float, text: bytes = b"text", sequence: int = 0) -> Version:
     """Return a version with this text that arrives so many days after the first."""
     # The reference has the id; everything that is compared follows from the text.
-    return at(article_id, TIME_MS + int(days * DAY_MS), text, sequence)
+    return at(article_id, TIME_MS + int(days * MS_PER_DAY), text, sequence)
 
 
 def at(article_id: str, time_ms: int, text: bytes = b"text", sequence: int = 0) -> Version:
@@ -49,7 +49,7 @@ def verdict(judge: Detector, arrived: Version) -> Verdict:
 
 def said(first: float, last: float, times: int) -> SeenBefore:
     """Return what a verdict says, in days after the first article."""
-    moments = (rfc3339(TIME_MS + int(days * DAY_MS)) for days in (first, last))
+    moments = (rfc3339(TIME_MS + int(days * MS_PER_DAY)) for days in (first, last))
     return SeenBefore(first=next(moments), last=next(moments), times=times)
 
 
@@ -69,7 +69,7 @@ def test_the_window_is_left_to_the_postings() -> None:
     """A text that was first seen as long ago as the window reaches is a plain duplicate."""
     judge = detector(MemoryStore())
     judge.judge([version("first", 0)])
-    assert verdict(judge, version("second", WINDOW_MS / DAY_MS)).seen_before is msgspec.UNSET
+    assert verdict(judge, version("second", WINDOW_MS / MS_PER_DAY)).seen_before is msgspec.UNSET
     late = verdict(judge, at("third", TIME_MS + WINDOW_MS + 1))
     assert late.seen_before == said(0, 7, 2)
 
@@ -139,7 +139,7 @@ def test_what_came_late_moves_the_beginning_and_is_not_counted() -> None:
     judge = detector(store)
     judge.judge([version("new", 5)])
     judge.judge([version("late", 0)])
-    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS, TIME_MS + 5 * DAY_MS, 0, 1)]
+    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS, TIME_MS + 5 * MS_PER_DAY, 0, 1)]
 
 
 def test_texts_without_a_character_are_not_remembered() -> None:
@@ -173,7 +173,7 @@ def test_what_another_process_saw_meanwhile_is_kept() -> None:
     store = Racing(3)
     judge = detector(store)
     judge.judge([version("a", 1)])
-    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS - 1, TIME_MS + DAY_MS, 0, 4)]
+    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS - 1, TIME_MS + MS_PER_DAY, 0, 4)]
     assert judge.tally.lost_compare_and_sets == 3
 
 

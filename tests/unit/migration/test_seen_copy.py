@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from consumer.judge.detector import Detector
-from consumer.judge.settings import DAY_MS
 from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.seen_copy import copy_seen, seen_as
 from consumer.model.verdict import SeenBefore
+from storage.clock import MS_PER_DAY
 from storage.memory import MemoryStore
 from storage.seen import Seen, SeenChange
 from tests.builders import TIME_MS
@@ -78,7 +78,7 @@ def test_what_is_remembered_is_found_by_another_digest() -> None:
 
 def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now() -> None:
     """Spaces between its letters made it another text; the fill counts its copies in the window once, however often."""
-    keep_ms = 90 * DAY_MS
+    keep_ms = 90 * MS_PER_DAY
     spaced, times_ms = f"{SIMPLIFIED} See you soon.", [TIME_MS + number * (WINDOW_MS + 1) for number in range(4)]
     before, store = MemoryStore(), MemoryStore()
     old = [

@@ -14,7 +14,7 @@ from consumer.fingerprint import BlockPlan, Fingerprinter, Fingerprints, Scheme,
 from consumer.judge.comparison import compare
 from consumer.judge.detector import Detector
 from consumer.judge.events import kept_event
-from consumer.judge.settings import DAY_MS, JudgeSettings, SourceRule
+from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.stand_ins import STAND_INS_MIN, WINDOW_PARTS
@@ -22,6 +22,7 @@ from consumer.model.article import Article
 from consumer.model.verdict import VerdictEvent
 from consumer.store_tools.inspection import verify
 from consumer.workers.word_files import load_lexicon
+from storage.clock import MS_PER_DAY
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
@@ -39,7 +40,7 @@ RUSSIAN = (
 )
 TRADITIONAL = "氣象臺今天早晨發布通知說，本週末將有一次明顯的降溫過程，軟體工程師出行時請注意添加衣物並留意道路結冰。"
 SIMPLIFIED = "气象台今天早晨发布通知说，本周末将有一次明显的降温过程，软件工程师出行时请注意添加衣物并留意道路结冰。"
-WINDOW_MS = 7 * DAY_MS
+WINDOW_MS = 7 * MS_PER_DAY
 PART_MS = WINDOW_MS // WINDOW_PARTS
 STAND_INS_MAX = STAND_INS_MIN * (WINDOW_PARTS + 1)
 BATCH = 1_000

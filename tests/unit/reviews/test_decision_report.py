@@ -9,9 +9,10 @@ from consumer.reviews import sending
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.flag_row import tally
-from consumer.reviews.moderation.decision_report import DAY_MS, ReportLine, Span, Tally, lines_of_day, report
+from consumer.reviews.moderation.decision_report import ReportLine, Span, Tally, lines_of_day, report
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.tables import REVIEWS, STANDING_DECISIONS
+from storage.clock import MS_PER_DAY
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -28,9 +29,9 @@ from tests.unit.reviews.made import (
     written,
 )
 
-MONDAY: Final = NOW_MS // DAY_MS * DAY_MS
-TUESDAY: Final = MONDAY + DAY_MS
-WEEK: Final = Span(MONDAY, MONDAY + 7 * DAY_MS)
+MONDAY: Final = NOW_MS // MS_PER_DAY * MS_PER_DAY
+TUESDAY: Final = MONDAY + MS_PER_DAY
+WEEK: Final = Span(MONDAY, MONDAY + 7 * MS_PER_DAY)
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def fill(database: Database, ann: int) -> None:
     add(
         database,
         *(flagged(name, "a", sources=xinhua, at_ms=MONDAY) for name in "bc"),
-        *(flagged(name, "a", sources=blog, at_ms=MONDAY + DAY_MS - 1) for name in "de"),
+        *(flagged(name, "a", sources=blog, at_ms=MONDAY + MS_PER_DAY - 1) for name in "de"),
         elsewhere,
         flagged("g", "a", sources=(None, None), at_ms=TUESDAY),
         flagged("h", "a", sources=blog, at_ms=TUESDAY),
@@ -129,7 +130,7 @@ def test_lines_add_up_to_the_same(database: Database, ann: int) -> None:
         ReportLine("wrong", "blog", "person", None, "undone", None, 1),
         ReportLine("wrong", "blog", "person", "Timetable", "refused", "left_store", 1),
     ]
-    assert read(database, lines_of_day, MONDAY + 3 * DAY_MS) == []
+    assert read(database, lines_of_day, MONDAY + 3 * MS_PER_DAY) == []
 
 
 def test_other_entries_do_not_count(database: Database, ann: int) -> None:

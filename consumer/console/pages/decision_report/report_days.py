@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields
 from consumer.reviews.moderation.decision_report import Span
+from consumer.text.timestamps import day_begins_ms
+from storage.clock import MS_PER_S
 
 DAYS_MAX: Final = 366
 DEFAULT_DAYS: Final = 30
 FIRST: Final = "first"
 LAST: Final = "last"
-_MS: Final = 1_000
 
 
 class ReportDays(NamedTuple):
@@ -24,7 +25,7 @@ class ReportDays(NamedTuple):
     @property
     def span(self) -> Span:
         """The same in milliseconds."""
-        return Span(begin_ms(self.first), begin_ms(self.last + timedelta(days=1)))
+        return Span(day_begins_ms(self.first), day_begins_ms(self.last + timedelta(days=1)))
 
     @property
     def fields(self) -> dict[str, str]:
@@ -35,8 +36,8 @@ class ReportDays(NamedTuple):
 def days_in(query: Fields, now_ms: int) -> ReportDays:
     """Return the days that a query asks for: the latest 30 unless it says others. Raises ``PageError``."""
     today = day_of(now_ms)
-    last = _day(query, LAST) or today
-    first = _day(query, FIRST) or last - timedelta(days=min(DEFAULT_DAYS, last.toordinal()) - 1)
+    last = query.day(LAST) or today
+    first = query.day(FIRST) or last - timedelta(days=min(DEFAULT_DAYS, last.toordinal()) - 1)
     if last < first:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("The last day is before the first one."))
     if (last - first).days >= DAYS_MAX or last == date.max:
@@ -47,20 +48,4 @@ def days_in(query: Fields, now_ms: int) -> ReportDays:
 
 def day_of(at_ms: int) -> date:
     """Return the day in UTC on which a moment is."""
-    return datetime.fromtimestamp(at_ms / _MS, UTC).date()
-
-
-def begin_ms(day: date) -> int:
-    """Return when a day begins, in milliseconds since 1970."""
-    return (day - date(1970, 1, 1)) // timedelta(days=1) * 24 * 3_600 * _MS
-
-
-def _day(query: Fields, name: str) -> date | None:
-    value = query.text(name)
-    if not value:
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError as error:
-        message = N_("“%(field)s” is not a day. Write it as 2026-11-21.")
-        raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
+    return datetime.fromtimestamp(at_ms / MS_PER_S, UTC).date()

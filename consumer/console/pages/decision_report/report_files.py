@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
-from consumer.console.pages.decision_report.report_days import begin_ms, days_in
+from consumer.console.pages.decision_report.report_days import days_in
 from consumer.console.visit import Asked, Streamed
 from consumer.reviews.moderation.decision_report import ReportLine, lines_of_day
 from consumer.text.spreadsheet import text_cell
+from consumer.text.timestamps import day_begins_ms
 from consumer.text.visible import one_line
 
 COLUMNS: Final = ("day", "event", "source", "by", "reason", "outcome", "why", "flags")
@@ -40,7 +41,7 @@ def _streamed(
         """Return the lines of the day after ``last``, and that day unless it is the last of all."""
         day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
         with asked.desk.database.reading() as connection:
-            lines = lines_of_day(connection, begin_ms(day))
+            lines = lines_of_day(connection, day_begins_ms(day))
         data = written(day, lines)
         return (begin + data if last is None else data), None if day == days.last else day.isoformat()
 

@@ -39,11 +39,11 @@ from consumer.reviews.standing.standing_decisions import (
 )
 from consumer.reviews.stories import root_versions
 from consumer.text.timestamps import rfc3339
+from storage.clock import MS_PER_DAY
 
-_DAY_MS: Final = 86_400_000
-LISTED_MS: Final = 30 * _DAY_MS
+LISTED_MS: Final = 30 * MS_PER_DAY
 """How long the list has a standing decision that has ended."""
-RECORD_MS: Final = 7 * _DAY_MS
+RECORD_MS: Final = 7 * MS_PER_DAY
 """The span of which the page that mutes a pair of sources says what became of its flags."""
 SOURCE_CHARS_MAX: Final = 2_000
 _NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
