@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, exists, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, insert, select, update
 
 from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
@@ -279,8 +280,8 @@ class OwnReview:
 
 def own_review(connection: Connection, person_id: int, review_id: int) -> OwnReview | None:
     """Return a review, None where there is none of this number or it is somebody else's."""
-    found = _reviews(connection, [REVIEWS.c.review_id == review_id, REVIEWS.c.person_id == person_id], 1)
-    return found[0] if found else None
+    row = connection.execute(_of_person(), {"review": review_id, "person": person_id}).first()
+    return None if row is None else OwnReview(*row)
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
@@ -291,30 +292,32 @@ def own_reviews_at(connection: Connection, person_id: int, story_id: int | None,
     conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:
         conditions.append(FLAGS.c.story_id == story_id)
-    return _reviews(connection, conditions, AT_ONCE_MAX)
+    query = _reviews().where(*conditions).order_by(REVIEWS.c.review_id).limit(AT_ONCE_MAX)
+    return [OwnReview(*row) for row in connection.execute(query)]
 
 
-def _reviews(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[OwnReview]:
+@cache
+def _of_person() -> Select[*tuple[Any, ...]]:
+    """Return the query for one review of a person. It is built once: pages of flags ask it."""
+    return _reviews().where(REVIEWS.c.review_id == bindparam("review"), REVIEWS.c.person_id == bindparam("person"))
+
+
+@cache
+def _reviews() -> Select[*tuple[Any, ...]]:
+    """Return the query for reviews with the columns that ``OwnReview`` needs."""
     later = REVIEWS.alias()
     is_superseded = exists().where(
         later.c.flag_id == REVIEWS.c.flag_id, later.c.review_id > REVIEWS.c.review_id, later.c.undone_ms.is_(None)
     )
-    query = (
-        select(
-            REVIEWS.c.review_id,
-            REVIEWS.c.flag_id,
-            FLAGS.c.kind,
-            FLAGS.c.article_id,
-            REVIEWS.c.decision,
-            REVIEWS.c.at_ms,
-            REVIEWS.c.final_ms,
-            REVIEWS.c.undone_ms,
-            REVIEWS.c.claimed_ms.is_not(None) | REVIEWS.c.sent_ms.is_not(None) | REVIEWS.c.refused.is_not(None),
-            is_superseded,
-        )
-        .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
-        .where(*conditions)
-        .order_by(REVIEWS.c.review_id)
-        .limit(limit)
-    )
-    return [OwnReview(*row) for row in connection.execute(query)]
+    return select(
+        REVIEWS.c.review_id,
+        REVIEWS.c.flag_id,
+        FLAGS.c.kind,
+        FLAGS.c.article_id,
+        REVIEWS.c.decision,
+        REVIEWS.c.at_ms,
+        REVIEWS.c.final_ms,
+        REVIEWS.c.undone_ms,
+        REVIEWS.c.claimed_ms.is_not(None) | REVIEWS.c.sent_ms.is_not(None) | REVIEWS.c.refused.is_not(None),
+        is_superseded,
+    ).join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)

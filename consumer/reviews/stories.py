@@ -209,15 +209,22 @@ def source_names(connection: Connection, story_ids: Iterable[int]) -> dict[int, 
     """
     found: dict[int, frozenset[str]] = dict.fromkeys(story_ids, frozenset())
     for portion in portions(sorted(found)):
-        of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(portion))
-        of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(portion), *_COPIES)
-        each = union(of_roots, of_copies).subquery("taking_part")
-        named = select(each.c.story_id, SOURCES.c.name).join(SOURCES, SOURCES.c.source_id == each.c.root_source_id)
         names: dict[int, list[str]] = {}
-        for story_id, name in connection.execute(named.where(SOURCES.c.name != "")):
+        for story_id, name in connection.execute(_taking_part(), {"these": portion}):
             names.setdefault(story_id, []).append(name)
         found |= {story_id: frozenset(of_story) for story_id, of_story in names.items()}
     return found
+
+
+@cache
+def _taking_part() -> Select[int, str]:
+    """Return the query for the sources of stories. It is built once, as others that pages of flags ask."""
+    these: ColumnElement[int] = bindparam("these", expanding=True)
+    of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(these))
+    of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(these), *_COPIES)
+    each = union(of_roots, of_copies).subquery("taking_part")
+    named = select(each.c.story_id, SOURCES.c.name).join(SOURCES, SOURCES.c.source_id == each.c.root_source_id)
+    return named.where(SOURCES.c.name != "")
 
 
 def counted_sources(connection: Connection, of: Iterable[Story], copies_max: int) -> dict[int, Count]:

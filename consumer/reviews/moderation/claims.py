@@ -1,10 +1,10 @@
 """Claims of people on flags that they have open, and the next flag for somebody: one that nobody else has open."""
 
 from collections.abc import Collection, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exists, select
+from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from consumer.reviews import queue
 from consumer.reviews.database import Database
@@ -26,6 +26,23 @@ _SEEN_AGAIN_MS: Final = 2_000
 
 Short, so that a page that is asked for again outlasts the closing of the one before.
 """
+
+# Every decision executes these, and building a statement takes longer than most take to execute.
+_BY_OTHERS: Final = (LOOKING.c.person_id != bindparam("person"), LOOKING.c.at_ms > bindparam("since_ms"))
+_HELD: Final = select(LOOKING.c.flag_id).where(*_BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(HELD_MAX)
+_FREE: Final = select(FLAGS.c.flag_id).where(
+    FLAGS.c.flag_id.in_(bindparam("candidates", expanding=True)),
+    FLAGS.c.state == "open",
+    ~exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *_BY_OTHERS),
+)
+_OF_PERSON: Final = delete(LOOKING).where(LOOKING.c.person_id == bindparam("person"))
+_PAST: Final = delete(LOOKING).where(LOOKING.c.at_ms <= bindparam("until_ms"))
+_OF_FLAG: Final = (
+    select(LOOKING.c.person_id, PEOPLE.c.name, LOOKING.c.at_ms)
+    .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
+    .where(LOOKING.c.flag_id == bindparam("flag_id"))
+    .order_by(PEOPLE.c.name)
+)
 
 
 class NextFlag(NamedTuple):
@@ -76,29 +93,21 @@ def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> N
 
 def _leave_all(connection: Connection, person_id: int) -> None:
     """Note that somebody has no flag open: pages may have gone away without a word."""
-    connection.execute(delete(LOOKING).where(LOOKING.c.person_id == person_id))
+    connection.execute(_OF_PERSON, {"person": person_id})
 
 
 def look(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
     """Note that somebody has opened a flag, and return the names of others who have it open."""
     with database.reading() as connection:
-        rows = connection.execute(_of_flag(), {"flag_id": flag_id}).all()
+        rows = connection.execute(_OF_FLAG, {"flag_id": flag_id}).all()
     if not any(row.person_id == person_id and row.at_ms > now_ms - _SEEN_AGAIN_MS for row in rows):
         database.written(lambda c: open_flag(c, flag_id, person_id, now_ms))
     return tuple(row.name for row in rows if row.person_id != person_id and row.at_ms > now_ms - LOOKING_MS)
 
 
-@cache
-def _of_flag() -> Select[int, str, int]:
-    """Return the query for people who have opened a flag. It is built once: every page of a flag asks it."""
-    columns = select(LOOKING.c.person_id, PEOPLE.c.name, LOOKING.c.at_ms)
-    joined = columns.join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
-    return joined.where(LOOKING.c.flag_id == bindparam("flag_id")).order_by(PEOPLE.c.name)
-
-
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     """Note that somebody has opened a flag."""
-    connection.execute(delete(LOOKING).where(LOOKING.c.at_ms <= now_ms - LOOKING_MS))
+    connection.execute(_PAST, {"until_ms": now_ms - LOOKING_MS})
     # The same person may open it in two windows at the same moment.
     opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
     keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
@@ -112,33 +121,31 @@ def open_elsewhere(
     query = (
         select(LOOKING.c.flag_id, PEOPLE.c.name)
         .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
-        .where(LOOKING.c.flag_id.in_(flag_ids), *_of_others(person_id, now_ms))
+        .where(LOOKING.c.flag_id.in_(flag_ids), *_BY_OTHERS)
         .order_by(LOOKING.c.flag_id, PEOPLE.c.name)
     )
     found: dict[int, tuple[str, ...]] = {}
-    for flag_id, name in connection.execute(query):
+    for flag_id, name in connection.execute(query, _others_now(person_id, now_ms)):
         found[flag_id] = (*found.get(flag_id, ()), name)
     return found
 
 
-def _of_others(person_id: int, now_ms: int) -> tuple[ColumnElement[bool], ...]:
-    return LOOKING.c.person_id != person_id, LOOKING.c.at_ms > now_ms - LOOKING_MS
+def _others_now(person_id: int, now_ms: int) -> dict[str, int]:
+    """Return the parameters of the condition that others have opened a flag and have not lost it since."""
+    return {"person": person_id, "since_ms": now_ms - LOOKING_MS}
 
 
 def _held(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:
     """Return the flags that others have opened last."""
-    opened = select(LOOKING.c.flag_id).where(*_of_others(person_id, now_ms))
-    query = opened.order_by(LOOKING.c.at_ms.desc()).limit(HELD_MAX)
-    return frozenset(connection.execute(query).scalars())
+    return frozenset(connection.execute(_HELD, _others_now(person_id, now_ms)).scalars())
 
 
 def _claim(connection: Connection, candidates: Sequence[int], person_id: int, now_ms: int) -> int | None:
     """Open the first candidate that is open and free, in place of all that somebody had open; None without any."""
     one_at_a_time(connection, Lock.LOOKING)
     # In one statement: in between somebody could decide about a flag and leave it, which would then seem open and free.
-    is_held = exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *_of_others(person_id, now_ms))
-    query = select(FLAGS.c.flag_id).where(FLAGS.c.flag_id.in_(candidates), FLAGS.c.state == "open", ~is_held)
-    free: Collection[int] = set(connection.execute(query).scalars())
+    values = {**_others_now(person_id, now_ms), "candidates": candidates}
+    free: Collection[int] = set(connection.execute(_FREE, values).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)
     if claimed is not None:
         _leave_all(connection, person_id)

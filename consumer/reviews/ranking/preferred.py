@@ -15,7 +15,7 @@ from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.portable import portions
 from consumer.reviews.ranking.ranks import ranks_in_effect
-from consumer.reviews.stories import root_versions
+from consumer.reviews.stories import root_version
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, SOURCES, STORIES
 
 UNRANKED: Final = 0
@@ -118,19 +118,14 @@ def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]
 def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[int, Member]:
     """Return the preferred member of each of these stories."""
     found: dict[int, Member] = {}
-    roots: dict[int, tuple[str, str | None]] = {}
     for portion in portions(sorted(set(story_ids))):
-        for row in connection.execute(_members().where(STORIES.c.story_id.in_(portion))):
+        for row in connection.execute(_members(), {"these": portion}):
             # While ranks are applied, it may have left the story since.
             if row.flag_id is not None and row.member_of == row.story_id and row.state in IN_FORCE:
                 found[row.story_id] = Member(row.article_id, row.version, row.source, row.flag_id)
             else:
-                roots[row.story_id] = row.root_id, row.root_source
-    versions = root_versions(connection, [root_id for root_id, _ in roots.values()])
-    originals = {
-        story_id: Member(root_id, versions.get(root_id), source, None) for story_id, (root_id, source) in roots.items()
-    }
-    return found | originals
+                found[row.story_id] = Member(row.root_id, row.root_version, row.root_source, None)
+    return found
 
 
 def _without_member(connection: Connection, flag_ids: Collection[int]) -> set[int]:
@@ -250,11 +245,13 @@ def _of_source() -> ColumnElement[bool]:
 
 @cache
 def _members() -> Select[*tuple[Any, ...]]:
+    """Return the query for stories with their originals and their preferred copies."""
     return (
         select(
             STORIES.c.story_id,
             STORIES.c.root_id,
             _ROOT_SOURCE.c.name.label("root_source"),
+            root_version().label("root_version"),
             _CURRENT.c.flag_id,
             _CURRENT.c.story_id.label("member_of"),
             _CURRENT.c.state,
@@ -265,4 +262,5 @@ def _members() -> Select[*tuple[Any, ...]]:
         .outerjoin_from(STORIES, _ROOT_SOURCE, _ROOT_SOURCE.c.source_id == STORIES.c.root_source_id)
         .outerjoin(_CURRENT, _CURRENT.c.flag_id == STORIES.c.preferred_id)
         .outerjoin(SOURCES, SOURCES.c.source_id == _CURRENT.c.source_id)
+        .where(STORIES.c.story_id.in_(bindparam("these", expanding=True)))
     )
