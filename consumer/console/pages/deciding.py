@@ -226,13 +226,17 @@ def decide_all(asked: Asked) -> Response:
     """Decide about the flags that the page before has named."""
     _decision_about_many(asked.form)
     opinion = _opinion_in(asked.form)
-    up_to = asked.form.integer("up_to")
+    up_to, shown_max = asked.form.integer("up_to"), asked.form.integer("count")
     with asked.desk.database.reading() as connection:
         story = the_story(asked, connection)
         # Where another story has its flags now, that one has flags that nobody was shown.
         is_shown = story.story_id == asked.places["story_id"]
         flags = _open_flags(asked, connection, story.story_id) if is_shown else []
         flags = [flag for flag in flags if flag.flag_id <= up_to]
+    if len(flags) > shown_max:
+        # A story whose flags are as old was merged into it.
+        message = N_("The story has other flags now than those that you were shown. Nothing was decided. Look again.")
+        raise PageError(HTTPStatus.CONFLICT, message)
     fields = decide_together(asked, [flag.flag_id for flag in flags], opinion)
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 

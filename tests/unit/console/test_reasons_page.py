@@ -99,7 +99,7 @@ def test_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
     story = f"/stories/{desk.room.row('three').story_id}/decide"
     assert page(desk.ann, f"{story}?decision=wrong").texts("#reason option") == ["Reason", "Timetable"]
     assert page(desk.ann, f"{story}?decision=right").all("#reason") == []
-    desk.ann.send(story, decision="wrong", up_to="9", **reason)
+    desk.ann.send(story, decision="wrong", up_to="9", count="9", **reason)
     assert noted(desk)[1:] == [
         ("flag.wrong", "one", "Timetable: Page 3."),
         ("flag.wrong", "two", "Timetable"),

@@ -229,12 +229,28 @@ def test_a_story_that_is_merged_meanwhile_is_not_decided(desk: Office) -> None:
     assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"open"}
 
 
+def test_flags_of_a_story_that_is_merged_into_it_meanwhile_are_not_decided(desk: Office) -> None:
+    """Nobody was shown these, although they are older than the page."""
+    small, story_id = told(desk, "small", 2), told(desk, "large", 3)
+    path = f"/stories/{story_id}/decide"
+    form = page(desk.ann, f"{path}?decision=wrong").form(path)
+    wei = add_person(desk.room.database, "Wei")
+    written(desk.room.database, merge, small, story_id, wei, BEGAN_MS)
+    late = desk.ann.post(path, {**form, "note": ""})
+    assert late.status == 409
+    assert "Nothing was decided" in late.shown
+    assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"open"}
+    again = page(desk.ann, f"{path}?decision=wrong").form(path)
+    assert desk.ann.post(path, {**again, "note": ""}).status == 303
+    assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"wrong"}
+
+
 @pytest.mark.parametrize("decision", ["skip", "all", ""])
 def test_many_are_right_or_wrong(desk: Office, decision: str) -> None:
     """There is no skipping in bulk."""
     story_id = told(desk, "story", 1)
     assert desk.ann.get(f"/stories/{story_id}/decide?decision={decision}").status == 400
-    answer = desk.ann.send(f"/stories/{story_id}/decide", decision=decision, up_to="9")
+    answer = desk.ann.send(f"/stories/{story_id}/decide", decision=decision, up_to="9", count="1")
     assert answer.status == 400
     assert desk.room.state("story-0") == "open"
 
