@@ -66,7 +66,7 @@ def fingerprint(text: str, *, lang: str = "") -> Fingerprint:
     for word in found.codes[0].tolist():
         code = code << 64 | word
     scheme = settings.scheme
-    return Fingerprint(code, scheme.bits, scheme.name, TextKind(int(found.kinds[0])).name.lower(), found.keywords[0])
+    return Fingerprint(code, scheme.bits, scheme.name, TextKind(int(found.kinds[0])).label, found.keywords[0])
 
 
 def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison:

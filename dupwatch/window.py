@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeVar
 
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.fingerprint import Engine
+from consumer.fingerprint import Engine, TextKind
 from consumer.judge import events
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
@@ -75,6 +75,8 @@ class Check:
     window, where ``judge.seen_days`` is set; ``parts`` what it shares with others, where ``judge.parts`` is.
     ``ended_before`` is a near article that was retracted or replaced, said only of a text that repeats nothing.
     ``banks`` are the known texts that it repeats, where ``banks.url`` is set; what a bank allows repeats nothing.
+    ``text_kind`` says how the text is compared, as the ``kind`` of a fingerprint does: a ``short`` one repeats only
+    texts with equal letters and digits.
     """
 
     repeats: tuple[Repeated, ...]
@@ -84,6 +86,7 @@ class Check:
     parts: tuple[Part, ...] = ()
     ended_before: EndedBefore | None = None
     banks: tuple[BankMention, ...] = ()
+    text_kind: str = "long"
 
     @property
     def outcome(self) -> str:
@@ -269,4 +272,13 @@ def _check_of(record: Record, found: QueryResult) -> Check:
         for match in found.matches
     )
     ended_before = None if repeats else found.ended_before
-    return Check(repeats, found.truncated, found.pending, found.seen_before, found.parts, ended_before, found.banks)
+    return Check(
+        repeats,
+        found.truncated,
+        found.pending,
+        found.seen_before,
+        found.parts,
+        ended_before,
+        found.banks,
+        TextKind(record.kind).label,
+    )

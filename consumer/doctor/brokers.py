@@ -13,6 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.clients import new_admin
+from consumer.kafka.mock_cluster import ID_PREFIX
 from consumer.kafka.offset_metadata import Held, note_of
 from consumer.kafka.offset_range import once_led
 from consumer.kafka.topics import FoundTopic, found_topics
@@ -36,6 +37,11 @@ class Cluster(NamedTuple):
     id: str
     brokers: int
     settings: Mapping[str, str]
+
+    @property
+    def is_mock(self) -> bool:
+        """Whether it is in the memory of a process, as that of ``dupwatch demo`` is."""
+        return self.id.startswith(ID_PREFIX)
 
 
 class Member(NamedTuple):

@@ -91,16 +91,19 @@ def unchecked(found: str, remedy: str) -> Finding:
 
 def examine(checks: Sequence[Check]) -> Iterator[Result]:
     """Run the checks in order and yield each result as soon as it is there. Never raises."""
-    failed: set[str] = set()
+    failed: dict[str | None, Result] = {}
     for check in checks:
-        if check.needs in failed:
-            skipped = unchecked(f"Skipped because the check {check.needs!r} failed.", "Fix that first.")
-            result = Result(check.name, (skipped,))
-        else:
-            result = Result(check.name, _bounded(check))
+        needed = failed.get(check.needs)
+        result = Result(check.name, _bounded(check) if needed is None else (_skipped(needed),))
         if result.failed:
-            failed.add(check.name)
+            failed[check.name] = result
         yield result
+
+
+def _skipped(needed: Result) -> Finding:
+    if any(finding.status == "wrong" for finding in needed.findings):
+        return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that first.")
+    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "See what it says.")
 
 
 def exit_code(results: Iterable[Result]) -> int:

@@ -13,7 +13,7 @@ from consumer.judge.plan_choice import LookUpSettings, look_up_cost, outgrown_ar
 from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
 from consumer.model.article import READER_REVISION
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
-from consumer.store_tools.store_plan import WindowSize, described_size, window_size
+from consumer.store_tools.store_plan import WindowSize, counted_window, described_size, window_size
 from consumer.wiring import stores
 from consumer.wiring.feeds import source_side
 from storage.errors import StoreUnavailable
@@ -30,6 +30,8 @@ _ERRORS: Final[dict[str, type[Fatal]]] = {
 _GROWN: Final = 2
 """A window of more than this many times the articles that were expected is worth a look at the disks."""
 _SEEDS: Final = 1 << 32
+_COUNTED_MAX: Final = 100_000
+"""Up to this many versions and retractions are counted one by one, which takes a few seconds."""
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[Check]:
@@ -166,8 +168,11 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
                 yield ok("Nothing has been judged into the store yet.")
                 return
             used = settings()
+            remote = stores.is_remote(config)
             size = window_size(store, used.plan, used.window_ms, SystemRandom().randrange(_SEEDS))
-            found = FoundWindow(size, store.planned(), used, stores.is_remote(config))
+            if size.error is None and not remote:
+                size = counted_window(store, used.window_ms, _COUNTED_MAX) or size
+            found = FoundWindow(size, store.planned(), used, remote)
     except StoreUnavailable as error:
         yield unchecked(f"The store does not answer: {error}", "Fix that first.")
         return

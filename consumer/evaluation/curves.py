@@ -9,7 +9,7 @@ There are three curves, one for each setting that a user has to choose. They dif
 Texts that are too short for a fingerprint are either equal or not; no threshold changes that.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
@@ -77,22 +77,6 @@ class Curve(msgspec.Struct, frozen=True):
     def within(self, low: float, high: float) -> "Curve":
         """Return the part of the curve from ``low`` to ``high``."""
         return Curve(self.setting, tuple(point for point in self.points if low <= point.threshold <= high))
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """A threshold to use. ``ties`` are all thresholds that are as good, itself included."""
-
-    point: Point
-    ties: tuple[float, ...]
-
-
-class Recommendation(msgspec.Struct, frozen=True):
-    """The thresholds for the best F1 and for the wanted precision; ``now`` is the configured one."""
-
-    setting: Setting
-    now: float
-    best_f1: Choice | None
-    reaching: Choice | None
 
 
 class ProfileFigures(msgspec.Struct, frozen=True):
@@ -274,70 +258,3 @@ def wilson(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> Wilson
     low = np.where(hits == 0, 0.0, (centre - reach) / scale)
     high = np.where(hits == trials, 1.0, (centre + reach) / scale)
     return Wilson(low, high)
-
-
-def best_f1(curve: Curve, now: float) -> Choice | None:
-    """Return the threshold with the greatest F1, and among equals with the fewest wrong flags.
-
-    None where no threshold flags a duplicate. ``now``, the configured threshold, is returned where none is better.
-    """
-    useful = [point for point in curve.points if point.right]
-    return _choice(curve.setting, now, useful, lambda point: (point.f1 or 0.0, -point.wrong))
-
-
-def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
-    """Return the threshold with the greatest recall whose precision is at least this; None where there is none.
-
-    The measured precision counts. With few pairs the interval below it is wide.
-    """
-    useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
-    return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
-
-
-def _choice(
-    setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
-) -> Choice | None:
-    """Choose one of the best thresholds: the configured one, or the fewest bits, or the similarity in the middle.
-
-    The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing; the middle
-    similarity is as far from wrong flags as from misses.
-    """
-    if not points:
-        return None
-    most = max(map(worth, points))
-    ties = {point.threshold: point for point in points if worth(point) == most}
-    thresholds = tuple(ties)
-    taken = thresholds[len(ties) // 2 if setting == "similarity_min" else 0]
-    return Choice(ties.get(now, ties[taken]), thresholds)
-
-
-def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
-    """Recommend thresholds for each curve, among those that can be set.
-
-    These are distances that the plan finds, and a reach of at least ``max_distance``.
-    """
-    limits = {
-        "max_distance": (0.0, float(found_max(settings))),
-        "reach": (float(settings.max_distance), DISTANCES[-1]),
-    }
-    recommendations = []
-    for whole in evaluation.curves:
-        part = whole.within(*limits.get(whole.setting, (0.0, 1.0)))
-        now = float(getattr(settings, part.setting))
-        recommendations.append(
-            Recommendation(part.setting, now, best_f1(part, now), reaching(part, now, precision_min))
-        )
-    return tuple(recommendations)
-
-
-def found_max(settings: JudgeSettings) -> int:
-    """Return the greatest distance on the curve at which the plan finds every pair."""
-    return max((int(bits) for bits in DISTANCES if _is_found(settings, int(bits))), default=0)
-
-
-def _is_found(settings: JudgeSettings, distance: int) -> bool:
-    try:
-        settings.plan.radius_for(distance)
-    except ValueError:
-        return False
-    return True

@@ -64,7 +64,7 @@ from consumer.fingerprint.summing import (
     simhash,
     split_blocks,
 )
-from consumer.fingerprint.text_kinds import TextKind
+from consumer.fingerprint.text_kinds import TextKind, TextKindName
 from consumer.fingerprint.tokenizers import JiebaTokenizer, RustTokenizer, Tokenizer, default_tokenizer
 
 __all__ = [
@@ -105,6 +105,7 @@ __all__ = [
     "Slot",
     "Step",
     "TextKind",
+    "TextKindName",
     "Tokenizer",
     "WeighedWord",
     "bit_sums",

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ _MARKS: Final = "\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0900-\u0dff\u0e31-\u0e
 _RUN: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _RUN_CHARS_MAX: Final = 64
 
+TextKindName = Literal["empty", "short", "long", "shingled"]
+
 
 class TextKind(IntEnum):
     """How a text can be matched."""
@@ -32,6 +34,11 @@ class TextKind(IntEnum):
     """Matched by fingerprint and sketch."""
     SHINGLED = 3
     """Too few keywords, but enough shingles: matched by its sketch, with any long text."""
+
+    @property
+    def label(self) -> TextKindName:
+        """The name of the kind in answers, events and exports."""
+        return cast("TextKindName", self.name.lower())
 
 
 def kinds_by_keywords(distinct: npt.NDArray[np.int64], short_keywords_max: int) -> npt.NDArray[np.uint8]:

@@ -2,8 +2,9 @@
 
 It speaks Kafka's protocol on ports of 127.0.0.1, so that other clients can connect to it. Tested: groups with
 cooperative rebalancing, idempotent producers, transactions, commits and watermarks. Not supported:
-``offsets_for_times`` (it returns the end), settings of topics, and topics created by an admin client. A request for the
-metadata of a topic creates it with four partitions. Everything is in memory and ends with the process.
+``offsets_for_times`` (it returns the end), settings of topics, and all that an admin client asks of a controller, which
+it lacks. A request for the metadata of a topic creates it with four partitions. Everything is in memory and ends with
+the process.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from consumer.kafka.clients import new_producer
 from consumer.model.errors import SourceError
 
 BROKERS: Final = 1
+ID_PREFIX: Final = "mockCluster"
+"""The id of every mock cluster of librdkafka begins with this."""
 _ASK_S: Final = 10.0
 
 

@@ -19,6 +19,16 @@ class Refusal(NamedTuple):
     limit: str
 
 
+class RecordVerdict(NamedTuple):
+    """The verdict on a record, byte for byte as the store holds it.
+
+    ``text_kind`` says how the text is compared, None for a retraction.
+    """
+
+    event: VerdictEvent
+    text_kind: str | None
+
+
 class RequestOrigin(NamedTuple):
     """The owner of a request, "" without a token, and the key that distinguishes it from the others of that owner."""
 
@@ -50,8 +60,8 @@ class SubmissionAnswered(NamedTuple):
     seconds: float
 
 
-Reply = VerdictEvent | Refusal
-"""The verdict on a record, byte for byte as the store holds it, or why there is none."""
+Reply = RecordVerdict | Refusal
+"""The verdict on a record, or why there is none."""
 
 
 def _nothing() -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from consumer.banks.busy_items import BusyItems
+from consumer.fingerprint import TextKind
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
@@ -155,7 +156,7 @@ class Pipeline:
         self.hooks.report(StageEnded("look_up", cost.look_up_s))
         self.hooks.report(StageEnded("settle", cost.settle_s))
         verdicts = [event.verdict for event in events]
-        answers = self._answers(prepared, events, verdicts)
+        answers = self._answers(prepared, arrived, events, verdicts)
         letters = [rejection.letter for rejection in prepared.rejections]
         with timed(self.hooks, "emit"):
             self.sink.emit(answers)
@@ -189,11 +190,19 @@ class Pipeline:
         # All parts are retried together: one that waits for the store must not hide that another has failed for good.
         return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
-    def _answers(self, prepared: Prepared, events: Sequence[VerdictEvent], verdicts: Sequence[Verdict]) -> list[Answer]:
+    def _answers(
+        self,
+        prepared: Prepared,
+        arrived: Sequence[Version | Tombstone],
+        events: Sequence[VerdictEvent],
+        verdicts: Sequence[Verdict],
+    ) -> list[Answer]:
         withheld = [False] * len(events) if self.busy_items is None else self.busy_items.withheld(verdicts)
         return [
-            Answer(record, event, match_withheld)
-            for (record, _), event, match_withheld in zip(prepared.articles, events, withheld, strict=True)
+            Answer(record, event, match_withheld, _text_kind(item))
+            for (record, _), item, event, match_withheld in zip(
+                prepared.articles, arrived, events, withheld, strict=True
+            )
         ]
 
     def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
@@ -222,6 +231,10 @@ class Pipeline:
             # The batch is committed. If the run is to stop now, the next run sweeps.
             with suppress(Abandoned):
                 self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
+
+
+def _text_kind(item: Version | Tombstone) -> str | None:
+    return None if isinstance(item, Tombstone) else TextKind(item.record.kind).label
 
 
 def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:

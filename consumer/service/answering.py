@@ -10,7 +10,7 @@ from typing_extensions import override
 from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.record import RawRecord
-from consumer.model.submission import Refusal, Reply, SubmittedRecord, submitted
+from consumer.model.submission import RecordVerdict, Refusal, Reply, SubmittedRecord, submitted
 
 RELEASE_S: Final = 5.0
 """How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
@@ -59,7 +59,7 @@ class AnsweringSink(ReleasingSink):
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
-            self.replies.add(answer.record, answer.event)
+            self.replies.add(answer.record, RecordVerdict(answer.event, answer.text_kind))
 
     @override
     def release(self, answer: Answer) -> None:

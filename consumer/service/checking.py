@@ -9,6 +9,7 @@ import msgspec
 
 from consumer.decode.article import decode, field_at
 from consumer.decode.json_value import parse_json
+from consumer.fingerprint import TextKind
 from consumer.judge import events
 from consumer.judge.decision import Neighbour
 from consumer.judge.judge import QueryResult
@@ -104,9 +105,11 @@ def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Re
 
 
 def _result(article_id: str | None, record: Record, found: QueryResult) -> CheckResult:
+    text_kind = TextKind(record.kind).label
     if not found.matches:
         return UniqueCheck(
             id=article_id,
+            text_kind=text_kind,
             truncated=found.truncated,
             pending=found.pending,
             seen_before=found.seen_before,
@@ -116,6 +119,7 @@ def _result(article_id: str | None, record: Record, found: QueryResult) -> Check
         )
     return DuplicateCheck(
         id=article_id,
+        text_kind=text_kind,
         truncated=found.truncated,
         pending=found.pending,
         seen_before=found.seen_before,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from consumer.fingerprint import TextKindName
 from consumer.model.verdict import (
     MATCHES_MAX,
     REASON_CHARS_MAX,
@@ -71,6 +72,13 @@ class CheckMatch(msgspec.Struct, frozen=True):
     cluster: str
 
 
+_TextKind = Annotated[
+    TextKindName,
+    msgspec.Meta(
+        description="How the text is compared: long by fingerprint and similarity, shingled by similarity, short only "
+        "with equal letters and digits, empty with nothing."
+    ),
+]
 _Truncated = Annotated[bool, msgspec.Meta(description="A limit cut the search short.")]
 _Pending = Annotated[bool, msgspec.Meta(description="A near article is being judged: the answer may change.")]
 
@@ -84,6 +92,7 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """
 
     id: str | None
+    text_kind: _TextKind
     truncated: _Truncated
     pending: _Pending
     seen_before: SeenBefore | None = None
@@ -98,6 +107,7 @@ class DuplicateCheck(
     """The article would be flagged. The best match comes first; ``matches_found`` counts those left out, too."""
 
     id: str | None
+    text_kind: _TextKind
     matches: Annotated[tuple[CheckMatch, ...], msgspec.Meta(max_length=MATCHES_MAX)]
     matches_found: int
     truncated: _Truncated
@@ -174,6 +184,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     url: str = ""
     lang: str = ""
+    text_kind: _TextKind | None = None
     verdict: Verdict | None = None
 
 
@@ -212,12 +223,13 @@ class StoreCounts(msgspec.Struct, frozen=True):
 
 
 class WindowEstimate(msgspec.Struct, frozen=True):
-    """The kept articles of the window, estimated from a sample; with ``error`` null ``articles`` is an upper bound.
+    """The kept articles of the window. ``error`` is 0 where they are counted.
 
-    ``error`` is relative, and in both directions.
+    On HBase they are estimated from a sample, and ``error`` is relative, in both directions. Both are null while the
+    sample is too small to tell.
     """
 
-    articles: int
+    articles: int | None
     error: float | None
 
 

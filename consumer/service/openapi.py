@@ -51,10 +51,13 @@ _MATCH: Final = {
     "shared_keywords": ["ferry", "terminal"],
     "cluster": "wire-1",
 }
+_TEXT: Final = "The harbour council opened the new ferry terminal on Tuesday, said the mayor."
+_OFFER: Final = "Ferry tickets at half the price: call the harbour today and pay by card."
+"""Both are long enough to be compared by fingerprint and sketch."""
 # FastAPI leaves out members that are null, so examples have none.
 CHECK_EXAMPLE: Final = {
     "articles": [
-        {"id": "blog-7", "body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor."},
+        {"id": "blog-7", "body": _TEXT},
         {"id": "blog-8", "title": "Markets", "body": "Shares fell on Tuesday.", "lang": "en"},
     ]
 }
@@ -63,12 +66,13 @@ CHECKED_EXAMPLE: Final = {
         {
             "outcome": "duplicate",
             "id": "blog-7",
+            "text_kind": "long",
             "truncated": False,
             "pending": False,
             "matches": [_MATCH],
             "matches_found": 1,
         },
-        {"outcome": "unique", "id": "blog-8", "truncated": False, "pending": False},
+        {"outcome": "unique", "id": "blog-8", "text_kind": "short", "truncated": False, "pending": False},
     ]
 }
 STORE_EXAMPLE: Final = {
@@ -76,7 +80,7 @@ STORE_EXAMPLE: Final = {
         {
             "id": "blog-9",
             "title": "Terminal opens",
-            "body": "The harbour council opened the new ferry terminal on Tuesday, said the mayor.",
+            "body": _TEXT,
             "lang": "en",
         },
     ]
@@ -105,14 +109,15 @@ STORED_EXAMPLE: Final = {
             "source": "",
             "original_source": "wire",
         },
-    ]
+    ],
+    "text_kinds": ["long"],
 }
 RELEASE_EXAMPLE: Final = {"by": "An Na", "reason": "It is the correction."}
 BANK_EXAMPLE: Final = {"action": "deny", "labels": ["tickets"], "note": "campaigns since May"}
 ITEMS_EXAMPLE: Final = {
     "items": [
         {"text": "Win a ferry ticket now: send your number to the harbour.", "note": "seen on Tuesday"},
-        {"item": "offer-2", "text": "Ferry tickets at half the price, only today.", "until": "2026-12-31T00:00:00Z"},
+        {"item": "offer-2", "text": _OFFER, "until": "2026-12-31T00:00:00Z"},
     ]
 }
 PATCH_EXAMPLE: Final = {"enabled": False, "note": "The campaign is over."}
@@ -128,15 +133,20 @@ _OTHER_SCHEMAS: Final[dict[str, Any]] = {
     # Verdict events are bytes from the store, and no type of an answer.
     _STORE_ANSWER: {
         "type": "object",
-        "description": "A verdict on each article, in the order of the request.",
-        "required": ["results"],
+        "description": "A verdict on each article, in the order of the request, and how each text is compared.",
+        "required": ["results", "text_kinds"],
         "properties": {
+            "text_kinds": {
+                "type": "array",
+                "description": "As `text_kind` of a check, `long` for example; null beside an error.",
+                "items": {"type": ["string", "null"]},
+            },
             "results": {
                 "type": "array",
                 "items": {
                     "oneOf": [{"$ref": _REFERENCE.format(name=kind.__name__)} for kind in (Verdict, FailedArticle)]
                 },
-            }
+            },
         },
     },
 }

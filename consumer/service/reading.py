@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from consumer.fingerprint import TextKind
 from consumer.judge.events import version_name
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import decode_verdict
@@ -16,7 +17,7 @@ from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry, St
 from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
 from consumer.store_tools.explanation import compared_article, explained, plain
 from consumer.store_tools.inspection import Link, arrival_of, chain, latest
-from consumer.store_tools.store_plan import window_size
+from consumer.store_tools.store_plan import counted_window, window_size
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ProblemError
 from storage.interface import Store
@@ -27,6 +28,8 @@ FRESH_S: Final = 10.0
 _SHARE: Final = 20
 """Counting may take one part in so many of the time, so a store that takes long is counted less often."""
 _SEED: Final = 5
+_COUNTED_MAX: Final = 1_000_000
+"""Up to this many versions and retractions the window is counted, which takes some ten seconds; beyond, sampled."""
 _STORE: Final = "the store"
 """Clients need not know where it is."""
 
@@ -103,12 +106,11 @@ def explanation_answer(judging: Judging, a: tuple[str, str | None], b: tuple[str
 def counted(judging: Judging) -> StatsAnswer:
     """Count what the store holds. Raises the store's errors."""
     settings = judging.settings
-    size = window_size(judging.store, settings.plan, settings.window_ms, _SEED)
     return StatsAnswer(
         counted_at=rfc3339(judging.clock()),
         plan=settings.plan.name,
         scheme=settings.scheme.name,
-        window=WindowEstimate(size.articles, size.error),
+        window=_window(judging),
         counts=None if judging.is_remote else _counts(judging),
     )
 
@@ -128,6 +130,7 @@ def _entry(entry: Stored | Tombstone) -> HistoryEntry:
         source=record.source,
         url=record.url,
         lang=record.lang,
+        text_kind=TextKind(record.kind).label,
         verdict=None if entry.verdict is None else decode_verdict(entry.verdict),
     )
 
@@ -138,6 +141,16 @@ def _link(link: Link) -> ChainLink:
     return ChainLink(
         record.id, version_name(record.reference), record.title, record.url, rfc3339(record.time_ms), outcome
     )
+
+
+def _window(judging: Judging) -> WindowEstimate:
+    store, settings = judging.store, judging.settings
+    exact = None if judging.is_remote else counted_window(store, settings.window_ms, _COUNTED_MAX)
+    size = exact or window_size(store, settings.plan, settings.window_ms, _SEED)
+    if size.error is None:
+        # The bound that a small sample gives says nothing of an empty store.
+        return WindowEstimate(None, None)
+    return WindowEstimate(size.articles, size.error)
 
 
 def _counts(judging: Judging) -> StoreCounts:

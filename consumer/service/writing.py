@@ -19,7 +19,7 @@ from consumer.decode.json_value import check_values, parse_json
 from consumer.judge.versions import retraction_reference
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, SinkError, Unanswered
 from consumer.model.limits import KEY_CHARS_MAX, DecodeLimits
-from consumer.model.submission import Reply, RequestOrigin, Retraction, Submission
+from consumer.model.submission import RecordVerdict, Reply, RequestOrigin, Retraction, Submission
 from consumer.model.verdict import VerdictEvent
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox
@@ -145,7 +145,7 @@ class Writes:
     async def answer(self, request: Request, gathered: Gathered) -> bytes:
         """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
         replies = await self._replies(gathered.submission)
-        events = [reply for reply in replies if isinstance(reply, VerdictEvent)]
+        events = [reply.event for reply in replies if isinstance(reply, RecordVerdict)]
         await record(self._audit_log, request, [_changed("articles.add", event) for event in events])
         return self._encoded(replies, gathered.limits)
 
@@ -157,10 +157,10 @@ class Writes:
         origin = RequestOrigin(_owner(request.state.caller), _key(keys))
         self._desk.check_ready()
         submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, article_id, origin))
-        (event,) = await self._replies(submission)
-        assert isinstance(event, VerdictEvent)  # noqa: S101  # what could be refused was checked before
-        await record(self._audit_log, request, [_changed("articles.retract", event)])
-        return event.encoded
+        (reply,) = await self._replies(submission)
+        assert isinstance(reply, RecordVerdict)  # noqa: S101  # what could be refused was checked before
+        await record(self._audit_log, request, [_changed("articles.retract", reply.event)])
+        return reply.event.encoded
 
     async def release(self, request: Request, article_id: str, body: bytes) -> bytes:
         """Undo the flag of an article as the body says; return the event. Raises ``ProblemError``."""
@@ -206,7 +206,9 @@ class Writes:
 
     def _encoded(self, replies: Sequence[Reply], limits: DecodeLimits) -> bytes:
         results = [
-            msgspec.Raw(reply.encoded) if isinstance(reply, VerdictEvent) else FailedArticle(fault_of(*reply, limits))
+            msgspec.Raw(reply.event.encoded)
+            if isinstance(reply, RecordVerdict)
+            else FailedArticle(fault_of(*reply, limits))
             for reply in replies
         ]
         faults = [
@@ -215,7 +217,9 @@ class Writes:
             if isinstance(result, FailedArticle)
         ]
         check_some_valid(faults, len(results), self._report)
-        return msgspec.json.encode({"results": results})
+        # Beside the events, whose bytes are those that the store has.
+        kinds = [reply.text_kind if isinstance(reply, RecordVerdict) else None for reply in replies]
+        return msgspec.json.encode({"results": results, "text_kinds": kinds})
 
 
 def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> list[bytes]:

@@ -87,7 +87,7 @@ def _version(stored: Stored, body: str | None) -> ExportedVersion:
         sequence=record.sequence,
         ended_at=_ended_at(stored.ends_at),
         scheme=record.scheme,
-        text_kind=TextKind(record.kind).name.lower(),
+        text_kind=TextKind(record.kind).label,
         fingerprint=record.fingerprint.hex(),
         text_digest=record.text_digest.hex(),
         facts=record.facts.hex(),

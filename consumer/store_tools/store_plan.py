@@ -1,5 +1,6 @@
 """The plan of a store for a number of articles in the window, and how many articles are in the window of a store."""
 
+from array import array
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -9,8 +10,10 @@ import numpy.typing as npt
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_LOOKED_UP, ANCHORS_POSTED, BlockPlan, Scheme
 from consumer.judge.plan_choice import LookUpCost, LookUpSettings, PlanChoice, choose_plan, look_up_cost
-from storage.interface import PostingStore
-from storage.records import Planned
+from consumer.model.verdict import outcome_of
+from consumer.text.counts import counted
+from storage.interface import PostingStore, StoreUpkeep
+from storage.records import Planned, Stored
 
 ARTICLES_MAX: Final = 10**12
 _ROWS: Final = {16: 256}
@@ -81,10 +84,10 @@ def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
 
 
 class WindowSize(NamedTuple):
-    """The estimated number of kept articles in a window, and its relative error in both directions.
+    """The number of kept articles in a window, and its relative error in both directions.
 
-    With ``error`` None so few postings were found that ``articles`` is an upper bound. ``at_least`` is whether rows
-    were wider than the store's cap, so that there are more articles than that.
+    With ``error`` 0 they are counted. With ``error`` None so few postings were found that ``articles`` is an upper
+    bound. ``at_least`` is whether rows were wider than the store's cap, so that there are more articles than that.
     """
 
     articles: int
@@ -110,8 +113,28 @@ def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int)
     return _estimate(widths, plan, at_least=any(row.truncated for row in rows))
 
 
+def counted_window(store: StoreUpkeep, window_ms: int, read_max: int | None = None) -> WindowSize | None:
+    """Count the kept articles in force that arrived within the window before the newest version of the store.
+
+    Reads every version and retraction; returns None where there are more than ``read_max``. Raises the store's errors.
+    """
+    newest_ms = 0
+    kept_ms = array("q")
+    for place, entry in enumerate(store.scan()):
+        if read_max is not None and place >= read_max:
+            return None
+        if not isinstance(entry, Stored):
+            continue
+        newest_ms = max(newest_ms, entry.record.time_ms)
+        if entry.ends_at is None and entry.verdict is not None and outcome_of(entry.verdict) == "unique":
+            kept_ms.append(entry.record.time_ms)
+    return WindowSize(int(np.count_nonzero(np.array(kept_ms) > newest_ms - window_ms)), 0.0)
+
+
 def described_size(size: WindowSize) -> str:
-    """Return the estimate as a phrase."""
+    """Return the size as a phrase."""
+    if size.error == 0:
+        return counted(size.articles, "kept article")
     if size.error is None:
         return f"at most about {size.articles:,} kept articles"
     least = "at least " if size.at_least else ""

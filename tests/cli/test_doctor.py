@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import SAMPLE, Command, write_lines
+from consumer.kafka.mock_cluster import mock_cluster
+from tests.cli.command import SAMPLE, Command, json_lines, write_lines
 
 
 def findings(out: bytes) -> list[dict[str, Any]]:
@@ -24,6 +25,10 @@ def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) ->
     ended = dupwatch("doctor", *store)
     assert ended.code == 0, ended.out
     assert "✓ The store is bound to these settings" in ended.out.decode()
+    verdicts = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
+    versions = {verdict["id"]: verdict["outcome"] for verdict in verdicts}
+    kept = list(versions.values()).count("unique")
+    assert f"✓ The window has {kept} kept articles; the plan 4x16 fits." in " ".join(ended.out.decode().split())
     assert "0 wrong, 0 warnings, 0 unchecked" in ended.out.decode()
     found = findings(dupwatch("doctor", *store, "--json").out)
     assert {finding["status"] for finding in found} == {"ok"}
@@ -114,3 +119,16 @@ def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:
     ended = dupwatch("doctor", *kafka)
     assert not [finding for finding in findings(ended.out) if "is empty" in finding["found"]]
     assert b"geheim" not in ended.out + ended.err.encode()
+
+
+def test_the_brokers_of_the_demo_are_not_taken_for_broken_ones(dupwatch: Command, judged_sample: Path) -> None:
+    """They answer one question; the others are not asked, which would take five seconds each and then be wrong."""
+    with mock_cluster(["articles"]) as address:
+        topics = ("--source", f"kafka://{address}/articles", "--sink", f"kafka://{address}/dupwatch")
+        ended = dupwatch("doctor", *topics, "--store", f"lmdb:{judged_sample / 'store'}", "--json")
+    assert ended.code == 0, ended.out
+    found = {finding["check"]: finding for finding in findings(ended.out)}
+    assert "dupwatch demo" in found["brokers"]["found"]
+    assert "no controller" in found["brokers"]["found"]
+    of_kafka = ("brokers", "topics of articles", "group", "clocks", "topics of verdicts")
+    assert [found[name]["status"] for name in of_kafka] == ["unchecked"] * len(of_kafka)

@@ -150,7 +150,7 @@ def test_query_stores_nothing(
     known, bad, new = json_lines(ended.out)
     assert (known["matches"][0]["id"], known["matches"][0]["similarity"]) == (ORIGINAL, 1)
     assert (bad["line"], bad["error"]) == (2, "invalid_json")
-    assert new == {"id": "new", "matches": [], "truncated": False, "outcome": "unique"}
+    assert new == {"id": "new", "text_kind": "long", "matches": [], "truncated": False, "outcome": "unique"}
     assert dupwatch("store", "stats", "--json", *sample).out == before
 
 

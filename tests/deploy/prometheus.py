@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -20,6 +20,8 @@ from tests.deploy.watching import PROMETHEUS, groups
 from tests.hbase_server import OWNER_VARIABLE
 
 _WAIT_S = 120.0
+REPOSITORY_URL: Final = "https://git.example.org/dupwatch/"
+"""What it is told of where runbooks can be read."""
 
 
 class Prometheus:
@@ -76,8 +78,11 @@ def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address={HOST}:{port}",
         "--log.level=warn",
+        # What later versions do anyway.
+        "--enable-feature=expand-external-labels",
     ]
-    process = launch(command, folder / "log", owner=int(os.environ[OWNER_VARIABLE]), environment=os.environ)
+    environment = os.environ | {"REPOSITORY_URL": REPOSITORY_URL}
+    process = launch(command, folder / "log", owner=int(os.environ[OWNER_VARIABLE]), environment=environment)
     try:
         server = Prometheus(port)
         ready = wait_until(lambda: "Ready" in server.page("/-/ready") or not process.alive, _WAIT_S)
@@ -97,7 +102,7 @@ def _configured(folder: Path, targets: tuple[str, ...]) -> Path:
     config["scrape_configs"] = [job]
     del job["dns_sd_configs"]
     job["static_configs"] = [{"targets": [*targets]}]
-    config["global"] = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every}
+    config["global"] |= {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every}
     config["rule_files"] = ["rules.yml"]
     rules = {"groups": [group | {"interval": every} for group in groups()]}
     (folder / "rules.yml").write_text(yaml.safe_dump(rules))

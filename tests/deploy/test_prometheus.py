@@ -9,7 +9,7 @@ import pytest
 from tests.cli.command import FAST, text
 from tests.cli.serve.service import Process, serving
 from tests.console.consoles import Running, consoling, sqlite_place
-from tests.deploy.prometheus import Prometheus, prometheus
+from tests.deploy.prometheus import REPOSITORY_URL, Prometheus, prometheus
 from tests.deploy.promql import chosen, metrics_shown, selectors, without_thresholds
 from tests.deploy.watching import alerts, dashboards, queries, records
 from tests.kafka.running import running
@@ -125,7 +125,8 @@ def check_rules(server: Prometheus) -> None:
     server.wait(lambda: {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["state"] == "firing")
     firing = {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["alerts"]
     assert {alert["labels"]["reason"] for alert in firing} == {"invalid_json", "missing_key", "key_contradicts_id"}
-    assert all(alert["annotations"]["runbook_url"] == "docs/runbooks/dead-letters.md" for alert in firing)
+    runbook = f"{REPOSITORY_URL}docs/runbooks/dead-letters.md"
+    assert all(alert["annotations"]["runbook_url"] == runbook for alert in firing)
 
 
 def ask(service: Process) -> None:

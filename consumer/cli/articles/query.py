@@ -19,6 +19,7 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
+from consumer.fingerprint import TextKind
 from consumer.judge.comparison import not_released
 from consumer.judge.events import reference_in, rounded, version_name
 from consumer.judge.judge import QueryResult
@@ -35,7 +36,7 @@ from consumer.wiring.comparable_store import queries
 from consumer.wiring.components import engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import now_ms
-from storage.records import Version
+from storage.records import Record, Version
 
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson"})
 
@@ -76,7 +77,7 @@ def query(
             article = read_article(source, chosen)
             if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
-            _write(_answer(article.id, *asking.about([article])[0][1:]))
+            _write(_answer(article.id, *asking.about([article])[0]))
         else:
             _answer_lines(asking, chosen, source)
 
@@ -97,7 +98,7 @@ def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[s
         ended = None
     body = store.bodies([stored.record.reference])[0]
     found = found._replace(matches=matches, ended_before=ended)
-    return _answer(article_id, found, shared_passages(store, body, found.parts))
+    return _answer(article_id, record, found, shared_passages(store, body, found.parts))
 
 
 @dataclass(slots=True)
@@ -147,16 +148,16 @@ def _answers(asking: TextQuery, config: Config, path: Path | None, faults: _Faul
                 articles.append(article)
                 answers.append(None)
         found = iter(
-            _answer(article.id, result, shared)
-            for article, (_, result, shared) in zip(articles, asking.about(articles), strict=True)
+            _answer(article.id, *about) for article, about in zip(articles, asking.about(articles), strict=True)
         )
         yield from (next(found) if answer is None else answer for answer in answers)
     show_blank_lines(render.console(stderr=True), source)
 
 
-def _answer(article_id: str, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:
+def _answer(article_id: str, record: Record, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:
     answer: dict[str, object] = {
         "id": article_id,
+        "text_kind": TextKind(record.kind).label,
         "matches": [
             {
                 "id": match.record.id,

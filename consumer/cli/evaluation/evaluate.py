@@ -20,9 +20,10 @@ from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
 from consumer.decode.codecs import described_forms
-from consumer.evaluation.curves import Evaluation, ProfileFigures, Recommendation, evaluation_of, measure, recommend
+from consumer.evaluation.curves import Evaluation, ProfileFigures, evaluation_of, measure
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
 from consumer.evaluation.part_pairs import PartEvaluation, pairs_named, part_evaluation
+from consumer.evaluation.recommendations import Recommendation, recommend
 from consumer.fingerprint import Lexicon, Scheme
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector

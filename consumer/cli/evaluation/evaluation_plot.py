@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from consumer.cli.evaluation.evaluation_tables import NOTE
-from consumer.evaluation.curves import Curve, Evaluation, Recommendation, Setting
+from consumer.evaluation.curves import Curve, Evaluation, Setting
+from consumer.evaluation.recommendations import Recommendation
 from consumer.evaluation.review_figures import ReviewFigures
 from consumer.model.errors import ConfigError, SinkError
 from consumer.text.install_advice import install_command

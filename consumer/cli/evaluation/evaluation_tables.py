@@ -7,18 +7,8 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.evaluation.curves import (
-    DISTANCES,
-    Choice,
-    Curve,
-    Evaluation,
-    Figures,
-    ProfileFigures,
-    Rate,
-    Recommendation,
-    Setting,
-    found_max,
-)
+from consumer.evaluation.curves import Curve, Evaluation, Figures, ProfileFigures, Rate, Setting
+from consumer.evaluation.recommendations import Choice, Recommendation
 from consumer.judge.settings import JudgeSettings
 
 NOTE: Final = (
@@ -26,6 +16,8 @@ NOTE: Final = (
     "pairs only: it depends on how many unique pairs are labelled, and how similar they are."
 )
 _PERCENT_A_ROW: Final = 5
+_NEVER: Final = "✗"
+"""Marks a threshold that cannot be set."""
 _FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
 _TIES: Final = (
     "Equally good thresholds flag the same labelled pairs. Among them the configured one is recommended if it is "
@@ -47,9 +39,8 @@ def tables(
     for curve, recommendation in zip(evaluation.curves, recommended, strict=True):
         yield ""
         yield _curve_table(curve, recommendation, settings)
-        if curve.setting == "max_distance" and found_max(settings) < DISTANCES[-1]:
-            yield f"The plan {settings.plan.name} misses some pairs more than {found_max(settings)} bits apart."
-    yield f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}"
+        yield from _limits(curve, recommendation, settings)
+    yield f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}; {_NEVER}: cannot be set"
     yield ""
     yield _recommended_table(recommended, precision_min)
     yield f"{_TIES}\n\n{NOTE}"
@@ -71,6 +62,19 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
     else:
         best = max(profiles, key=lambda each: each.figures.f1 or 0.0)
         yield f"Recommended: {best.profile}, the best F1; neither has precision {precision_min:g}"
+
+
+def _limits(curve: Curve, recommended: Recommendation, settings: JudgeSettings) -> Iterator[str]:
+    """Yield why some thresholds of a curve cannot be set, if there are any."""
+    if all(recommended.can_be_set(point.threshold) for point in curve.points):
+        return
+    if curve.setting == "max_distance":
+        yield (
+            f"{_NEVER} The plan {settings.plan.name} misses some pairs more than {recommended.highest:.0f} bits apart, "
+            "so max_distance cannot be higher."
+        )
+    else:
+        yield f"{_NEVER} reach is at least max_distance, {settings.max_distance}."
 
 
 def threshold_text(setting: Setting, threshold: float) -> str:
@@ -156,6 +160,8 @@ def _marks(threshold: float, recommended: Recommendation) -> str:
         ("F1", recommended.best_f1 and recommended.best_f1.point.threshold),
         ("P", recommended.reaching and recommended.reaching.point.threshold),
     )
+    if not recommended.can_be_set(threshold):
+        return _NEVER
     return " ".join(name for name, value in marks if value == threshold)
 
 

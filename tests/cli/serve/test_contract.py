@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from consumer.service.openapi import CHECK_EXAMPLE, CHECKED_EXAMPLE
 from deploy.openapi.generator import generate
 from tests.cli.command import run_process, text
 from tests.cli.serve.service import Process, serving
@@ -78,6 +79,9 @@ def test_the_document_is_valid_and_so_are_its_examples(service: Process) -> None
     assert len(examples) > 4
     for schema, example in examples:
         jsonschema.validate(example, schema | {"components": document["components"]})
+    checked = service.check(*CHECK_EXAMPLE["articles"]).json["results"]
+    assert [each["text_kind"] for each in checked] == [each["text_kind"] for each in CHECKED_EXAMPLE["results"]]
+    assert "long" in {each["text_kind"] for each in checked}
 
 
 def _examples(node: Any) -> Iterator[tuple[dict[str, Any], object]]:  # noqa: ANN401  # whatever JSON can hold
@@ -109,22 +113,25 @@ def test_a_generated_client_goes_the_whole_way(service: Process, tmp_path: Path)
     first, copy = (made.ArticleToStore(id=name, body=text(7) + more) for name, more in (("wire/ä 1", ""), ("b", ".")))
     with made.ApiClient(made.Configuration(host=service.url, access_token=service.secret)) as client:
         articles = made.ArticlesApi(client)
-        stored = [
-            each.actual_instance for each in articles.store_articles(made.StoreRequest(articles=[first, copy])).results
-        ]
+        answer = articles.store_articles(made.StoreRequest(articles=[first, copy]))
+        assert answer.text_kinds == ["long", "long"]
+        stored = [each.actual_instance for each in answer.results]
         assert [verdict.outcome for verdict in stored] == ["unique", "duplicate"]
         assert stored[1].duplicate_of == "wire/ä 1"
 
         asked = made.CheckRequest(articles=[made.ArticleToCheck(body=text(7) + "!"), made.ArticleToCheck(body=text(8))])
         duplicate, unique = (each.actual_instance for each in articles.check(asked).results)
         assert (duplicate.outcome, duplicate.matches[0].id, unique.outcome) == ("duplicate", "wire/ä 1", "unique")
+        assert (duplicate.text_kind, unique.text_kind) == ("long", "long")
 
         assert articles.get_article("wire/ä 1").history[0].verdict.outcome == "unique"
         assert articles.explain("b", "wire/ä 1").near
         released = articles.release_article("b", made.ReleaseRequest(by="An Na", reason="no copy"))
         assert (released.outcome, released.released.by) == ("unique", "An Na")
         assert articles.retract_article("b", idempotency_key="k1").outcome == "retracted"
-        assert articles.get_stats().counts.versions >= 2
+        stats = articles.get_stats()
+        assert stats.counts.versions >= 2
+        assert stats.window.error == 0
 
         banks = made.BanksApi(client)
         assert banks.put_bank("offers", made.BankSettings(action="deny", similarity=0.8)).items == 0

@@ -46,7 +46,7 @@ def test_it_answers_what_the_command_answers(service: Process, judged_sample: Pa
     results = service.check(*feed).json["results"]
     assert len(results) == len(told) > 20
     for result, line in zip(results, told, strict=True):
-        assert (result["id"], result["outcome"]) == (line["id"], line["outcome"])
+        assert all(result[name] == line[name] for name in ("id", "outcome", "text_kind"))
         named = ("id", "version", "title", "distance", "similarity")
         matches = [{name: match[name] for name in named} for match in result.get("matches", [])]
         assert matches == line["matches"][: len(matches)]
@@ -156,10 +156,13 @@ def test_the_answers_of_the_page_are_those_that_come(service: Process) -> None:
 
 def test_the_verdicts_of_the_page_are_those_that_come(storing: Process) -> None:
     """What is shown of a verdict is in it, and what is wrong with an article is said in the same words."""
-    shown = json.loads(re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1])["results"]
+    page = json.loads(re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1])
+    shown = page["results"]
     example = next(example for example in EXAMPLES if "/v1/articles -H" in example)
     sent = json.loads(example.partition("-d '")[2].rpartition("'")[0])
-    verdict, fault = storing.store(*sent["articles"]).json["results"]
+    answer = storing.store(*sent["articles"]).json
+    assert answer["text_kinds"] == page["text_kinds"] == ["long", None]
+    verdict, fault = answer["results"]
     assert {name: verdict[name] for name in ("schema", "id", "outcome")} == {
         name: shown[0][name] for name in ("schema", "id", "outcome")
     }

@@ -120,6 +120,18 @@ def test_the_alerts_are_those_of_prometheus() -> None:
     assert rules.MANIFEST.read_text() == rules.manifest(rules.RULES)
 
 
+def test_alerts_link_to_runbooks_where_they_are_told(tmp_path: Path) -> None:
+    """Every one of them, and nothing else is changed."""
+    ours, theirs = "https://git.example.org/docs/runbooks/", "{{ $externalLabels.runbooks }}docs/runbooks/"
+    assert rules.main(["--runbooks", ours, "--to", str(tmp_path / "rules.yaml")]) == 0
+    made, usual = (yaml.safe_load(path.read_text()) for path in (tmp_path / "rules.yaml", rules.MANIFEST))
+    alerts = [rule for group in usual["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    for alert in alerts:
+        assert theirs in alert["annotations"]["runbook_url"]
+        alert["annotations"]["runbook_url"] = alert["annotations"]["runbook_url"].replace(theirs, ours)
+    assert made == usual
+
+
 def test_rules_of_all_files_are_taken(tmp_path: Path) -> None:
     """Groups of several files come one after the other, and a file of something else is passed over."""
     (tmp_path / "b.yml").write_text("groups: [{name: b, rules: []}]\n")

@@ -19,6 +19,8 @@ from consumer.config.loading import load_config
 from consumer.kafka.time_limits import ENDING_S
 from consumer.web.token import digest_of
 from consumer.web.token_file import read_tokens
+from deploy.alerts import log
+from deploy.alerts.log import ADDRESS
 from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]
@@ -83,6 +85,14 @@ def test_alerts_reach_an_alertmanager_with_a_place_for_each_severity() -> None:
     config = yaml.safe_load((folder / "alertmanager.yml").read_text())
     routes = [config["route"], *config["route"]["routes"]]
     assert {route["receiver"] for route in routes} == {receiver["name"] for receiver in config["receivers"]}
+    for receiver in config["receivers"]:
+        (shown,) = receiver["webhook_configs"]
+        assert shown["url"] == f"http://alerts:{ADDRESS[1]}/"
+    shows = SERVICES["alerts"]
+    assert set(shows["networks"]) & set(service["networks"])
+    assert f":{ADDRESS[1]}/" in shows["healthcheck"]["test"][-1]
+    source, mounted, _ = shows["volumes"][0].split(":")
+    assert (ROOT / source, shows["entrypoint"][-1]) == (Path(log.__file__), mounted)
     rules = yaml.safe_load((folder / "rules" / "dupwatch.yml").read_text())
     alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
     matched = {matcher for route in routes for matcher in route.get("matchers", [])}
@@ -92,6 +102,14 @@ def test_alerts_reach_an_alertmanager_with_a_place_for_each_severity() -> None:
             pattern = re.fullmatch(r'alertname=~"(.+)"', matcher)
             assert pattern is not None
             assert [alert for alert in alerts if re.fullmatch(pattern[1], alert["alert"])]
+
+
+def test_runbooks_are_linked_by_one_variable() -> None:
+    """Prometheus puts it into the label that the address of every runbook begins with; without it that is a path."""
+    scraping = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    (name,) = re.findall(r"^\$\{(\w+)\}$", scraping["global"]["external_labels"]["runbooks"])
+    assert SERVICES["prometheus"]["environment"] == {name: f"${{{name}-}}"}
+    assert f"{name}=" in (ROOT / "docs" / "monitoring.md").read_text()
 
 
 def test_no_secret_is_scraped_over_plain_http() -> None:

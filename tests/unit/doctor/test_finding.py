@@ -70,7 +70,10 @@ def test_what_needs_a_check_that_failed_is_not_run() -> None:
         "warning",
         "warning",
     ]
-    assert "'a'" in results[1].findings[0].found
+    assert [result.findings[0].found for result in results[1:3]] == [
+        "Skipped because the check 'a' failed.",
+        "Skipped because the check 'b' was not made.",
+    ]
 
 
 def test_errors_become_findings_by_kind() -> None:

@@ -203,6 +203,24 @@ def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
     assert point(found, "max_distance", 9) > point(found, "max_distance", 7)
     assert distance["best_f1"]["point"]["threshold"] == 7
     assert min(reach["best_f1"]["ties"]) == 5
+    assert [(each["lowest"], each["highest"]) for each in (distance, reach)] == [(0, 7), (5, 16)]
+
+
+@pytest.mark.parametrize(("plan", "highest"), [("4x16", 7), ("16x28", 4)])
+def test_thresholds_that_cannot_be_set_are_marked(sample_pairs: Path, plan: str, highest: int) -> None:
+    """In both tables, by the plan that is configured, with a sentence that says why."""
+    arguments = ["evaluate", str(FEED), "--pairs", str(sample_pairs), *_set(f"judge.plan={plan}")]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
+    _, by_distance, by_similarity, by_reach = re.split(
+        r"^(?:max_distance|similarity_min|reach): ", result.stdout, flags=re.MULTILINE
+    )
+    marked = [
+        [int(line.split()[0]) for line in table.splitlines() if re.match(r"\s*\d+ .* ✗$", line.rstrip())]
+        for table in (by_distance, by_similarity, by_reach)
+    ]
+    assert marked == [list(range(highest + 1, 17)), [], [0, 1, 2]]
+    assert f"✗ The plan {plan} misses some pairs more than {highest} bits apart" in by_distance
+    assert "✗ reach is at least max_distance, 3." in by_reach
 
 
 def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:

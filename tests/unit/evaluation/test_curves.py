@@ -16,12 +16,11 @@ from consumer.evaluation.curves import (
     Curve,
     Measures,
     Setting,
-    best_f1,
     curve,
     evaluation_of,
-    reaching,
     wilson,
 )
+from consumer.evaluation.recommendations import best_f1, reaching
 
 Labelled = list[tuple[float, bool]]
 

@@ -28,7 +28,7 @@ SIGNATURES = {
 }
 """Later versions may add to these, and take nothing away."""
 FIELDS = {
-    "Check": ["repeats", "truncated", "pending", "seen_before", "parts", "ended_before", "banks"],
+    "Check": ["repeats", "truncated", "pending", "seen_before", "parts", "ended_before", "banks", "text_kind"],
     "Comparison": ["near", "distance", "similarity", "shared_keywords"],
     "Fingerprint": ["code", "bits", "scheme", "kind", "keywords"],
     "Repeated": ["id", "version", "title", "distance", "similarity", "shared_keywords"],

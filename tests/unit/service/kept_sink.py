@@ -11,8 +11,9 @@ from tests.unit.service.serving import WAIT_S
 
 
 def answer_of(events: Sequence[bytes]) -> bytes:
-    """The answer that has these events."""
-    return b'{"results":[' + b",".join(events) + b"]}"
+    """The answer that has these events, of long texts."""
+    kinds = b",".join([b'"long"'] * len(events))
+    return b'{"results":[' + b",".join(events) + b'],"text_kinds":[' + kinds + b"]}"
 
 
 class KeptSink(ReleasingSink):

@@ -25,7 +25,12 @@ DAY_S = 86_400
 
 def said(check: dupwatch.Check) -> dict[str, Any]:
     """A check of a window, as the service has it."""
-    shown: dict[str, Any] = {"outcome": check.outcome, "truncated": check.truncated, "pending": check.pending}
+    shown: dict[str, Any] = {
+        "outcome": check.outcome,
+        "text_kind": check.text_kind,
+        "truncated": check.truncated,
+        "pending": check.pending,
+    }
     if check.repeats:
         shown["matches_found"] = len(check.repeats)
         shown["matches"] = [
@@ -89,6 +94,14 @@ def test_a_check_says_what_a_window_says(tmp_path: Path, kind: str, settings: di
     assert [result["id"] for result in results] == [each.get("id") for each in asked]
     assert sum(result["outcome"] == "duplicate" for result in results) > 100
     assert bool(settings) == any("parts" in result for result in results)
+
+
+def test_a_check_says_how_a_text_is_compared(client: Client) -> None:
+    """A short one, too, which repeats only an equal text."""
+    thai = "".join(chr(0xE01 + number * 7 % 40) + chr(0xE01 + number * 11 % 41) for number in range(60))
+    bodies = {"long": text(1), "short": "Ferry late", "shingled": thai, "empty": ""}
+    results = client.check(*({"body": body} for body in bodies.values())).json["results"]
+    assert [result["text_kind"] for result in results] == list(bodies)
 
 
 def test_a_match_has_its_evidence(window: dupwatch.Window, client: Client) -> None:

@@ -1,6 +1,7 @@
 """Articles, explanations and stats over HTTP."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -134,14 +135,23 @@ def test_an_explanation_is_that_of_the_command(window: dupwatch.Window, client: 
 
 @pytest.mark.parametrize("kind", ["memory", "lmdb"])
 def test_stats_say_what_the_store_holds(tmp_path: Path, kind: str) -> None:
-    """On a store of this machine."""
+    """On a store of this machine all is counted: a copy and an article that was replaced are not in force as kept."""
     with dupwatch.open("memory:" if kind == "memory" else f"lmdb:{tmp_path / 'store'}") as window:
         window.judge(dupwatch.Article(f"{number}", text(number)) for number in range(5))
+        window.judge([dupwatch.Article("copy", text(1)), dupwatch.Article("short", "x"), dupwatch.Article("0", "")])
         with served(judging_of(window)) as client:
             wait_until_ready(client)
             answer = client.get("/v1/stats").json
-    assert (answer["counts"]["versions"], answer["counts"]["pending"], answer["plan"]) == (5, 0, "4x16")
-    assert answer["window"]["articles"] >= 5
+    assert (answer["counts"]["versions"], answer["counts"]["pending"], answer["plan"]) == (8, 0, "4x16")
+    assert answer["window"] == {"articles": 6, "error": 0}
+
+
+def test_stats_of_an_empty_store_guess_nothing(window: dupwatch.Window) -> None:
+    """It has no article; a sample of a remote store cannot tell, and says so."""
+    for is_remote, expected in ((False, {"articles": 0, "error": 0}), (True, {"articles": None, "error": None})):
+        with served(replace(judging_of(window), is_remote=is_remote)) as client:
+            wait_until_ready(client)
+            assert client.get("/v1/stats").json["window"] == expected
 
 
 def test_stats_are_counted_once_for_all_who_ask(

@@ -50,6 +50,16 @@ def test_articles_are_judged_in_their_order(storing: Client, window: dupwatch.Wi
     assert window.check(text(2))[0].repeats[0].id == "a2"
 
 
+def test_an_answer_says_how_texts_are_compared(storing: Client, sink: KeptSink) -> None:
+    """Beside the events, which stay as the store has them; sent again it says the same, and so does the history."""
+    given = article(1), {"id": "short", "body": "Ferry late"}, {"id": "none"}, {"id": "empty", "body": ""}
+    first, again = storing.store(*given), storing.store(*given)
+    assert first.data == again.data
+    assert first.json["text_kinds"] == ["long", "short", None, "empty"]
+    assert all("text_kind" not in json.loads(event) for event in sink.flushed)
+    assert storing.get("/v1/articles/short").json["history"][0]["text_kind"] == "short"
+
+
 def test_an_answer_waits_for_the_sink(storing: Client, sink: KeptSink, pool: ThreadPoolExecutor) -> None:
     """The store has the verdict long before."""
     waiting = held(storing, sink, pool, 1)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from consumer.fingerprint import BlockPlan
-from consumer.store_tools.store_plan import WindowSize, described_size, window_size
+from consumer.store_tools.store_plan import WindowSize, counted_window, described_size, window_size
 from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS, Row
-from tests.builders import TIME_MS, make_record
+from storage.records import Version
+from tests.builders import TIME_MS, make_record, make_tombstone
 
 WINDOW_MS = 1_000_000
 PLANS = {
@@ -93,3 +94,20 @@ def test_articles_in_a_real_store_are_found_by_the_keys_of_its_plan() -> None:
 def test_an_empty_store_has_next_to_nothing() -> None:
     """A bound, and no warning."""
     assert window_size(MemoryStore(), PLANS["4x16"], WINDOW_MS, 1) == WindowSize(768, None)
+
+
+def test_kept_articles_of_a_window_are_counted() -> None:
+    """Those in force alone, and those within the window before the newest version, whatever that is."""
+    store = MemoryStore()
+    outcomes = {"kept": "unique", "copy": "duplicate", "gone": "unique", "old": "unique", "edge": "unique"}
+    ages_ms = {"old": WINDOW_MS, "edge": WINDOW_MS - 1}
+    records = {name: make_record(name, time_ms=TIME_MS - ages_ms.get(name, 1)) for name in (*outcomes, "pending")}
+    records["pending"] = make_record("pending", time_ms=TIME_MS)
+    store.create([Version(record, None) for record in records.values()])
+    store.settle([(records[name].reference, b'{"outcome":"%b"}' % said.encode()) for name, said in outcomes.items()])
+    store.retract([make_tombstone("gone", time_ms=TIME_MS + 1)])
+    assert counted_window(store, WINDOW_MS) == WindowSize(2, 0.0)
+    assert counted_window(store, 10 * WINDOW_MS) == WindowSize(3, 0.0)
+    assert counted_window(MemoryStore(), WINDOW_MS) == WindowSize(0, 0.0)
+    assert [counted_window(store, WINDOW_MS, most) is None for most in (6, 7)] == [True, False]
+    assert described_size(WindowSize(1, 0.0)) == "1 kept article"

@@ -1,0 +1,100 @@
+"""The thresholds to set, chosen from curves. Pure."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from consumer.evaluation.curves import DISTANCES, Curve, Evaluation, Point, Setting
+from consumer.judge.settings import JudgeSettings
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A threshold to use. ``ties`` are all thresholds that are as good, itself included."""
+
+    point: Point
+    ties: tuple[float, ...]
+
+
+class Recommendation(msgspec.Struct, frozen=True):
+    """The thresholds for the best F1 and for the wanted precision; ``now`` is the configured one.
+
+    Only thresholds from ``lowest`` to ``highest`` can be set: see ``recommend``.
+    """
+
+    setting: Setting
+    now: float
+    best_f1: Choice | None
+    reaching: Choice | None
+    lowest: float
+    highest: float
+
+    def can_be_set(self, threshold: float) -> bool:
+        """Return whether a configuration may have this threshold."""
+        return self.lowest <= threshold <= self.highest
+
+
+def best_f1(curve: Curve, now: float) -> Choice | None:
+    """Return the threshold with the greatest F1, and among equals with the fewest wrong flags.
+
+    None where no threshold flags a duplicate. ``now``, the configured threshold, is returned where none is better.
+    """
+    useful = [point for point in curve.points if point.right]
+    return _choice(curve.setting, now, useful, lambda point: (point.f1 or 0.0, -point.wrong))
+
+
+def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
+    """Return the threshold with the greatest recall whose precision is at least this; None where there is none.
+
+    The measured precision counts. With few pairs the interval below it is wide.
+    """
+    useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
+    return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
+
+
+def _choice(
+    setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
+) -> Choice | None:
+    """Choose one of the best thresholds: the configured one, or the fewest bits, or the similarity in the middle.
+
+    The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing; the middle
+    similarity is as far from wrong flags as from misses.
+    """
+    if not points:
+        return None
+    most = max(map(worth, points))
+    ties = {point.threshold: point for point in points if worth(point) == most}
+    thresholds = tuple(ties)
+    taken = thresholds[len(ties) // 2 if setting == "similarity_min" else 0]
+    return Choice(ties.get(now, ties[taken]), thresholds)
+
+
+def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
+    """Recommend thresholds for each curve, among those that can be set.
+
+    These are distances that the plan finds, and a reach of at least ``max_distance``.
+    """
+    limits = {
+        "max_distance": (0.0, float(_found_max(settings))),
+        "reach": (float(settings.max_distance), DISTANCES[-1]),
+    }
+    recommendations = []
+    for whole in evaluation.curves:
+        lowest, highest = limits.get(whole.setting, (0.0, 1.0))
+        part = whole.within(lowest, highest)
+        now = float(getattr(settings, part.setting))
+        found = (best_f1(part, now), reaching(part, now, precision_min))
+        recommendations.append(Recommendation(part.setting, now, *found, lowest, highest))
+    return tuple(recommendations)
+
+
+def _found_max(settings: JudgeSettings) -> int:
+    """Return the greatest distance on the curve at which the plan finds every pair."""
+    return max((int(bits) for bits in DISTANCES if _is_found(settings, int(bits))), default=0)
+
+
+def _is_found(settings: JudgeSettings, distance: int) -> bool:
+    try:
+        settings.plan.radius_for(distance)
+    except ValueError:
+        return False
+    return True

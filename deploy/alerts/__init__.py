@@ -1,0 +1,1 @@
+"""The receiver of alerts in docker-compose.yml."""

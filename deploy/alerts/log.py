@@ -1,0 +1,81 @@
+"""Print what Alertmanager sends, a line for each alert: ``docker compose logs --follow alerts`` shows it.
+
+It takes Alertmanager's webhooks at any path, in the image of dupwatch or wherever dupwatch is installed.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, Final
+
+from typing_extensions import override
+
+ADDRESS: Final = ("", 9095)
+BODY_BYTES_MAX: Final = 4 << 20
+"""What is longer is refused. An alert has about a kilobyte."""
+ANSWER_S: Final = 10.0
+
+
+def lines_of(notification: Any) -> Iterator[str]:  # noqa: ANN401  # whatever JSON holds
+    """Yield a line for each alert: when it began or ended, what it is, and its runbook.
+
+    Raises ``LookupError``, ``TypeError`` or ``AttributeError`` for anything but a notification of Alertmanager.
+    """
+    for alert in notification["alerts"]:
+        labels, texts = alert["labels"], alert.get("annotations", {})
+        at = alert["endsAt" if alert["status"] == "resolved" else "startsAt"]
+        words = [at, alert["status"], labels.get("severity", ""), f"{labels['alertname']}:", texts.get("summary", "")]
+        if alert["status"] != "resolved":
+            words += [f"- {texts.get('description', '')}", f"Runbook: {texts.get('runbook_url', '')}"]
+        yield _printable(" ".join(map(str, words)))
+
+
+def _printable(text: str) -> str:
+    """Return one line: labels may hold whatever a feed has."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
+
+
+class AlertReceiver(BaseHTTPRequestHandler):
+    """Prints the alerts of each request; answers others, so that a health check can ask."""
+
+    timeout = ANSWER_S
+
+    def do_GET(self) -> None:
+        """Say that it runs."""
+        self._answer(200)
+
+    def do_POST(self) -> None:
+        """Print a notification; refuse what is none."""
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdecimal() or int(length) > BODY_BYTES_MAX:
+            self._answer(413)
+            return
+        try:
+            lines = list(lines_of(json.loads(self.rfile.read(int(length)))))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            self._answer(400)
+            return
+        for line in lines:
+            print(line, flush=True)  # noqa: T201  # its log is what it is for
+        self._answer(200)
+
+    def _answer(self, status: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:  # the name is that of the base class
+        """Print nothing of requests: alerts alone are in the log."""
+
+
+def main() -> int:
+    """Serve until the process is stopped."""
+    with HTTPServer(ADDRESS, AlertReceiver) as server:
+        server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
