@@ -1,9 +1,9 @@
 """The commands by name, each imported when it is used: importing all of them takes longer than most take to run."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -12,37 +12,48 @@ from typer.core import TyperGroup
 
 from consumer.text.redaction import without_arguments
 
-MODULES: Final = {
-    "run": "runs.run",
-    "serve": "runs.serve",
-    "console": "runs.serve",
-    "backfill": "runs.backfill",
-    "demo": "runs.demo",
-    "produce": "runs.produce",
-    "replay": "runs.replay",
-    "migrate": "runs.migrate",
-    "doctor": "operations.doctor",
-    "top": "operations.top",
-    "health": "operations.health",
-    "show": "articles.show",
-    "explain": "articles.explain",
-    "query": "articles.query",
-    "release": "articles.release",
-    "bank": "banks.bank",
-    "evaluate": "evaluation.evaluate",
-    "fingerprint": "articles.fingerprint",
-    "compare": "articles.compare",
-    "idf": "articles.idf",
-    "store": "operations.store",
-    "dead-letters": "operations.dead_letters",
-    "poison": "operations.poison",
-    "topics": "operations.topics",
-    "tokens": "people.tokens",
-    "people": "people.people",
-    "reviews": "people.reviews",
-    "config": "operations.config",
+GROUPS: Final = {
+    "Judge a feed": {
+        "run": "runs.run",
+        "demo": "runs.demo",
+        "backfill": "runs.backfill",
+        "produce": "runs.produce",
+        "bank": "banks.bank",
+    },
+    "Look things up, and undo flags": {
+        "show": "articles.show",
+        "explain": "articles.explain",
+        "query": "articles.query",
+        "compare": "articles.compare",
+        "fingerprint": "articles.fingerprint",
+        "release": "articles.release",
+    },
+    "Evaluate": {
+        "evaluate": "evaluation.evaluate",
+        "replay": "runs.replay",
+        "reviews": "people.reviews",
+        "idf": "articles.idf",
+    },
+    "Operate": {
+        "config": "operations.config",
+        "doctor": "operations.doctor",
+        "top": "operations.top",
+        "health": "operations.health",
+        "store": "operations.store",
+        "topics": "operations.topics",
+        "dead-letters": "operations.dead_letters",
+        "poison": "operations.poison",
+        "migrate": "runs.migrate",
+    },
+    "Console and service": {
+        "console": "runs.serve",
+        "serve": "runs.serve",
+        "people": "people.people",
+        "tokens": "people.tokens",
+    },
 }
-"""Where each command is, in the order in which --help lists them."""
+"""Where each command is, by what people do with it, in the order in which --help lists them."""
+MODULES: Final = {name: module for commands in GROUPS.values() for name, module in commands.items()}
 NAMES: Final = tuple(MODULES)
 _ARGUMENTS: Final = "dupwatch.arguments"
 _LINE_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
@@ -60,6 +71,10 @@ class Commands(TyperGroup):
         ctx.meta[_ARGUMENTS] = tuple(args)
         with _without_secrets(tuple(args)):
             return list(super().parse_args(ctx, args))
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
+        """Return the options of the group."""
+        return _without_types_of_flags(super().get_params, ctx)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
         """Run the command. A usage error quotes arguments, and one of them may contain a secret."""
@@ -104,15 +119,34 @@ def _command(name: str) -> Any:  # noqa: ANN401  # as above
     if isinstance(several, typer.Typer):
         group = typer.main.get_group(several)
         group.name = name
-        return _reflowed(group)
+        return _in_its_group(name, group)
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name)(getattr(module, name.replace("-", "_")))
-    return _reflowed(typer.main.get_command(app))
+    return _in_its_group(name, typer.main.get_command(app))
 
 
-def _reflowed(command: Any) -> Any:  # noqa: ANN401  # as above
-    """Let the terminal wrap the help of a command and its subcommands: Typer keeps the line breaks of docstrings."""
+def _in_its_group(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
+    """Return a command as --help lists it."""
+    command.rich_help_panel = next(group for group, commands in GROUPS.items() if name in commands)
+    return _with_plain_help(command)
+
+
+def _with_plain_help(command: Any) -> Any:  # noqa: ANN401  # as above
+    """Change how the help of a command and its subcommands is shown.
+
+    The terminal wraps it, since Typer keeps the line breaks of docstrings; and flags have no type.
+    """
     command.help = command.help and _LINE_BREAK.sub(" ", command.help)
+    command.get_params = partial(_without_types_of_flags, command.get_params)
     for subcommand in getattr(command, "commands", {}).values():
-        _reflowed(subcommand)
+        _with_plain_help(subcommand)
     return command
+
+
+def _without_types_of_flags(get_params: Callable[[Any], list[Any]], ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
+    """Return the parameters of a command, ``--help`` included, of which flags show no ``<bool>``."""
+    parameters = get_params(ctx)
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters

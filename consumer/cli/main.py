@@ -122,7 +122,7 @@ def _report(error: DupwatchError) -> int:
     code = error.exit_code if isinstance(error, Fatal) else 1
     if logs.tells_people():
         sentence = escaped(redacted(str(error)), logs.MESSAGE_CHARS_MAX, "\n")
-        render.console(stderr=True).print(f"dupwatch: {sentence}", highlight=False)
+        render.console(stderr=True).print(f"dupwatch: {sentence}")
     else:
         log.critical("%s", error, extra={"error": type(error).__name__, "exit_code": code})
     return code

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +15,8 @@ from consumer.telemetry import logs
 from consumer.text.redaction import without_arguments
 from storage.hbase.kind import HBASE
 from storage.kinds import described_forms, lasting_examples
+
+_Value = TypeVar("_Value")
 
 ConfigOption = Annotated[
     Path | None,
@@ -78,6 +80,27 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
     chosen = load_config(config, overrides)
     logs.set_up(chosen.log.format, chosen.log.level)
     return chosen
+
+
+def named_once(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
+    """Return what was given as an argument or as an option.
+
+    Raises ``ConfigError`` for both, with their names, and for an argument that is a setting.
+    """
+    if argument is not None and option is not None:
+        raise ConfigError(f"{names} name the same thing; give one of them")
+    if argument is None:
+        return option
+    _check_no_setting(str(argument))
+    return argument
+
+
+def _check_no_setting(argument: str) -> None:
+    """Raise ``ConfigError`` for a setting where a file is expected: somebody forgot --set, and it may be a secret."""
+    is_setting = argument.partition(".")[0] in Config.model_fields and not {"=", ":"}.isdisjoint(argument)
+    if is_setting and not Path(argument).exists():
+        shown = without_arguments(argument, [argument])
+        raise ConfigError(f"{shown} is not a file; write --set before a setting")
 
 
 def _parsed(setting: str) -> dict[str, Any]:

@@ -33,8 +33,11 @@ def abridged(text: str, chars_max: int) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that interprets no markup, and wraps lines only on a terminal."""
-    created = Console(stderr=stderr, markup=False, emoji=False)
+    """Return a console that interprets no markup, and wraps lines only on a terminal.
+
+    It colours nothing by itself: rich would highlight the numbers and names that it finds within paths and ids.
+    """
+    created = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not created.is_terminal:
         created.soft_wrap = True
     return created

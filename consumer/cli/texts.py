@@ -65,7 +65,12 @@ def is_text(name: str) -> bool:
 
 
 def is_one_article(source: str, config: Config) -> bool:
-    """Return whether a regular file holds one article for ``read_article``, judged by its beginning, not JSON lines."""
+    """Return whether a regular file holds one article for ``read_article``, and not JSON lines.
+
+    A file is JSON lines if one of the lines at its beginning is an object, or if it is an array of objects, of which
+    every line is an error. Anything else is one article: an object over several lines, or a text, which may begin with
+    a brace or a bracket.
+    """
     try:
         with Path(source).open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -76,11 +81,19 @@ def is_one_article(source: str, config: Config) -> bool:
     lines = head.removeprefix(BOM_UTF8).strip().splitlines()
     if not lines:
         return False
-    if not lines[0].startswith((b"{", b"[")):
-        return not any(isinstance(_parsed(line), dict) for line in lines)
-    # One object over several lines is an article; otherwise these may be JSON lines that are all invalid.
-    first_is_whole = isinstance(_parsed(lines[0]), dict)
-    return not first_is_whole and isinstance(_parsed(_read(source, config.source.record_bytes_max)), dict)
+    if lines[0].startswith((b"{", b"[")) and not isinstance(_parsed(lines[0]), dict):
+        try:
+            whole = _read(source, config.source.record_bytes_max).removeprefix(BOM_UTF8).strip()
+        except SourceError:
+            # It is too long for one article.
+            return False
+        # The first line may be longer than the head.
+        lines[0] = whole.split(b"\n", 1)[0]
+        if isinstance(_parsed(whole), dict):
+            return lines[0] != whole
+        if _is_array_of_objects(whole):
+            return False
+    return not any(isinstance(_parsed(line), dict) for line in lines)
 
 
 def _beginning(codec: Codec, compressed: bytes) -> bytes:
@@ -158,7 +171,7 @@ def _text(source: str, data: bytes) -> str:
             f"{source} holds several articles, and this command takes one: pipe one line into it and name the file -. "
             "To judge all of them, use dupwatch run or dupwatch query."
         )
-    if _is_array_of_objects(text):
+    if _is_array_of_objects(data.removeprefix(BOM_UTF8)):
         raise SourceError(
             f"{source} is a JSON array, and this command takes one article. Convert it to JSON lines with "
             f"jq -c '.[]' {source}, and use one line."
@@ -179,8 +192,8 @@ def _holds_articles(text: str) -> bool:
     return begins.startswith("{") and any(isinstance(_parsed(line.encode()), dict) for line in lines)
 
 
-def _is_array_of_objects(text: str) -> bool:
-    whole = _parsed(text.encode()) if text.lstrip().startswith("[") else None
+def _is_array_of_objects(data: bytes) -> bool:
+    whole = _parsed(data) if data.lstrip().startswith(b"[") else None
     return isinstance(whole, list) and bool(whole) and isinstance(whole[0], dict)
 
 

@@ -55,7 +55,7 @@ class Config(BaseSettings):
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Processes that compute fingerprints beside the judge; with 0 the judge's own process does."""
+    """Threads that compute fingerprints, or processes without dupwatch-core; with 0 the judging thread does."""
 
     @model_validator(mode="before")
     @classmethod

@@ -59,12 +59,19 @@ class SourceRule:
     """
 
     similarity_min: _Share | None = None
+    """How similar an article of the source must be to another one; at least judge.similarity_min."""
     max_distance: Annotated[int, Ge(0), Le(128)] | None = None
+    """Without judge.verify, how far apart fingerprints may be; at most judge.max_distance."""
     flag: Literal["duplicates", "never"] = "duplicates"
+    """Whether duplicates of this source are flagged; with never all of its articles are kept."""
     within_source: bool = True
+    """Whether articles of the source can repeat each other."""
     facts_shared_min: _Share | None = None
+    """The fact guard for articles of the source; at least judge.facts_shared_min."""
     slot_conflicts_max: Conflicts | None = None
+    """The slot guard for articles of the source; at most judge.slot_conflicts_max."""
     never_with: Annotated[tuple[str, ...], MaxLen(NEVER_WITH_MAX)] = ()
+    """Sources whose articles and those of this one never repeat each other; "" stands for articles without a source."""
 
     def __post_init__(self) -> None:
         """Sort the names, so that settings that differ in their order alone are equal."""

@@ -1,12 +1,10 @@
-"""The routes that need no thread and no store: probes, metrics, and the OpenAPI document.
+"""Probes and metrics, which need no thread and no store.
 
-Metrics name sources and how much comes of each, so they need a token, as those of a consumer need its password. The
-document says nothing that the published one does not.
+Metrics name sources and how much comes of each, so they need a token, as those of a consumer need its password.
 """
 
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -23,10 +21,9 @@ _OPERATION: Final = "operation"
 
 
 def open_routes(desk: Desk, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
-    """Return the routes that orchestrators, Prometheus and generators of clients ask for."""
+    """Return the routes that orchestrators and Prometheus ask for."""
     router = APIRouter()
     scrapes = Scrapes(metrics.registry)
-    documents: list[bytes] = []
 
     @router.get(
         "/healthz",
@@ -78,12 +75,5 @@ def open_routes(desk: Desk, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
     async def scraped(request: Request) -> Response:
         """Return all metrics."""
         return await scrapes.answer(request)
-
-    @router.get("/openapi.json", include_in_schema=False)
-    async def openapi(request: Request) -> Response:
-        app: Any = request.app
-        if not documents:
-            documents.append(msgspec.json.encode(app.openapi()))
-        return Response(documents[0], media_type="application/json")
 
     return router

@@ -201,7 +201,7 @@ def json_response(data: bytes) -> Response:
 
 def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, hooks: Hooks) -> Front:
     """Return the application of these routes, with what every request passes first."""
-    # No pages of documentation: they would load scripts from elsewhere.
+    # FastAPI's pages of documentation would load scripts from elsewhere.
     app = FastAPI(
         title="dupwatch", version=metadata.version("dupwatch"), openapi_url=None, docs_url=None, redoc_url=None,
         redirect_slashes=False,

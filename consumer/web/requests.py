@@ -91,6 +91,8 @@ SERVICE: Final = HttpInterface(
         "/healthz",
         "/readyz",
         "/metrics",
+        "/",
+        "/docs",
         "/openapi.json",
     ),
     {method: method for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},

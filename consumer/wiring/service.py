@@ -22,6 +22,7 @@ from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk
 from consumer.service.inbox import Inbox, InboxLimits
+from consumer.service.pages import describing_routes
 from consumer.service.probes import open_routes
 from consumer.service.receiving import Receiving
 from consumer.service.routes import build_app, reading_routes, writing_routes
@@ -87,6 +88,7 @@ class Service(ListeningServer):
         bank_writes = BankWrites(self._desk, self._banks, logs.audit)
         routers = (
             open_routes(self._desk, HangLog(health.hanging_threads), self._metrics),
+            describing_routes(),
             reading_routes(self._desk, checks),
             writing_routes(self._desk, writes),
             bank_reading_routes(self._banks, self._desk),

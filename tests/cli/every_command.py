@@ -128,7 +128,12 @@ EVERY: Final[dict[Name, Entry]] = {
     ("store", "pack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),
     ("store", "unpack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),
     ("dead-letters", "list"): Entry(
-        _LETTERS, reads=((3, ("--sink", "{path}.dead-letters.jsonl")), (3, ("--sink", "{path}/verdicts")))
+        _LETTERS,
+        reads=(
+            (3, ("--sink", "{path}.dead-letters.jsonl")),
+            (3, ("{path}.dead-letters.jsonl",)),
+            (3, ("--sink", "{path}/verdicts")),
+        ),
     ),
     ("dead-letters", "show"): Entry(("1", *_LETTERS), reads=((3, ("1", "--sink", "{path}.dead-letters.jsonl")),)),
     ("dead-letters", "replay"): Entry(("--sink", "{kafka}"), works=False),
@@ -151,8 +156,8 @@ EVERY: Final[dict[Name, Entry]] = {
     ("people", "enable"): Entry(("Bo", *_PEOPLE)),
     ("people", "password"): Entry(("Bo", *_PEOPLE)),
     ("reviews",): Entry(_PEOPLE),
-    ("config", "show"): Entry(),
-    ("config", "check"): Entry(),
+    ("config", "show"): Entry(reads=((2, ("{path}",)),)),
+    ("config", "check"): Entry(reads=((2, ("{path}",)),)),
 }
 
 

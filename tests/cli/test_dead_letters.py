@@ -48,8 +48,11 @@ def test_list_a_file(dupwatch: Command, sink: Path) -> None:
     assert rows[0][2] == "a1"
     ended = dupwatch("dead-letters", "list", "--sink", sink, "--reason", "invalid_json", "--json")
     assert [line["position"] for line in json_lines(ended.out)] == ["2"]
-    ended = dupwatch("dead-letters", "list", "--sink", dead_letters_path(sink), "--key", "a1", "--json")
-    assert [line["position"] for line in json_lines(ended.out)] == ["1"]
+    for named in ((dead_letters_path(sink),), (sink,), ("--sink", dead_letters_path(sink))):
+        ended = dupwatch("dead-letters", "list", *named, "--key", "a1", "--json")
+        assert [line["position"] for line in json_lines(ended.out)] == ["1"]
+    refused = dupwatch("dead-letters", "list", sink, "--sink", sink)
+    assert (refused.code, "the argument and --sink name the same thing" in refused.err) == (2, True)
 
 
 def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
@@ -58,7 +61,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     assert ended.code == 0, ended.err
     assert '{"id": "\ufffd[2J\n' in ended.out.decode()
     assert b"\x1b" not in ended.out
-    ended = dupwatch("dead-letters", "show", "3", "--sink", sink)
+    ended = dupwatch("dead-letters", "show", "3", sink)
     assert b"70,000 bytes, truncated to the first 65536" in ended.out
     (shown,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
     assert (shown["value"], shown["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)

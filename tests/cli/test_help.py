@@ -1,5 +1,6 @@
 """The help of every command, which needs no network."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from rich.text import Text
 from typer.main import get_command
 
-from consumer.cli.commands import NAMES
+from consumer.cli.commands import GROUPS
 from consumer.cli.main import app
 from tests.cli.command import DUPWATCH, SAMPLE, TIMEOUT_S, Command, environment, json_lines
 
@@ -62,8 +63,8 @@ COMMANDS = {
     ("people", "enable"): ("NAME", "--config", "--set"),
     ("people", "password"): ("NAME", "--password-stdin", "--config", "--set"),
     ("reviews",): ("--config", "--set"),
-    ("config", "show"): ("--config", "--set"),
-    ("config", "check"): ("--config", "--set", "--elsewhere"),
+    ("config", "show"): ("FILE", "--comments", "--config", "--set"),
+    ("config", "check"): ("FILE", "--config", "--set", "--elsewhere"),
     ("store",): ("stats", "verify", "export", "init", "pack", "unpack"),
     ("config",): ("show", "check"),
     (): (
@@ -93,19 +94,24 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
-    """The help of a command names its options, and those of ``dupwatch`` its commands and exit codes."""
+    """The help of a command names its options, of which flags have no type, and that of ``dupwatch`` its commands."""
     ended = dupwatch(*command, "--help")
     assert ended.code == 0
     assert ended.err == ""
     shown = ended.out.decode()
     assert [name for name in COMMANDS[command] if name not in shown] == []
+    assert "<bool>" not in shown
+    assert "--help" in shown
 
 
 def test_every_command_is_listed_by_its_name(dupwatch: Command) -> None:
-    """Groups of commands too."""
-    lines = [line.split() for line in dupwatch("--help").out.decode().splitlines()]
-    listed = {words[1] for words in lines if len(words) > 1 and words[0] == "│"}
-    assert [name for name in NAMES if name not in listed] == []
+    """Below what people do with it. Groups of commands too."""
+    shown = dupwatch("--help").out.decode()
+    panels = dict(re.findall(r"╭─ ([^─]+) ─+╮\n(.*?)╰", shown, re.DOTALL))
+    assert list(panels) == ["Options", *GROUPS]
+    for group, names in GROUPS.items():
+        listed = [line.split()[1] for line in panels[group].splitlines() if line.startswith("│ ") and line[2] != " "]
+        assert listed == list(names)
 
 
 def test_help_keeps_what_stands_in_brackets(dupwatch: Command) -> None:

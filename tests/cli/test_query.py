@@ -71,6 +71,8 @@ def test_an_empty_input_is_said_to_be_empty(dupwatch: Command, tmp_path: Path, s
     "data",
     [
         BODY.encode(),
+        b"[" + BODY.encode() + b"]\nand no more",
+        b"{" + BODY.encode() + b"}",
         b"\xef\xbb\xbf" + BODY.encode(),
         gzip.compress(BODY.encode()),
         json.dumps({"id": "x", "body": BODY}, indent=2).encode(),
@@ -143,9 +145,14 @@ def test_a_json_file_that_is_read_as_text_is_announced(
     dupwatch: Command, tmp_path: Path, store: tuple[str, str]
 ) -> None:
     """A broken file of JSON lines would otherwise pass for the text of an article."""
-    for name, is_announced in (("broken.jsonl", True), ("text.txt", False)):
+    for name, content, is_announced in (
+        ("broken.jsonl", "not json", True),
+        ("text.txt", "not json", False),
+        ("text.txt", "[draft] not json\n[2] either", True),
+        ("text.txt", '{"id": "x", "body": "cut off', True),
+    ):
         path = tmp_path / name
-        path.write_text("not json")
+        path.write_text(content)
         ended = dupwatch("query", path, *store)
         assert ended.code == 0
         assert ("is not JSON; it was read as plain text." in " ".join(ended.err.split())) is is_announced

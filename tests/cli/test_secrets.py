@@ -68,7 +68,9 @@ MISTAKES = [
     ("store", "stats", "--json", f"https://user:{CANARY}@host/"),
     ("top", "--interval", f"http.password={CANARY}"),
     ("config", "show", f"http.password={CANARY}"),
+    ("config", "check", f"http.password:{CANARY}"),
     ("dead-letters", "list", f"http.password={CANARY}"),
+    ("dead-letters", "show", "1", f"kafka.client.sasl.password={CANARY}"),
     ("evaluate", "feed", "--pairs", "x", f"http.password={CANARY}"),
 ]
 

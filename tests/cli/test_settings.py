@@ -235,6 +235,9 @@ def test_config_show_has_every_setting(dupwatch: Command) -> None:
     matches = [re.fullmatch(r"(\S+) = .*|# (\S+) is not set", line) for line in lines.splitlines()]
     assert [found[1] or found[2] for found in matches if found] == list(names_of(Config))
     assert "# kafka.instance_id is not set\n" in lines
+    commented = dupwatch("config", "show", "--comments").out.decode().splitlines()
+    assert commented[1::2] == lines.splitlines()
+    assert commented[commented.index("judge.reach = 10") - 1].startswith("# With verify, an article found by")
     toml_text = dupwatch("config", "show", *sets("rules.wire.flag=never", "kafka.instance_id=a")).out.decode()
     assert "rules.SOURCE" not in toml_text
     assert "# rules.wire.similarity_min is not set\n" in toml_text
@@ -298,6 +301,19 @@ def test_config_check_takes_what_clients_take(dupwatch: Command, delivery: str) 
     kafka = sets(f"kafka.delivery={delivery}", 'kafka.client={"reconnect.backoff.ms"=200}')
     checked = dupwatch("config", "check", *TOPICS, *kafka)
     assert (checked.code, checked.err) == (0, "")
+
+
+def test_a_configuration_is_named_as_an_argument_or_an_option(dupwatch: Command, tmp_path: Path) -> None:
+    """The argument goes before a variable, which names the file of all commands; both at once are refused."""
+    right, wrong = tmp_path / "right.toml", tmp_path / "wrong.toml"
+    right.write_text("[judge]\nreach = 7\n")
+    wrong.write_text("[judge]\nmood = 7\n")
+    assert dupwatch("config", "check", right).code == 0
+    assert b"judge.reach = 7\n" in dupwatch("config", "show", right, DUPWATCH_CONFIG=str(wrong)).out
+    for refused in (dupwatch("config", "check", wrong), dupwatch("config", "check", DUPWATCH_CONFIG=str(wrong))):
+        assert (refused.code, "unknown setting judge.mood" in refused.err) == (2, True)
+    refused = dupwatch("config", "check", right, "--config", wrong)
+    assert (refused.code, "the argument and --config name the same thing" in refused.err) == (2, True)
 
 
 def test_config_check_for_another_machine(dupwatch: Command) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from consumer.files.letters import dead_letters_path
 from tests.cli.command import FAST, ROOT, TIMEOUT_S, environment, json_lines, run_process, start, text, write_lines
 
 EVIL = "e\x9b31mv\x1b]0;owned\x07i\u202el\u2066\u200e\U000e0041\x85\u2028\ue000\r\x7f"
@@ -137,6 +138,18 @@ def test_nothing_steers_the_terminal(files: Files, command: tuple[str, ...]) -> 
     assert output
     assert "Traceback" not in output
     assert steering(output) == [], output
+
+
+def test_paths_are_not_coloured(files: Files) -> None:
+    """A terminal shows what one can copy: rich would colour the numbers in a path, and what looks like a URL."""
+    sink = files.folder / "2026-11" / "v3.0" / "out.jsonl"
+    sink.parent.mkdir(parents=True)
+    output = seen(*files.given("run", "--source", "{feed}", "--sink", str(sink), "--store", "memory:"))
+    assert "Summary" in output
+    # The terminal may break a path in two, but nothing else may stand in it.
+    shown = output.replace("\r\n", "")
+    assert str(sink) in shown
+    assert str(dead_letters_path(sink)) in shown
 
 
 def test_json_on_a_terminal_means_the_same(files: Files) -> None:

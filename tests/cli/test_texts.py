@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from consumer.cli.texts import is_one_article
+from consumer.config.loading import load_config
 from tests.cli.command import SAMPLE, Command, json_lines, run_process, text, write_lines
 
 README = str(SAMPLE.with_name("README.md"))
@@ -55,6 +57,36 @@ def test_a_text_may_look_like_json(dupwatch: Command, tmp_path: Path, plain: str
     """A brace or a bracket does not make a text an article."""
     (tmp_path / "text").write_text(plain)
     assert dupwatch("fingerprint", tmp_path / "text").code == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "is_one"),
+    [
+        (b"[draft] the first line\nthe second", True),
+        (b"{the} first\nthe second", True),
+        (b"[1, 2]", True),
+        (b'{"id":"a","body":"cut off', True),
+        (b'{\n"id": "a", "body": "b", "tags": [\n{"a": 1}\n]}', True),
+        (b'{"id":"a","body":"b"}', False),
+        (b'[draft]\n{"id":"a","body":"b"}\n', False),
+        (b'[{"id":"a","body":"b"},\n{"id":"c","body":"d"}]', False),
+        (json.dumps({"id": "a", "body": "b" * 70_000}).encode() + b'\n{"id":"c","body":"d"}\n', False),
+        (b"", False),
+    ],
+    ids=["bracket", "brace", "numbers", "cut off", "lines", "one line", "a record", "an array", "long lines", "empty"],
+)
+def test_one_article_or_json_lines(tmp_path: Path, data: bytes, is_one: bool) -> None:  # noqa: FBT001
+    """What ``query`` takes for JSON lines, and what for one article or a text."""
+    (tmp_path / "asked").write_bytes(data)
+    assert is_one_article(str(tmp_path / "asked"), load_config(None, {})) is is_one
+
+
+def test_a_feed_too_long_for_one_article_is_json_lines(tmp_path: Path) -> None:
+    """Whatever it begins with."""
+    (tmp_path / "asked").write_bytes(b'{"id":"a",\n"body":"b"}')
+    for bytes_max, is_one in ((20, False), (30, True)):
+        chosen = load_config(None, {"source": {"record_bytes_max": bytes_max}})
+        assert is_one_article(str(tmp_path / "asked"), chosen) is is_one
 
 
 def test_the_heading_of_the_fingerprint(dupwatch: Command, tmp_path: Path) -> None:

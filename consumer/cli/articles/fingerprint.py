@@ -27,7 +27,7 @@ _NOTES: Final = {
 
 def fingerprint(
     source: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="An article as JSON, or plain text; - for standard input.")
+        str, typer.Argument(metavar="FILE|-", help="An article as JSON, or plain text; - for standard input.")
     ] = "-",
     scheme: SchemeOption = None,
     json: JsonOption = False,

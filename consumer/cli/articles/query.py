@@ -75,11 +75,15 @@ def query(
             _write(_answer_stored(asking, chosen, source))
         elif source != STREAM and path.is_file() and is_one_article(source, chosen):
             article = read_article(source, chosen)
-            if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
+            if article.id == source and (path.suffix.lower() in _JSON_SUFFIXES or _begins_like_json(article)):
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
             _write(_answer(article.id, *asking.about([article])[0]))
         else:
             _answer_lines(asking, chosen, source)
+
+
+def _begins_like_json(article: Article) -> bool:
+    return (article.body or "").lstrip().startswith(("{", "["))
 
 
 def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[str, object]:

@@ -41,7 +41,7 @@ from consumer.wiring.banks import read_banks
 
 app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
 
-ItemArgument = Annotated[str | None, typer.Argument(metavar="[ITEM]", help="An item; without one, the whole bank.")]
+ItemArgument = Annotated[str | None, typer.Argument(metavar="ITEM", help="An item; without one, the whole bank.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
@@ -76,7 +76,7 @@ def create(
 def add(
     bank: BankArgument,
     source: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="A text, or an article in JSON; - for standard input.")
+        str | None, typer.Argument(metavar="FILE", help="A text, or an article in JSON; - for standard input.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="The text itself.", metavar="TEXT")] = None,
     article: Annotated[
@@ -241,7 +241,7 @@ app.command("scan")(scan)
 @app.command("test")
 def try_(
     source: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="A text, or an article in JSON; - for standard input.")
+        str | None, typer.Argument(metavar="FILE", help="A text, or an article in JSON; - for standard input.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="The text itself.", metavar="TEXT")] = None,
     banks: BanksOption = None,

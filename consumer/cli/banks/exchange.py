@@ -47,7 +47,7 @@ def import_(
 
 
 def export(
-    bank: Annotated[str | None, typer.Argument(metavar="[BANK]", help="One bank; default: all.")] = None,
+    bank: Annotated[str | None, typer.Argument(metavar="BANK", help="One bank; default: all.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write CSV, of one bank.")] = False,
     banks: BanksOption = None,
     config: ConfigOption = None,

@@ -27,7 +27,7 @@ _HOUR_S = 3_600
 
 def matches(
     bank: BankArgument,
-    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="One item; default: all of the bank.")] = None,
+    item: Annotated[str | None, typer.Argument(metavar="ITEM", help="One item; default: all of the bank.")] = None,
     members: Annotated[
         bool,
         typer.Option("--members", help="Also scan the store, and count the flagged articles that repeat each of them."),

@@ -86,4 +86,4 @@ def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
 def say(sentence: str) -> None:
     """Print what was done."""
     with results():
-        render.console().print(render.plain(sentence), highlight=False)
+        render.console().print(render.plain(sentence))

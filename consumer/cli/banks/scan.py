@@ -26,7 +26,7 @@ def scan(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE|-]",
+            metavar="FILE|-",
             help=f"An archive: JSON lines, {described_forms()}; - for standard input. Default: all of the store.",
         ),
     ] = None,

@@ -1,12 +1,16 @@
 """``dupwatch config``: print and check the configuration."""
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, configured, named_once
 from consumer.cli.results import results, write
-from consumer.config.config import Config
+from consumer.config.config import CONFIG_VARIABLE, Config
+from consumer.config.descriptions import description_of, settings_described
 from consumer.config.printing import flatten
 from consumer.config.sections.feed import SinkSection
 from consumer.config.sections.store import StoreSection
@@ -23,17 +27,31 @@ from consumer.wiring.stores import configured_secret
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
 
 
+FileArgument = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="TOML file with settings, as with --config.", show_default=False)
+]
+
+
 @app.command()
-def show(config: ConfigOption = None, settings: SetOption = None) -> None:
+def show(
+    file: FileArgument = None,
+    comments: Annotated[
+        bool, typer.Option("--comments", help="Explain each setting in the line above it, as docs/settings.md does.")
+    ] = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
     """Print the effective configuration as TOML that --config can read; unset settings appear as comments."""
-    chosen = configured(config, settings)
+    chosen = configured(_named_file(file, config), settings)
+    said = {setting.name: setting.description for setting in settings_described()} if comments else {}
     with results():
         for name, value in flatten(chosen):
-            write(_line(name, value).encode())
+            write(f"{_comment(name, said)}{_line(name, value)}".encode())
 
 
 @app.command()
 def check(
+    file: FileArgument = None,
     config: ConfigOption = None,
     settings: SetOption = None,
     elsewhere: Annotated[
@@ -44,7 +62,7 @@ def check(
     ] = False,
 ) -> None:
     """Check the configuration without running anything; exit with 2 and a message if it is invalid."""
-    chosen = configured(config, settings)
+    chosen = configured(_named_file(file, config), settings)
     if elsewhere:
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
@@ -65,6 +83,13 @@ def check(
             # Such a run uses neither [http] nor [kafka].
             source = "standard input" if chosen.source.url == STREAM else "a file"
             write(f"The configuration is valid for a run over {source}.\n".encode())
+
+
+def _named_file(file: Path | None, config: Path | None) -> Path | None:
+    """Return the one configuration that is named. An argument replaces the one that a variable names."""
+    if file is not None and config == Path(os.environ.get(CONFIG_VARIABLE, "")):
+        config = None
+    return named_once(file, config, "the argument and --config")
 
 
 def _check_console(config: Config) -> None:
@@ -91,6 +116,10 @@ def _without_files(config: Config) -> Config:
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
     console = config.console.model_copy(update={"password_file": None})
     return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http, "console": console})
+
+
+def _comment(name: str, said: Mapping[str, str]) -> str:
+    return f"# {description_of(name, said)}\n" if said else ""
 
 
 def _line(name: str, value: str | None) -> str:

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, named_once
 from consumer.cli.results import answer, results, write_json
 from consumer.config.config import Config
 from consumer.kafka.sink.letter_replay import LetterReplay, Refused
@@ -46,6 +46,12 @@ LettersOption = Annotated[
         metavar="FILE|KAFKA",
     ),
 ]
+LettersArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE|KAFKA", help="The dead letters themselves, or the sink that they are beside, as with --sink."
+    ),
+]
 ReasonOption = Annotated[
     list[str] | None, typer.Option("--reason", help="Only this reason. May be repeated.", metavar="REASON")
 ]
@@ -64,6 +70,7 @@ LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Stop af
 
 @app.command("list")
 def list_(
+    letters: LettersArgument = None,
     sink: LettersOption = None,
     reason: ReasonOption = None,
     since: SinceOption = None,
@@ -75,11 +82,11 @@ def list_(
     settings: SetOption = None,
 ) -> None:
     """List dead letters in order of position, the first 100 unless --limit is given; with --json all of them."""
-    chosen = configured(config, settings, sink__url=sink)
+    chosen = configured(config, settings, sink__url=_named_sink(letters, sink))
     selection = _selection(chosen, reason, since, until, key)
     rows_max = limit if json or limit is not None else ROWS_MAX
-    with written_letters(chosen) as letters:
-        selected = filter(selection.takes, letters.letters())
+    with written_letters(chosen) as written:
+        selected = filter(selection.takes, written.letters())
         with results():
             if json:
                 for letter in itertools.islice(selected, rows_max):
@@ -96,15 +103,16 @@ def show(
         str,
         typer.Argument(metavar="POSITION", help="PARTITION:OFFSET in a topic, or a line number in a file; see list."),
     ],
+    letters: LettersArgument = None,
     sink: LettersOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
     """Show one dead letter, with the original value of the record."""
-    chosen = configured(config, settings, sink__url=sink)
-    with written_letters(chosen) as letters:
-        letter = letters.letter(position)
+    chosen = configured(config, settings, sink__url=_named_sink(letters, sink))
+    with written_letters(chosen) as written:
+        letter = written.letter(position)
     if letter is None:
         raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")
     headers = [{"name": name, **_text_or_base64("value", value)} for name, value in letter.headers]
@@ -152,6 +160,10 @@ def replay(
     if stopping.asked_by is not None:
         render.console(stderr=True).print("Stopped.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _named_sink(letters: str | None, sink: str | None) -> str | None:
+    return named_once(letters, sink, "the argument and --sink")
 
 
 def _send(

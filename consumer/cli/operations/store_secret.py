@@ -52,5 +52,5 @@ def export(
             raise SinkError(f"{file} cannot be written: {error.strerror}") from error
         record_change(audit_log, "store.secret.export", found.id, "exported")
     render.console(stderr=True).print(
-        f"Wrote the secret {found.id} to {render.plain(str(file))}. Keep it like a password.", highlight=False
+        f"Wrote the secret {found.id} to {render.plain(str(file))}. Keep it like a password."
     )

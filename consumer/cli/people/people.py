@@ -201,10 +201,10 @@ def _say(sentence: str, *, is_shown: bool = False) -> None:
     """Say what was done; on standard error where standard output has a password, and that it is not shown again."""
     if is_shown:
         more = "The password is shown this once; the person can change it on the page of their account."
-        render.console(stderr=True).print(f"{sentence} {more}", highlight=False)
+        render.console(stderr=True).print(f"{sentence} {more}")
         return
     with results():
-        render.console().print(sentence, highlight=False)
+        render.console().print(sentence)
 
 
 def _user() -> str:

@@ -61,7 +61,6 @@ def add(
     render.console(stderr=True).print(
         f"Added {token.name} ({', '.join(token.roles)}), valid until {_shown(token.expires_at)}. Keep the secret: it "
         "cannot be shown again. Programs send it as Authorization: Bearer SECRET.",
-        highlight=False,
     )
 
 
@@ -88,7 +87,7 @@ def revoke(
             record_change(audit_log, "tokens.revoke", token.name, "revoked")
     said = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
     with results():
-        render.console().print(f"{token.name} {'is revoked' if is_new else said}.", highlight=False)
+        render.console().print(f"{token.name} {'is revoked' if is_new else said}.")
 
 
 def _token_file(config: Config) -> Path:

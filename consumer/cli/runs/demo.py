@@ -228,7 +228,7 @@ def _console_served(
     try:
         wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
     except ConfigError as error:
-        console.print(f"{error}", highlight=False)
+        console.print(f"{error}")
         if run.address:
             reminder.begin(f"The latest flags: dupwatch top {run.address}")
         yield

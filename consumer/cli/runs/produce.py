@@ -34,7 +34,7 @@ def produce(
     feed: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE|-]",
+            metavar="FILE|-",
             help=f"Articles as JSON lines, {described_forms()}; - for standard input; default: the sample feed.",
         ),
     ] = None,

@@ -22,4 +22,4 @@ class BanksSection(Section):
     withheld, and an alert fires, until dupwatch bank confirm. 1 switches that off."""
 
     busy_articles_min: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """The share is taken of at least this many articles, and of less than twice as many: the most recent ones."""
+    """busy_share is taken of at least this many articles, and of less than twice as many: the most recent ones."""

@@ -51,7 +51,7 @@ class ConsoleSection(Section):
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long a decision can be undone before it is final, and a release is sent."""
     idle_s: Seconds = 28_800.0
-    """How long a session lasts in which nothing is done."""
+    """How long a session lasts without a request."""
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
     """How long a session lasts at most."""
     failures_max: Count = 10
@@ -65,7 +65,7 @@ class ConsoleSection(Section):
     flood_copies: Count = 100
     """Copies of one story within flood_s that make a flood."""
     flood_s: Seconds = 60.0
-    """The time within which they count."""
+    """The time within which the copies of a flood come."""
     outbox_events_max: Count = 1_000_000
     """Events that may wait for the sink, and as many for each webhook; later ones are not kept for that receiver."""
     webhooks: WebhooksSection = WebhooksSection()

@@ -25,7 +25,9 @@ def _zone(name: str) -> str:
 
 @dataclass(frozen=True, config=DERIVED)
 class FieldsSection(FieldPaths):
-    """Where the fields of an article are in a record. Its settings are the fields of ``FieldPaths``."""
+    """Where the fields of an article are in a record: ``a.b`` is the member ``b`` of the object ``a``."""
+
+    # Its settings are the fields of FieldPaths.
 
 
 class SourceSection(Section):
@@ -45,7 +47,9 @@ class SourceSection(Section):
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
     """The zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
+    """Maximum bytes of one record, without its line end."""
     body_chars_max: Count = _DECODE.body_chars_max
+    """Maximum characters of a body, markup included."""
     page_chars_max: Count = _DECODE.page_chars_max
     """Maximum characters of a web page; body_chars_max is for the article in it."""
     folded_chars_max: Count = _DECODE.folded_chars_max
@@ -57,12 +61,15 @@ class SourceSection(Section):
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
     """Maximum number of different attributes of one HTML tag."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
+    """Maximum depth of objects and lists within each other; the record itself is the first level."""
     poison_share_max: Share = 0.5
     """End a run over a file or a stream when more than this share of its last records is invalid; 1 for never."""
     poison_records_min: Count = 100
-    """The number of records that the share is computed over; a shorter feed counts if all of it is invalid."""
+    """The number of records that poison_share_max is computed over; a shorter feed counts if all of it is invalid."""
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
+    """Maximum records that are judged and committed together."""
     batch_bytes_max: Count = _READ.batch_bytes_max
+    """Maximum bytes of the records of a batch; a batch always has at least one record."""
 
     @property
     def body_form(self) -> BodyForm:
@@ -79,7 +86,7 @@ class SinkSection(Section):
     url: SinkUrl = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Emit = "duplicates"
-    """duplicates, which includes what repeats a text that a bank denies; all; or none."""
+    """Which verdicts are written: duplicates, which includes what repeats a text that a bank denies, all, or none."""
 
 
 class FilesSection(Section):

@@ -18,17 +18,21 @@ class FingerprintSection(Section):
     """The scheme: how a text becomes a fingerprint."""
 
     scheme: Text = _SCHEME.name
+    """The name of the scheme; docs/schemes.md lists them."""
     keywords_max: Count | None = None
     """How many of the weightiest keywords count; when unset, all."""
     dictionary: Text | None = None
-    """A file of words for jieba, beside its own."""
+    """A file of words for jieba, in addition to its own."""
     stop_words: Text | None = None
     """A file of words that are not keywords, in place of jieba's list."""
     idf: Text | None = None
     """A table of inverse document frequencies, in place of jieba's; dupwatch idf build makes one."""
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
+    """A text with at most this many different keywords is short: only a text that is equal after folding repeats it."""
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
+    """Keys under which a sketch is looked up; more of them find less similar texts, and cost more look-ups."""
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
+    """Minima that have to agree for a band to agree; fewer find less similar texts, and more unrelated ones."""
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     decorations: bool = _SCHEME.decorations
@@ -38,16 +42,21 @@ class FingerprintSection(Section):
 
 
 class JudgeSection(Section):
-    """What is near. All of it changes verdicts, and a store is bound to it, but for the last three."""
+    """What is near. All settings but the last three change verdicts, and a store is bound to them."""
 
     profile: ProfileName | None = None
     """The kind of feed: news, posts or mixed. Sets defaults for bands, band_minima, one_bits_distance_max and
     similarity_min."""
     plan: Text = _JUDGE.plan.name
+    """How fingerprints are cut into blocks for looking up: 4x16, 16x28, or 8x16 and 4x32 for schemes of 128 bits."""
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
+    """Every earlier article within this many bits is found; without verify it is also what counts as near."""
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
+    """With verify, an article found by its fingerprint is compared if it differs in at most this many bits."""
     one_bits_distance_max: Annotated[int, Field(ge=0, le=64)] = _JUDGE.one_bits_distance_max
+    """An article that shares a band is compared if at most this many of the 64 one-bit minima differ."""
     verify: bool = _JUDGE.verify
+    """Whether the similarity of sketches decides; without it only the distance of fingerprints does: plain SimHash."""
     similarity_min: Share | None = None
     """How similar articles must be; when unset, as the scheme has it: 0.73 with jieba-tfidf/3, 0.75 with others."""
     facts_shared_min: Share = _JUDGE.facts_shared_min
@@ -60,8 +69,11 @@ class JudgeSection(Section):
     """The fact guard's rule; that of an older store is 1, which lets a frame without facts take its stories for copies.
     """
     lane1: bool = _JUDGE.lane1
+    """Whether articles are also looked up by the bands of their sketches, which finds copies with edits throughout."""
     window_s: Count = _JUDGE.window_ms // 1000
+    """How long an article can be repeated, in seconds from its arrival."""
     verifications_max: Count = _JUDGE.verifications_max
+    """Maximum articles that one article is compared with; a verdict under this limit says truncated."""
     stretches_max: Annotated[int, Field(ge=0, le=STRETCHES_LIMIT)] = _JUDGE.stretches_max
     """How often one text of an id may come back into force within the window; 0 for never."""
     parts: bool = False
@@ -91,4 +103,6 @@ class JudgeSection(Section):
 
 @dataclass(frozen=True, config=DERIVED)
 class RuleSection(SourceRule):
-    """What is different for the articles of one source. Its settings are the fields of ``SourceRule``."""
+    """What is different for the articles of one source."""
+
+    # Its settings are the fields of SourceRule.

@@ -18,7 +18,9 @@ class KafkaSection(Section):
     instance_id: Text | None = None
     """This member's own name, for static membership: no rebalance when it is away for less than a session."""
     group_protocol: Literal["classic", "consumer"] = "classic"
+    """How the group shares the partitions: consumer is KIP-848, and needs brokers 4.0 or newer."""
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    """With exactly-once, verdicts, dead letters and offsets are one transaction."""
     id_from: Literal["key", "value"] = "key"
     """Whether the key of a message is its article's id; with value nothing can be retracted."""
     start: Literal["earliest", "latest"] = "earliest"
@@ -32,7 +34,7 @@ class KafkaSection(Section):
     near_miss_share: Share = 0.0
     """The share of articles for which a pair just under the threshold is sent to PREFIX.near-misses; 0 for none."""
     near_miss_margin: Annotated[float, Field(gt=0, le=0.5)] = 0.15
-    """How far under its threshold the similarity of such a pair may be."""
+    """How far under its threshold the similarity of a near miss may be."""
     events: Literal["plain", "cloudevents"] = "plain"
     """The format of the headers of events."""
     linger_s: Annotated[float, Field(ge=0, le=60)] = 0.002
@@ -50,11 +52,13 @@ class KafkaSection(Section):
     poison_share_max: Share = 0.5
     """Hold a partition when more than this share of its last messages is invalid."""
     poison_records_min: Count = 1_000
-    """The number of messages of a partition that the share is computed over."""
+    """The number of messages of a partition that poison_share_max is computed over."""
     client: ClientSettings = Field(default_factory=dict)
     """librdkafka's own settings, for consumer and producer."""
     consumer: ClientSettings = Field(default_factory=dict)
+    """librdkafka's settings for the consumer alone; they override those of client."""
     producer: ClientSettings = Field(default_factory=dict)
+    """librdkafka's settings for the producer alone; they override those of client."""
     secret_files: SecretFiles = Field(default_factory=dict)
     """Files that hold the values of secret settings: {"sasl.password" = "/run/secrets/kafka"}."""
 

@@ -27,14 +27,17 @@ class HbaseSection(Section):
     call_s: Seconds = _HBASE.call_s
     """How long to wait for one answer."""
     connect_s: Seconds = _HBASE.connect_s
+    """How long to wait for a connection to a gateway."""
     retire_s: Seconds = _HBASE.retire_s
     """How long a connection may be idle before it is not used again; less than the gateway's own limit, which is 60."""
     tls: bool = False
+    """Whether gateways are connected to with TLS."""
     tls_ca: Text | None = None
     """The authorities to trust, in PEM format; when unset, those of the system."""
     tls_certificate: Text | None = None
     """The client certificate, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
+    """The key of the client certificate, in PEM format."""
 
     @model_validator(mode="after")
     def _tls_files_have_effect(self) -> "HbaseSection":
@@ -54,7 +57,7 @@ class StoreSection(Section):
     """Where versions, postings and verdicts are kept."""
 
     url: Annotated[str, AfterValidator(_store_url)] = "memory:"
-    """One of the forms in ``storage.kinds``."""
+    """memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways)."""
     durability: Literal["power", "process"] = _LMDB.durability
     """What an acknowledged write survives: a power loss, or only the end of the process."""
     keep_bodies: bool = _LMDB.keep_bodies
@@ -64,4 +67,5 @@ class StoreSection(Section):
     row_postings_max: Count | None = None
     """Up to how many postings a row is read whole. When unset: on HBase 4,000 (1,000 with 16x28), else 10,000."""
     map_bytes_max: Count = _LMDB.map_bytes_max
+    """Maximum bytes of an LMDB store; until then it grows by itself."""
     hbase: HbaseSection = HbaseSection()

@@ -23,6 +23,7 @@ class HttpSection(Section):
     tls_certificate: Text | None = None
     """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
+    """The private key of the certificate, in PEM format, without a passphrase."""
     names: tuple[Text, ...] = ()
     """Names of this machine under which articles are shown without a password; addresses and localhost always are.
 
@@ -61,6 +62,7 @@ class TracingSection(Section):
     """Spans to an OpenTelemetry collector, while topics are read. OpenTelemetry's own OTEL_... variables apply too."""
 
     enabled: bool = False
+    """Whether spans are sent; it needs the packages of the extra tracing."""
     endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
     """The collector, http://HOST:4318; when unset, OTEL_EXPORTER_OTLP_ENDPOINT."""
     links_max: Annotated[int, Field(ge=0, le=10_000)] = 256

@@ -36,6 +36,8 @@ ITEMS: Final = (Role.REVIEWER, Role.ADMIN)
 ROUTES: Final[dict[tuple[str, str], tuple[Role, ...]]] = {
     ("GET", "/healthz"): (),
     ("GET", "/readyz"): (),
+    ("GET", "/"): (),
+    ("GET", "/docs"): (),
     ("GET", "/openapi.json"): (),
     ("GET", "/metrics"): (Role.READER,),
     ("POST", "/v1/check"): (Role.READER,),
@@ -176,7 +178,7 @@ def test_every_route_has_an_entry(guarded: Guarded) -> None:
         for method, operation in operations.items()
     }
     expected = {route: [{"token": [role]} for role in roles] or None for route, roles in ROUTES.items()}
-    assert described | {("GET", "/openapi.json"): None} == expected
+    assert described | {("GET", path): None for path in ("/", "/docs", "/openapi.json")} == expected
     assert {path for _, path in ROUTES} == set(SERVICE.paths)
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
 

@@ -23,6 +23,7 @@ from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
 from consumer.service.desk import Desk, Judging
 from consumer.service.inbox import Inbox, InboxLimits
+from consumer.service.pages import describing_routes
 from consumer.service.probes import open_routes
 from consumer.service.problems import KINDS
 from consumer.service.receiving import Receiving
@@ -41,7 +42,8 @@ from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, wait_until_ready
 
 DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "http_api.md"
-OPEN = {"/healthz", "/readyz", "/openapi.json"}
+DESCRIBING = {"/", "/docs", "/openapi.json"}
+OPEN = {"/healthz", "/readyz", *DESCRIBING}
 
 
 @pytest.fixture
@@ -56,6 +58,7 @@ def routes() -> list[APIRoute]:
     banks = BankDesk(None, section)
     routers = (
         open_routes(desk, HangLog(tuple), ServiceMetrics()),
+        describing_routes(),
         reading_routes(desk, Checks(1, report)),
         writing_routes(desk, writes),
         bank_reading_routes(banks, desk),
@@ -78,8 +81,8 @@ def test_every_problem_has_a_type_of_its_own_that_is_documented() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "kind"),
     [
-        ("GET", "/", problems.NOT_FOUND),
-        ("GET", "/docs", problems.NOT_FOUND),
+        ("GET", "/docs/", problems.NOT_FOUND),
+        ("POST", "/", problems.METHOD),
         ("GET", "/v1/articles/", problems.NOT_FOUND),
         ("GET", "/v1/articles/a/b", problems.NOT_FOUND),
         ("GET", "/v1/check/", problems.NOT_FOUND),
@@ -291,7 +294,7 @@ def test_the_document_describes_every_route_and_type(client: Client) -> None:
     answer = client.get("/openapi.json")
     document = answer.json
     assert document["openapi"].startswith("3.1")
-    assert set(document["paths"]) == set(SERVICE.paths) - {"/openapi.json"}
+    assert set(document["paths"]) == set(SERVICE.paths) - DESCRIBING
     schemas = document["components"]["schemas"]
     named = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert named <= set(schemas)
