@@ -14,7 +14,7 @@ from consumer.decode.json_value import parse_json
 from consumer.files.source import STREAM
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
-from consumer.wiring.components import decoder
+from consumer.wiring.components import decoder, file_form
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -65,12 +65,14 @@ def is_text(name: str) -> bool:
 
 
 def is_one_article(source: str, config: Config) -> bool:
-    """Return whether a regular file holds one article for ``read_article``, and not JSON lines.
+    """Return whether a regular file holds one article for ``read_article``, and not JSON lines or a table.
 
     A file is JSON lines if one of the lines at its beginning is an object, or if it is an array of objects, of which
     every line is an error. Anything else is one article: an object over several lines, or a text, which may begin with
     a brace or a bracket.
     """
+    if file_form(config).separator(Path(source)) is not None:
+        return False
     try:
         with Path(source).open("rb") as file:
             head = file.read(_HEAD_BYTES)

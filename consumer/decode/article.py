@@ -8,6 +8,7 @@ UTF-8 and JSON (or the other format), depth, id, body, the other fields in the o
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
@@ -18,6 +19,7 @@ from consumer.decode.html.markup import MarkupTooComplex
 from consumer.decode.html.page import read_page
 from consumer.decode.json_value import parse_json
 from consumer.decode.published_at import Instant, TimeForm, read_time
+from consumer.decode.rows import parse_row
 from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
 from consumer.model.article import Article, BodyForm, Extracted, PageForm, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
@@ -121,7 +123,11 @@ class ArticleDecoder:
 
     def record(self, record: RawRecord) -> Article:
         """Decode a record as read, also one with a fault that was found while reading."""
-        return self(record.whole())
+        table = record.table
+        if table is None:
+            return self(record.whole())
+        parse = partial(parse_row, table=table)
+        return decode(record.whole(), self.fields, self.limits, self.body_form, parse=parse)
 
 
 def _check_depth(record: object, depth_max: int) -> None:

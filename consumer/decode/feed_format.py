@@ -3,6 +3,7 @@
 Pure: it inspects the first record and some of the rejected ones.
 """
 
+import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,10 @@ _CONTAINERS: Final[Mapping[bytes, tuple[str, str]]] = {
     b"PAR1": ("Parquet", "convert it to JSON lines"),
     b"Obj\x01": ("an Avro file", f"convert it, as with avro-tools tojson {FEED}"),
 }
+_RECORD_SEPARATOR: Final = b"\x1e"
+_EVENT_DATA: Final = re.compile(rb"data: ?\{")
+_EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry)?:")
+"""A line of an event stream; without a name it is a comment."""
 _WIDE: Final = (
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
@@ -54,11 +59,43 @@ def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Gue
     """Guess the format of a feed with this first record; None if nothing is known."""
     reasons = Counter(record.reason for record in rejected)
     most = reasons.most_common(1)[0][0] if reasons else ""
-    shape = _binary(opening) or _encoding(opening, rejected, most) or _text_shape(opening, rejected)
+    shape = (
+        _binary(opening) or _encoding(opening, rejected, most) or framing(rejected) or _text_shape(opening, rejected)
+    )
     if shape is not None:
         what, do = shape
         return Guess(f"The feed looks like {what}: {do}", whole=True)
     return _fields(rejected, fields)
+
+
+def guess_of_table(rejected: Sequence[Rejected]) -> Guess | None:
+    """Guess why rows of a table cannot be judged; None if nothing is known. Its header was found to be right."""
+    reasons = Counter(record.reason for record in rejected)
+    if not reasons or reasons.most_common(1)[0][0] != Reason.INVALID_UTF8:
+        return None
+    undecodable = [record.data for record in rejected if record.reason == Reason.INVALID_UTF8]
+    name = "gb18030" if all(map(_is_gb18030, undecodable)) else "windows-1252"
+    return Guess(f"The table has another encoding: set source.encoding, for example to {name}", whole=True)
+
+
+def framing(rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+    """Recognise JSON within something else by rejected records: what the feed is, and what to do; None if it is not.
+
+    None of the lines of such a feed is an article. Two are enough to tell.
+    """
+    lines = [record.data.removeprefix(BOM_UTF8).strip() for record in rejected]
+    if any(line.startswith(_RECORD_SEPARATOR) for line in lines):
+        return "a JSON text sequence (RFC 7464)", f"remove the separators, as with tr -d '\\036' <{FEED} | jq -c ."
+    if any(map(_EVENT_DATA.match, lines)) and all(map(_EVENT_LINE.match, lines)):
+        return "server-sent events", f"keep the data alone, as with sed -n 's/^data: *//p' {FEED}"
+    if len(lines) > 1 and _most(map(_is_logged_object, lines)):
+        return "JSON lines behind a prefix, as in a log", f"remove the prefix, as with sed 's/^[^{{]*//' {FEED}"
+    return None
+
+
+def _is_logged_object(line: bytes) -> bool:
+    begins = line.find(b"{")
+    return begins > 0 and line[:1] not in b"[<" and isinstance(_parsed(line[begins:]), dict)
 
 
 def _binary(opening: bytes) -> tuple[str, str] | None:
@@ -140,14 +177,14 @@ def _wrapped(text: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | Non
 def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
     if text[:1] in {b"{", b""} or len(lines) < 2:  # noqa: PLR2004  # a heading and a row
         return None
-    for separator, name, option in (
-        (b"\t", "TSV", "--itsv"),
-        (b",", "CSV", "--icsv"),
-        (b";", "CSV", "--icsv --ifs ';'"),
+    for separator, name, do in (
+        (b"\t", "TSV", "set source.format=tsv"),
+        (b",", "CSV", "set source.format=csv"),
+        (b";", "CSV", f"convert it to JSON lines, as with mlr --icsv --ifs ';' --ojsonl cat {FEED}"),
     ):
         columns = text.count(separator)
         if columns and _most(line.count(separator) >= columns for line in lines):
-            return name, f"convert it to JSON lines, as with mlr {option} --ojsonl cat {FEED}"
+            return name, do
     return None
 
 
@@ -164,7 +201,7 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
         if lacking * 2 > len(records):
             what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
             missing.append(f"{lacking / len(rejected):.0%} have {what}")
-            name = next((candidate for candidate in _candidates(field, seen) if candidate != path), "NAME")
+            name = next((candidate for candidate in likely_names(field, seen) if candidate != path), "NAME")
             settings.append(f"source.fields.{field}={name}")
             suggested.append(name)
     if not missing:
@@ -176,10 +213,10 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
     return Guess(sentence, whole=False)
 
 
-def _candidates(field: str, seen: Mapping[str, int]) -> list[str]:
-    """Return paths whose last name is usual for such a field, the most usual name first."""
+def likely_names(field: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths whose last name is usual for such a field, the most usual name first."""
     known = _NAMES_OF[field]
-    found = [path for path in seen if path.rpartition(".")[2].lower() in known]
+    found = [path for path in paths if path.rpartition(".")[2].lower() in known]
     return sorted(found, key=lambda path: (known.index(path.rpartition(".")[2].lower()), path.count(".")))
 
 

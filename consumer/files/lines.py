@@ -2,17 +2,20 @@
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
+from typing_extensions import override
 
 from consumer.model.article import record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
-from consumer.model.record import RawRecord
+from consumer.model.record import RawRecord, Table
 
+_MARK_ALONE: Final = (BOM_UTF8, BOM_UTF8 + b"\r")
 _REPEATS_MAX: Final = (1 << 32) - 2
 """The largest number of repeats that a pattern can name."""
 
@@ -24,68 +27,106 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: int = 0
 
 
-class LineSplitter:
+def position_of(record: RawRecord) -> Position:
+    """Return the position behind a record of a file."""
+    if not isinstance(record.end, Position):
+        raise TypeError("a record of a file ends at a position")
+    return record.end
+
+
+class Splitter(ABC):
     """Splits a stream into records, the same ones however the stream is cut into chunks.
 
-    A line ends with a line feed; a carriage return before it belongs to the line end. A line of white space is not a
-    record; ``blank_lines`` counts them. Of a record over the limit, only the first bytes are kept; the rest is hashed
-    as it passes.
+    Of a record over the limit, only the first bytes are kept; the rest is hashed as it passes. ``blank_lines`` counts
+    blank lines, which are not records.
     """
 
-    def __init__(self, record_bytes_max: int, start: Position) -> None:
+    def __init__(self, record_bytes_max: int, start: Position, encoding: str = "utf-8") -> None:
         self.blank_lines = 0
         self._record_bytes_max = record_bytes_max
         self._done = start
-        self._line = _Line(record_bytes_max)
-        self._blank = _blank_lines(_held_bytes_max(record_bytes_max))
+        self._carriage_return, self._line_feed = "\r".encode(encoding), "\n".encode(encoding)
+        self._partial = self._new_record()
 
     @property
     def position(self) -> Position:
-        """Return the position behind the last complete line."""
+        """Return the position behind the last complete record."""
         return self._done
 
     @property
-    def between_lines(self) -> bool:
-        """Return whether nothing of the next line was seen yet."""
-        return self._line.size_bytes == 0
+    def between_records(self) -> bool:
+        """Return whether nothing of the next record was seen yet."""
+        return self._partial.size_bytes == 0
 
+    @property
+    def quoted_bytes(self) -> int:
+        """Return how much was seen of a record whose last quote is not closed yet; 0 if there is none."""
+        return 0
+
+    def line_feeds(self, data: bytes) -> int:
+        """Return how many lines end in this part of the stream."""
+        return data.count(self._line_feed)
+
+    def ends_line(self, data: bytes) -> bool:
+        """Return whether this part of the stream ends with a line."""
+        return data.endswith(self._line_feed)
+
+    @abstractmethod
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
         """Yield the records that end in this chunk; to be exhausted before the next chunk is fed."""
-        at = 0
-        while at < len(chunk):
-            if self.between_lines:
-                at = self._skip_blank(chunk, at)
-            end = chunk.find(b"\n", at)
-            self._line.extend(chunk[at:] if end < 0 else chunk[at:end])
-            if end < 0:
-                return
-            record = self._end(end_bytes=1)
-            if record is not None:
-                yield record
-            at = end + 1
 
+    @abstractmethod
     def finish(self) -> RawRecord | None:
-        """Return the last line, if it has no line end."""
-        return None if self.between_lines else self._end(end_bytes=0)
+        """Return the last record, if it has no line end."""
 
     def abandon(self, fault: BadRecord) -> RawRecord:
         """Return the record at which the input became unreadable, which stands for all that would have followed.
 
-        The position behind it is the beginning of its line, so a later run reads that line once the input is complete.
-        The position counts one more line than there is, which marks that the break was answered.
+        The position behind it is its beginning, so a later run reads it once the input is complete. The position counts
+        one more line than there is, which marks that the break was answered.
         """
-        line, self._line = self._line, _Line(self._record_bytes_max)
-        start = self._done
-        self._done = Position(start.line + 1, start.offset)
-        record = line.record(start, self._done, fault)
-        if record is None:
-            raise AssertionError("a record with a fault is never blank")
-        return record
+        partial, start = self._partial, self._done
+        self.restart(Position(start.line + 1, start.offset))
+        return partial.record(start, self._done, fault)
 
     def restart(self, position: Position) -> None:
         """Continue at a position of which nothing was seen yet."""
         self._done = position
-        self._line = _Line(self._record_bytes_max)
+        self._partial = self._new_record()
+
+    def _new_record(self) -> "PartialRecord":
+        return PartialRecord(self._record_bytes_max, self._carriage_return)
+
+
+class LineSplitter(Splitter):
+    """Splits a stream into lines.
+
+    A line ends with a line feed; a carriage return before it belongs to the line end. A line of white space is not a
+    record.
+    """
+
+    def __init__(self, record_bytes_max: int, start: Position) -> None:
+        super().__init__(record_bytes_max, start)
+        self._blank = _blank_lines(_held_bytes_max(record_bytes_max))
+
+    @override
+    def feed(self, chunk: bytes) -> Iterator[RawRecord]:
+        at = 0
+        while at < len(chunk):
+            if self.between_records:
+                at = self._skip_blank(chunk, at)
+            end = chunk.find(b"\n", at)
+            self._partial.extend(chunk[at:] if end < 0 else chunk[at:end])
+            if end < 0:
+                return
+            record = self._end(b"\n")
+            if record is not None:
+                yield record
+            at = end + 1
+
+    @override
+    def finish(self) -> RawRecord | None:
+        return None if self.between_records else self._end(b"")
 
     def _skip_blank(self, chunk: bytes, at: int) -> int:
         """Skip a run of blank lines in one step, and return where it ends: a few bytes of gzip hold millions."""
@@ -97,60 +138,76 @@ class LineSplitter:
         self._done = Position(self._done.line + lines, self._done.offset + run.end() - at)
         return run.end()
 
-    def _end(self, *, end_bytes: int) -> RawRecord | None:
-        line, self._line = self._line, _Line(self._record_bytes_max)
-        start = self._done
-        self._done = Position(start.line + 1, start.offset + line.size_bytes + end_bytes)
-        record = line.record(start, self._done, fault=None)
-        self.blank_lines += record is None
-        return record
+    def _end(self, line_feed: bytes) -> RawRecord | None:
+        line, start = self._partial, self._done
+        self.restart(Position(start.line + 1, start.offset + line.size_bytes + len(line_feed)))
+        if line.is_blank():
+            self.blank_lines += 1
+            return None
+        return line.record(start, self._done, line_feed=line_feed)
 
 
 def _held_bytes_max(record_bytes_max: int) -> int:
-    """Return how many bytes of a line are held before the rest is only hashed.
+    """Return how many bytes of a record are held before the rest is only hashed.
 
-    One more than a record or a dead letter may have: the last may be a carriage return, which does not belong to it.
+    More than a record or a dead letter may have: the last may be a carriage return, which does not belong to it.
     """
     return max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1
 
 
 def _blank_lines(line_bytes_max: int) -> "re.Pattern[bytes]":
-    """Return a pattern of any number of blank lines with their ends: what ``_Line.record`` returns None for."""
+    """Return a pattern of any number of blank lines with their ends, as ``PartialRecord.is_blank`` knows them."""
     return re.compile(rb"(?:\s{0,%d}\n|%b\r?\n)*+" % (min(line_bytes_max, _REPEATS_MAX), BOM_UTF8))
 
 
-class _Line:
-    """One line as it arrives, piece by piece."""
+class PartialRecord:
+    """One record as it arrives, piece by piece, with what may be the beginning of its line end."""
 
-    __slots__ = ("_digest", "_head", "_held_back", "_record_bytes_max", "size_bytes")
+    __slots__ = ("_carriage_return", "_digest", "_head", "_held_back", "_record_bytes_max", "size_bytes")
 
-    def __init__(self, record_bytes_max: int) -> None:
+    def __init__(self, record_bytes_max: int, carriage_return: bytes) -> None:
         self.size_bytes = 0
         self._record_bytes_max = record_bytes_max
+        self._carriage_return = carriage_return
         self._head = bytearray()
         self._digest: hashlib._Hash | None = None
         self._held_back = b""
 
     def extend(self, piece: bytes) -> None:
+        """Add a piece, which never ends within a carriage return."""
         self.size_bytes += len(piece)
         if self._digest is not None:
             self._hash(self._digest, piece)
             return
         self._head += piece
-        if len(self._head) > _held_bytes_max(self._record_bytes_max):
+        if len(self._head) > _held_bytes_max(self._record_bytes_max) + len(self._carriage_return) - 1:
             self._digest = hashlib.sha256()
             self._hash(self._digest, bytes(self._head))
             del self._head[DEAD_LETTER_RAW_BYTES_MAX:]
 
-    def record(self, start: Position, end: Position, fault: BadRecord | None) -> RawRecord | None:
-        """Return the line as a record, None for a blank one; ``fault`` takes precedence over faults of the line."""
+    def is_blank(self) -> bool:
+        """Return whether this is a line of white space, or of a byte order mark alone."""
+        return self._digest is None and (not self._head or self._head.isspace() or self._head in _MARK_ALONE)
+
+    def is_empty(self) -> bool:
+        """Return whether this is a line end alone."""
+        return self._digest is None and (not self._head or self._head == self._carriage_return)
+
+    def record(
+        self,
+        start: Position,
+        end: Position,
+        fault: BadRecord | None = None,
+        *,
+        line_feed: bytes = b"",
+        table: Table | None = None,
+    ) -> RawRecord:
+        """Return the whole record; ``fault`` takes precedence over faults of its own."""
         data = bytes(self._head)
         sha256: bytes | None = None
         if self._digest is None:
-            data = data.removesuffix(b"\r")
+            data = data.removesuffix(self._carriage_return)
             size_bytes = len(data)
-            if fault is None and (not data or data.isspace() or data == BOM_UTF8):
-                return None
             if size_bytes > max(self._record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
                 sha256 = hashlib.sha256(data).digest()
                 data = data[:DEAD_LETTER_RAW_BYTES_MAX]
@@ -159,10 +216,13 @@ class _Line:
             sha256 = self._digest.digest()
         if fault is None and size_bytes > self._record_bytes_max:
             fault = record_too_long(size_bytes, self._record_bytes_max)
-        return RawRecord(start.line + 1, start.offset, data, size_bytes, sha256, fault, end)
+        line_end = self._carriage_return[: self.size_bytes - size_bytes] + line_feed
+        return RawRecord(
+            start.line + 1, start.offset, data, size_bytes, sha256, fault, end, line_end=line_end, table=table
+        )
 
     def _hash(self, digest: "hashlib._Hash", piece: bytes) -> None:
         """Hash all but a last carriage return, which may belong to the line end."""
         piece = self._held_back + piece
-        self._held_back = b"\r" if piece.endswith(b"\r") else b""
-        digest.update(piece.removesuffix(b"\r"))
+        self._held_back = self._carriage_return if piece.endswith(self._carriage_return) else b""
+        digest.update(piece.removesuffix(self._carriage_return))

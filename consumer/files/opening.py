@@ -13,7 +13,7 @@ import msgspec
 from typing_extensions import override
 
 from consumer.decode.article import FieldMap
-from consumer.decode.feed_format import Guess, Rejected, guess
+from consumer.decode.feed_format import Guess, Rejected, framing, guess, guess_of_table
 from consumer.files.checkpoint import Checkpoint, FileJournal, began_ms
 from consumer.files.distinct_files import check_apart
 from consumer.files.letters import (
@@ -27,6 +27,7 @@ from consumer.files.line_file import check_suffix
 from consumer.files.lines import Position
 from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamDeadLetters, StreamSink
 from consumer.files.source import STREAM, FileSource
+from consumer.files.tables import FileForm
 from consumer.model.errors import ConfigError, SourceError, TooManyDeadLetters
 from consumer.model.letter import Letters
 from consumer.model.ports import Emit, Marks, Rejection
@@ -40,6 +41,8 @@ from storage.clock import now_ms
 from storage.files import FileWriting
 
 _SAMPLES_MAX: Final = 100
+_FRAMED_RECORDS_MAX: Final = 8
+"""Records at the beginning of a feed that are looked at for JSON within something else."""
 _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 160
 _FIRST_LINE_BYTES_MAX: Final = 4096
@@ -58,7 +61,8 @@ class FeedGate(Gate):
     the feed are corrected, the run resumes before it. A stream cannot, so its records are answered before the run ends.
 
     A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
-    format shows that none can be. ``good_before`` counts articles of earlier runs over the same file.
+    format shows that none can be. One that begins as a log or an event stream is refused at once. ``good_before``
+    counts articles of earlier runs over the same file.
     """
 
     def __init__(self, limit: PoisonLimit, fields: FieldMap, name: str, *, streams: bool, good_before: int = 0) -> None:
@@ -85,7 +89,8 @@ class FeedGate(Gate):
         self._records += len(batch.records)
         self._good += len(batch.records) - len(rejections)
         self._window = self._limit.after(self._window, len(batch.records), len(rejections))
-        if rejections and self._limit.exceeded(self._window):
+        is_beginning = self._records - len(batch.records) < _FRAMED_RECORDS_MAX
+        if rejections and (self._limit.exceeded(self._window) or (is_beginning and self._is_framed())):
             line = batch.records[-1].line if self._streams else batch.records[0].line
             self._refusal = self._refused(line)
         elif batch.last:
@@ -104,6 +109,12 @@ class FeedGate(Gate):
         """Raise ``TooManyDeadLetters`` if a stream has ended without any article."""
         if self._streams and (refusal := self._refused_whole(None)) is not None:
             raise refusal
+
+    def _is_framed(self) -> bool:
+        """Return whether the feed shows what it is before it has enough records for the limit."""
+        if self._good or self._is_table() or self._limit.share_max == 1:
+            return False
+        return framing(self._rejected()) is not None
 
     def _refused_whole(self, line: int | None) -> TooManyDeadLetters | None:
         seen, bad = totals(self._window)
@@ -131,8 +142,15 @@ class FeedGate(Gate):
         )
 
     def _guess(self) -> Guess | None:
-        rejected = [Rejected(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
-        return guess(self._opening or b"", rejected, self._fields)
+        if self._is_table():
+            return guess_of_table(self._rejected())
+        return guess(self._opening or b"", self._rejected(), self._fields)
+
+    def _is_table(self) -> bool:
+        return any(rejection.record.table is not None for rejection in self._samples)
+
+    def _rejected(self) -> list[Rejected]:
+        return [Rejected(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
 
 
 class FileOptions(NamedTuple):
@@ -140,7 +158,8 @@ class FileOptions(NamedTuple):
 
     ``checkpoint`` is the file that keeps progress, None for a run that cannot be resumed; ``before`` is what is in it.
     ``settings``, ``emit`` and ``store`` are kept there too. ``limit`` ends a run with too many bad records, and
-    ``fields`` help to say why they are bad. The articles of an ``archive`` arrived when they were published.
+    ``fields`` help to say why they are bad. ``form`` is the format of the file. The articles of an ``archive`` arrived
+    when they were published.
     """
 
     checkpoint: Path | None = None
@@ -151,6 +170,7 @@ class FileOptions(NamedTuple):
     writing: FileWriting = FileWriting(durable=True)
     limit: PoisonLimit = PoisonLimit(0.5, 100)
     fields: FieldMap = FieldMap()
+    form: FileForm = FileForm()
     archive: bool = False
 
 
@@ -181,7 +201,7 @@ def open_source(url: str, opening: SourceOpening) -> OpenedSource[FileSource]:
     options = opening.own_options(FileOptions)
     before = options.before
     path = None if url == STREAM else Path(url)
-    source = FileSource(path, opening.limits, Position() if before is None else before.position)
+    source = FileSource(path, opening.limits, Position() if before is None else before.position, options.form)
     try:
         started_ms = began_ms(before, now_ms())
         arrivals = _arrivals(url, source, started_ms, opening, options)
@@ -221,9 +241,13 @@ def _arrivals(url: str, source: FileSource, started_ms: int, opening: SourceOpen
 
 
 def _feed_identity(url: str, source: FileSource) -> bytes:
-    """Return what tells one feed from another, even after lines were appended: its path, and its first line."""
-    first_line = source.beginning(_FIRST_LINE_BYTES_MAX).partition(b"\n")[0]
-    return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first_line).digest()
+    """Return what tells one feed from another, even after lines were appended: its path, and its first line.
+
+    Every export of a table has the same header, so a table counts with its first two lines.
+    """
+    lines = source.beginning(_FIRST_LINE_BYTES_MAX).split(b"\n", 2)
+    first = b"\n".join(lines[: 2 if source.is_table else 1])
+    return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first).digest()
 
 
 def open_file(url: str, opening: SinkOpening) -> OpenedSink:

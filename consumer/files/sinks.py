@@ -81,11 +81,11 @@ class StreamSink(UnbufferedOutput, ReleasingSink):
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None:
-        write_lines(self._out, "verdicts", selected_events(answers, self._emit))
+        write_bytes(self._out, "verdicts", _lines(selected_events(answers, self._emit)))
 
     @override
     def release(self, answer: Answer) -> None:
-        write_lines(self._out, "verdicts", released_events(answer, self._emit))
+        write_bytes(self._out, "verdicts", _lines(released_events(answer, self._emit)))
 
 
 class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
@@ -96,7 +96,7 @@ class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None:
-        write_lines(self._stream, "dead letters", [encode(rejection.letter) for rejection in rejections])
+        write_bytes(self._stream, "dead letters", _lines(encode(rejection.letter) for rejection in rejections))
 
 
 class Nowhere(UnbufferedOutput, ReleasingSink, DeadLetterSink):
@@ -129,13 +129,13 @@ def released_events(answer: Answer, emit: Emit) -> list[bytes]:
     return [] if emit == "none" else [answer.event.encoded]
 
 
-def write_lines(stream: BinaryIO, what: str, lines: Iterable[bytes]) -> None:
-    """Write lines and flush them; raises ``SinkError``, which calls them ``what``.
+def write_bytes(stream: BinaryIO, what: str, data: bytes) -> None:
+    """Write something and flush it; raises ``SinkError``, which calls it ``what``.
 
     A stream that broke is redirected to /dev/null, so that anything else printed to it does not fail as well.
     """
     try:
-        stream.write(b"".join(line + b"\n" for line in lines))
+        stream.write(data)
         stream.flush()
     except BrokenPipeError as error:
         _silence(stream)
@@ -143,6 +143,10 @@ def write_lines(stream: BinaryIO, what: str, lines: Iterable[bytes]) -> None:
     except OSError as error:
         _silence(stream)
         raise SinkError(f"the {what} cannot be written: {error.strerror}") from error
+
+
+def _lines(lines: Iterable[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
 
 
 def _silence(stream: BinaryIO) -> None:

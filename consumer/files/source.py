@@ -1,4 +1,4 @@
-"""Records from a file of JSON lines, plain or compressed, or from standard input."""
+"""Records from a file of JSON lines or a table, plain or compressed, or from standard input."""
 
 import os
 import stat
@@ -10,7 +10,8 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
-from consumer.files.lines import LineSplitter, Position
+from consumer.files.lines import LineSplitter, Position, Splitter
+from consumer.files.tables import JSON_LINES, OPEN_QUOTE_FACTOR, FileForm, OpenedTable, opened_table
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
@@ -28,14 +29,20 @@ class FileSource(Source):
 
     The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end at the
     time when it is reached; a last line without a line end is a record then. Anything else (standard input, a named
-    pipe) is delivered without waiting for more, and can only be read from its beginning. Raises ``SourceError``.
+    pipe) is delivered without waiting for more, and can only be read from its beginning.
+
+    Of a table, ``header`` has the bytes before the first row once they are read; no record has them. Raises
+    ``SourceError``, for a wrong header of a regular file at once, and ``ConfigError``.
     """
 
-    def __init__(self, path: Path | None, limits: ReadLimits, start: Position) -> None:
+    def __init__(self, path: Path | None, limits: ReadLimits, start: Position, form: FileForm = JSON_LINES) -> None:
+        self.header = b""
         self._name = "standard input" if path is None else str(path)
         self._limits = limits
         self._start = start
-        self._splitter = LineSplitter(limits.record_bytes_max, start)
+        self._form = form
+        self._separator = form.separator(path)
+        self._splitter: Splitter = LineSplitter(limits.record_bytes_max, start)
         self._read_bytes = 0
         self._break_answered = False
         self._descriptor: int | None = None
@@ -49,14 +56,19 @@ class FileSource(Source):
         self._streams = path is None or self._total_bytes is None
         if stat.S_ISDIR(kind.st_mode):
             self.close()
-            raise SourceError(f"{self._name} is a directory; name a file of JSON lines")
+            raise SourceError(f"{self._name} is a directory; name a file of JSON lines, CSV or TSV")
         if self._streams and start != Position():
             self.close()
             raise SourceError(f"{self._name} can only be read from its beginning, so a run over it cannot be resumed")
+        if self._separator is not None and not self._streams:
+            self._check_header(self._separator)
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver batches; damaged or truncated compressed data becomes one last record with a fault."""
+        """Deliver batches; damaged or truncated compressed data becomes one last record with a fault.
+
+        Raises ``SourceError`` where a quote stays open; the records before it are delivered.
+        """
         records: list[RawRecord] = []
         size_bytes = 0
         end: End = self._start
@@ -99,6 +111,11 @@ class FileSource(Source):
         return self._splitter.blank_lines
 
     @property
+    def is_table(self) -> bool:
+        """Return whether the input is CSV or TSV."""
+        return self._separator is not None
+
+    @property
     def streams(self) -> bool:
         """Return whether the input is a stream, which can only be read from its beginning."""
         return self._streams
@@ -117,18 +134,65 @@ class FileSource(Source):
     def _records(self) -> Iterator[RawRecord | None]:
         """Yield the records, and None where a stream has no more at the moment."""
         codec, raw = self._opened()
-        chunks = raw if codec is None else self._behind_start(codec.decompress(raw, _CHUNK_BYTES))
+        chunks = raw if codec is None else codec.decompress(raw, _CHUNK_BYTES)
+        if self._separator is not None:
+            chunks = self._rows(chunks, self._separator)
+        elif codec is not None:
+            chunks = self._behind_start(chunks)
         try:
             for chunk in chunks:
                 yield from self._splitter.feed(chunk)
+                if self._splitter.quoted_bytes > OPEN_QUOTE_FACTOR * self._limits.record_bytes_max:
+                    yield from self._open_quote()
                 if self._streams:
                     yield None
         except BadRecord as fault:
             yield from self._broken_off(fault)
             return
+        if self._splitter.quoted_bytes:
+            yield from self._open_quote()
         last = self._splitter.finish()
         if last is not None:
             yield last
+
+    def _rows(self, chunks: Iterator[bytes], separator: str) -> Iterator[bytes]:
+        """Read the header of a table, and return the input behind it and behind the start."""
+        opened = self._opened_table(chunks, separator)
+        self.header, self._splitter = opened.header, opened.splitter
+        if self._start.offset < opened.start.offset:
+            self._start = opened.start
+        self._splitter.restart(self._start)
+        return self._behind_start(opened.chunks)
+
+    def _check_header(self, separator: str) -> None:
+        """Raise ``SourceError`` for a wrong header of a regular file, before the run creates anything."""
+        try:
+            codec = self._codec()
+            raw = self._from_beginning()
+            self._opened_table(raw if codec is None else codec.decompress(raw, _CHUNK_BYTES), separator)
+        except SourceError:
+            self.close()
+            raise
+
+    def _opened_table(self, chunks: Iterator[bytes], separator: str) -> OpenedTable:
+        try:
+            return opened_table(chunks, self._limits, self._form, separator)
+        except ValueError as error:
+            raise SourceError(f"the header of {self._name} {error}") from error
+
+    def _open_quote(self) -> Iterator[RawRecord | None]:
+        """Raise ``SourceError`` for the row whose quote stays open; a stream has a dead letter of it before.
+
+        A file can be read again from this row on. Nothing within the quote is taken for rows: it may be anybody's text.
+        """
+        why = (
+            f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed within "
+            f"{OPEN_QUOTE_FACTOR} times record_bytes_max, or before the input ends"
+        )
+        if self._streams:
+            yield self._splitter.abandon(BadRecord(Reason.TRUNCATED_INPUT, why))
+        yield None
+        raise SourceError(f"{self._name}: {why}. Only what comes before it was judged: close the quote")
 
     def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
         """Yield what is left where the input became unreadable, unless an earlier run has answered that already.
@@ -145,26 +209,39 @@ class FileSource(Source):
             yield self._splitter.abandon(fault)
 
     def _opened(self) -> tuple[Codec | None, Iterator[bytes]]:
-        """Return the input's codec, and all its bytes; for a plain file those from the start position on."""
+        """Return the input's codec, and all its bytes; for a plain file of lines those from the start position on."""
         if self._streams:
             raw = self._raw()
             opening = b""
             while is_undecided(opening) and (chunk := next(raw, b"")):
                 opening += chunk
             return codec_of(opening, growing=True), chain([opening], raw)
-        try:
-            codec = codec_of(os.pread(self._open_descriptor(), MAGIC_BYTES_MAX, 0), growing=True)
-            if codec is None:
-                self._seek()
-        except OSError as error:
-            raise self._error(error) from error
+        codec = self._codec()
+        if codec is None and self._separator is None:
+            self._seek()
         return codec, self._raw()
+
+    def _codec(self) -> Codec | None:
+        return codec_of(self.beginning(MAGIC_BYTES_MAX), growing=True)
 
     def _seek(self) -> None:
         offset = self._start.offset
-        if os.fstat(self._open_descriptor()).st_size < offset:
-            raise self._shorter()
-        self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
+        try:
+            if os.fstat(self._open_descriptor()).st_size < offset:
+                raise self._shorter()
+            self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _from_beginning(self) -> Iterator[bytes]:
+        """Yield all of a regular file, without moving the place where ``_raw`` reads."""
+        at = 0
+        try:
+            while chunk := os.pread(self._open_descriptor(), _CHUNK_BYTES, at):
+                at += len(chunk)
+                yield chunk
+        except OSError as error:
+            raise self._error(error) from error
 
     def _raw(self) -> Iterator[bytes]:
         try:
@@ -182,12 +259,12 @@ class FileSource(Source):
         try:
             while left > len(chunk):
                 left -= len(chunk)
-                lines += chunk.count(b"\n")
+                lines += self._splitter.line_feeds(chunk)
                 chunk = next(chunks)
         except (BadRecord, StopIteration):
             raise self._shorter() from None
         passed = chunk[:left]
-        lines += passed.count(b"\n") + (passed[-1:] not in {b"", b"\n"})
+        lines += self._splitter.line_feeds(passed) + (passed != b"" and not self._splitter.ends_line(passed))
         self._break_answered = self._start.line > lines
         if self._break_answered:
             # The line at the break was counted, but not read.

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from consumer.decode.rows import json_value
 from consumer.kafka.clients import new_producer
 from consumer.kafka.sink.outgoing import ANY_PARTITION, Outgoing, produce
 from consumer.model.article import Article
@@ -19,8 +20,9 @@ _SLICE_S: Final = 0.25
 class FeedSender:
     """Sends records to a topic with the id of the article as key; without a key where a record is not an article.
 
-    Such a record becomes a dead letter, as from any producer. ``settings`` are of ``producer_settings``. With
-    ``partition`` all records go to that one, so that they are judged in the order of the feed at any rate.
+    Such a record becomes a dead letter, as from any producer. Rows of tables are sent as JSON. ``settings`` are of
+    ``producer_settings``. With ``partition`` all records go to that one, so that they are judged in the order of the
+    feed at any rate.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class FeedSender:
         self._producer.purge()
 
     def _hand_over(self, record: RawRecord) -> None:
-        message = Outgoing(self._topic, self._key(record), record.data, [], partition=self._partition)
+        message = Outgoing(self._topic, self._key(record), json_value(record), [], partition=self._partition)
         try:
             produce(self._producer, message, self._delivered, self._make_room)
         except KafkaException as error:

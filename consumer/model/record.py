@@ -30,13 +30,26 @@ def headers_bytes(headers: Iterable[Header]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """What the rows of a file of CSV or TSV have in common.
+
+    ``columns`` are the names in its header, in order, "" for a column without a name. ``encoding`` is Python's name.
+    """
+
+    columns: tuple[str, ...]
+    separator: str
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True)
 class RawRecord:
     """One record as it was read, without its line end.
 
     ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, and then
     ``sha256`` is None; or it is only the first bytes, and ``sha256`` is the digest of the whole. ``size_bytes`` is
     always the size of the whole. A record with a ``fault``, found while reading, is rejected and not decoded. ``end``
-    is where a later run resumes once this record is answered, if its source resumes at single records.
+    is where a later run resumes once this record is answered, if its source resumes at single records. ``line_end`` is
+    what followed the record in its file. A row of a file of CSV or TSV has its ``table``.
 
     A source fills what it knows of the rest. A record of a ``partition`` has 0 as its ``line``, and ``start`` is its
     offset there. ``time_ms`` is any number that the sender chose, ``NO_TIME_MS`` for none. ``is_null`` tells a
@@ -56,6 +69,8 @@ class RawRecord:
     time_ms: int = NO_TIME_MS
     is_null: bool = False
     headers_lost: int = 0
+    line_end: bytes = b""
+    table: Table | None = None
 
     def whole(self) -> bytes:
         """Return the bytes to decode. Raises the fault that was found while reading, a ``BadRecord``."""

@@ -17,6 +17,7 @@ from consumer.decode.published_at import TimeForm
 from consumer.decode.schemas.registry import Briefly, RegistryOptions
 from consumer.decode.schemas.schema_value import schema_parser
 from consumer.feeds.kinds import source_of
+from consumer.files.tables import FileForm
 from consumer.fingerprint import Engine, Lexicon, Scheme, default_tokenizer
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
@@ -132,6 +133,12 @@ def read_limits(config: Config) -> ReadLimits:
         batch_records_max=section.batch_records_max,
         batch_bytes_max=section.batch_bytes_max,
     )
+
+
+def file_form(config: Config) -> FileForm:
+    """Return how files of articles are read."""
+    section = config.source
+    return FileForm(section.format, section.encoding, section.fields)
 
 
 def fingerprinting(

@@ -20,6 +20,7 @@ from consumer.files.checkpoint import (
     load,
     passing_path,
 )
+from consumer.files.clean_feed import CleanFeed
 from consumer.files.distinct_files import check_apart, check_streams_apart
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
@@ -34,6 +35,7 @@ from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
+from consumer.model.ports import ReleasingSink
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, PoisonLimit
 from consumer.pipeline.feed_kind import Outputs, SinkOpening, SourceOpening, Streams
 from consumer.pipeline.loop import Pipeline
@@ -43,6 +45,7 @@ from consumer.wiring.components import (
     engine_choice,
     field_map,
     file_decoder,
+    file_form,
     file_writing,
     fingerprinting,
     judge_settings,
@@ -150,11 +153,12 @@ def prepared_run(
     stopping: Stopping,
     *,
     archive: bool = False,
+    filters: bool = False,
 ) -> Iterator[Run]:
     """Build a run over a file or a stream from its configuration, and release everything it holds afterwards.
 
     The articles of an ``archive`` arrived when they were published; ``RecordTimeReplaced`` is reported for each article
-    that does not say when that was.
+    that does not say when that was. A run that ``filters`` writes the unique ones to ``streams.out``.
     """
     feeds.check_pair(config)
     with ExitStack() as resources:
@@ -167,6 +171,8 @@ def prepared_run(
         resources.callback(source.close)
         # All that can be refused is refused before a store or a sink is created.
         sink_opening = _checked_sink(config, streams, hooks, before, source)
+        if filters:
+            check_streams_apart(source, [streams.out])
         if before is not None:
             check_resumable(before, source, settings, config)
         store = resources.enter_context(opened_store(config))
@@ -187,6 +193,9 @@ def prepared_run(
             if isinstance(written.sink, FileSink):
                 written.sink.discard()
             raise
+        resumed_at = Position() if before is None else before.position
+        if filters:
+            outputs = outputs._replace(verdicts=_clean_feed(outputs.verdicts, streams, source, resumed_at))
         detector = interruptible_detector(store, settings, drain, config, known=known)
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
@@ -204,8 +213,12 @@ def prepared_run(
             hooks,
         )
         chosen = engine_choice(config, settings, lexicon)
-        resumed_at = Position() if before is None else before.position
         yield Run(pipeline, source, store, detector.tally, resumed_at, isinstance(journal, FileJournal), chosen)
+
+
+def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:
+    """Build what writes unique articles. A header was written by the run that began at the beginning."""
+    return CleanFeed(verdicts, streams.out, lambda: b"" if resumed_at.offset else source.header)
 
 
 def _opening(
@@ -220,6 +233,7 @@ def _opening(
         writing=file_writing(config),
         limit=PoisonLimit(config.source.poison_share_max, config.source.poison_records_min),
         fields=field_map(config),
+        form=file_form(config),
         archive=archive,
     )
     opening = feeds.source_opening(config, hooks)

@@ -1,5 +1,6 @@
 """``dupwatch produce`` sends a file of articles to a topic, here of a mock cluster."""
 
+import json
 import signal
 import subprocess
 import time
@@ -102,11 +103,16 @@ def test_the_sample_feed_where_no_file_is_named_and_standard_input(address: str)
 
 
 def test_the_rate_is_kept_to(address: str, tmp_path: Path) -> None:
-    """Eleven articles at twenty per second take half a second."""
-    feed = write_lines(tmp_path / "feed.jsonl", [{"id": f"a{number}", "body": text(number)} for number in range(11)])
+    """Eleven articles at twenty per second take half a second. Rows of a table are sent as JSON."""
+    feed = tmp_path / "feed.csv"
+    feed.write_text("id,body\n" + "".join(f'a{number},"{text(number)}"\n' for number in range(11)))
     ended = run_process("produce", feed, "--to", place(address, "rate"), "--rate", "20", "--in-order")
     assert ended.code == 0, ended.err
     assert float(ended.err.split(" in ")[1].split()[0]) >= 0.5
+    messages = received(address, "rate", 11)
+    assert [(message.key(), json.loads(message.value() or b"")) for message in messages] == [
+        (f"a{number}".encode(), {"id": f"a{number}", "body": text(number)}) for number in range(11)
+    ]
 
 
 def test_a_signal_ends_it_and_what_was_sent_is_there(address: str) -> None:

@@ -5,11 +5,12 @@ import csv
 import gzip
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import FAST, Command, articles, json_lines, run_process, write_lines
+from tests.cli.command import FAST, TIMEOUT_S, Command, articles, json_lines, run_process, start, write_lines
 
 GOOD = articles(range(30))
 SHOWN_CHARS_MAX = 240
@@ -56,9 +57,18 @@ FEEDS = {
     "UTF-16 without a mark": (lines(GOOD).decode().encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 FEED"),
     "GBK": (CHINESE.encode("gbk"), "iconv -f GB18030 -t UTF-8 FEED"),
     "a program": (b"\x7fELF\x02\x01\x01\0\0\xff\xfe\n" * 9, "a binary file: name a file of JSON lines"),
-    "CSV": (table(","), "CSV: convert it to JSON lines, as with mlr --icsv --ojsonl cat FEED"),
+    "CSV": (table(","), "CSV: set source.format=csv"),
     "CSV with semicolons": (table(";"), "mlr --icsv --ifs ';' --ojsonl cat FEED"),
-    "TSV": (table("\t"), "mlr --itsv --ojsonl cat FEED"),
+    "TSV": (table("\t"), "TSV: set source.format=tsv"),
+    "a log": (
+        lines(GOOD, "2026-11-28T01:02:03Z INFO {}"),
+        "behind a prefix, as in a log: remove the prefix, as with sed",
+    ),
+    "a text sequence": (lines(GOOD, "\x1e{}"), "a JSON text sequence (RFC 7464): remove the separators, as with tr"),
+    "events": (
+        lines(GOOD, ": a comment\nevent: article\nid: 7\ndata: {}\n"),
+        "server-sent events: keep the data alone",
+    ),
     "RSS": (b'<?xml version="1.0"?>\n<rss>\n<channel>\n</channel>\n</rss>\n', "XML or HTML"),
     "bzip2": (bz2.compress(lines(GOOD)), "bzip2 -dc FEED"),
     "gzip twice": (gzip.compress(gzip.compress(lines(GOOD))), "gzip data within gzip"),
@@ -151,6 +161,23 @@ def test_a_stream_is_answered_before_it_is_refused() -> None:
     assert len(letters) == array.count("\n") + 1
     ended = run_process("run", "--emit", "all", given=lines(GOOD) + b"{\n" * 20)
     assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("template", ["data: {}\n", "\x1e{}", "INFO {}"])
+def test_a_stream_of_events_is_refused_at_its_beginning(template: str) -> None:
+    """Not only after as many records as the limit takes: that could be hours."""
+    given = lines(GOOD[:2], template)
+    process = start("run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stderr is not None
+    try:
+        process.stdin.write(given)
+        process.stdin.flush()
+        assert process.wait(TIMEOUT_S) == 7
+        assert b"The feed looks like" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_an_archive_too(dupwatch: Command, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from consumer.feeds.kinds import KINDS
 from consumer.files.checkpoint import checkpoint_path, load
 from consumer.files.kind import FILE, NOWHERE, NOWHERE_URL, STREAM
 from consumer.files.opening import Continuation, FileOptions
+from consumer.files.tables import FileForm
 from consumer.kafka.client_settings import KafkaOptions, TopicsOptions
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.mock_cluster import mock_cluster
@@ -48,6 +49,7 @@ ALL = (*KINDS, QUEUE)
 SOURCES = [kind for kind in ALL if kind.source is not None]
 SINKS = [kind for kind in ALL if kind.sink is not None]
 VALUES = [b'{"id": "%d", "body": "text"}' % number for number in range(5)]
+ROWS = [b'%d,"text\nof two lines, or ""so"""' % number for number in range(5)]
 TOPICS = TopicsOptions(clients=KafkaOptions(consumer={"session.timeout.ms": 6_000}))
 
 
@@ -58,7 +60,9 @@ class Fed:
     side: SourceSide
     url: str
     folder: Path
+    values: list[bytes]
     resumes: bool = True
+    form: FileForm = field(default_factory=FileForm)
     opened: list[Source] = field(default_factory=list)
 
     def open(self) -> tuple[OpenedSource[Source], Outputs]:
@@ -66,7 +70,7 @@ class Fed:
         verdicts = self.folder / "verdicts.jsonl"
         checkpoint = checkpoint_path(verdicts)
         before = load(checkpoint)
-        own = FileOptions(checkpoint=checkpoint, before=before)
+        own = FileOptions(checkpoint=checkpoint, before=before, form=self.form)
         opening = SourceOpening(own=(own, TOPICS), limits=ReadLimits(batch_records_max=BATCH))
         opened = self.side.open(self.url, opening)
         self.opened.append(opened.source)
@@ -81,10 +85,23 @@ class Fed:
             source.close()
 
 
+def source_name(param: tuple[FeedKind, bool]) -> str:
+    """The name of a kind, and whether it has a table."""
+    kind, is_table = param
+    return f"{kind.name}-csv" if is_table else kind.name
+
+
 def fed_file(folder: Path) -> str:
     """A file with a line for each value."""
     path = folder / "feed.jsonl"
     path.write_bytes(b"".join(value + b"\n" for value in VALUES))
+    return str(path)
+
+
+def fed_table(folder: Path) -> str:
+    """A table with a row for each value."""
+    path = folder / "feed.csv"
+    path.write_bytes(b"id,body\r\n" + b"".join(row + b"\r\n" for row in ROWS))
     return str(path)
 
 
@@ -104,10 +121,10 @@ def fed_topic(address: str, topic: str) -> str:
     return f"kafka://{address}/{topic}"
 
 
-@pytest.fixture(params=SOURCES, ids=lambda kind: kind.name)
+@pytest.fixture(params=[*((kind, False) for kind in SOURCES), (FILE, True), (STREAM, True)], ids=source_name)
 def fed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fed]:
-    """Each kind of source. The topic is one of this test alone."""
-    kind: FeedKind = request.param
+    """Each kind of source, and tables in files and streams. The topic is one of this test alone."""
+    kind, is_table = request.param
     assert kind.source is not None
     with ExitStack() as stack:
         if kind is KAFKA:
@@ -116,7 +133,7 @@ def fed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fed]:
         elif kind is QUEUE:
             url = fed_queue(tmp_path)
         else:
-            url = fed_file(tmp_path)
+            url = fed_table(tmp_path) if is_table else fed_file(tmp_path)
         if kind is STREAM:
             kept, file = os.dup(0), os.open(url, os.O_RDONLY)
             os.dup2(file, 0)
@@ -124,7 +141,9 @@ def fed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fed]:
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, 0)
             url = "-"
-        given = Fed(kind.source, url, tmp_path, resumes=kind is not STREAM)
+        form = FileForm("csv" if is_table else None)
+        values = ROWS if is_table else VALUES
+        given = Fed(kind.source, url, tmp_path, values, resumes=kind is not STREAM, form=form)
         stack.callback(given.close)
         yield given
 
@@ -145,9 +164,9 @@ def records_of(batches: Sequence[RawBatch]) -> list[RawRecord]:
 def test_records_come_once_in_order_and_in_bounded_batches(fed: Fed) -> None:
     """Whole, and without a fault; and closing twice is closing."""
     opened, _ = fed.open()
-    batches = taken(opened.source.batches(), len(VALUES))
-    assert [record.data for record in records_of(batches)] == VALUES
-    assert [record.fault for record in records_of(batches)] == [None] * len(VALUES)
+    batches = taken(opened.source.batches(), len(fed.values))
+    assert [record.data for record in records_of(batches)] == fed.values
+    assert [record.fault for record in records_of(batches)] == [None] * len(fed.values)
     assert all(1 <= len(batch.records) <= BATCH for batch in batches)
     opened.source.close()
 
@@ -156,7 +175,7 @@ def test_a_source_without_an_end_ends_when_it_is_closed(fed: Fed) -> None:
     """And one with an end by itself."""
     opened, _ = fed.open()
     batches = opened.source.batches()
-    taken(batches, len(VALUES))
+    taken(batches, len(fed.values))
     if fed.side.lasting:
         opened.source.close()
     assert next(batches, None) is None
@@ -165,7 +184,7 @@ def test_a_source_without_an_end_ends_when_it_is_closed(fed: Fed) -> None:
 def test_each_record_has_an_arrival_and_a_name(fed: Fed) -> None:
     """Arrivals are in the order of the records, and no two records have one name."""
     opened, _ = fed.open()
-    records = records_of(taken(opened.source.batches(), len(VALUES)))
+    records = records_of(taken(opened.source.batches(), len(fed.values)))
     arrivals = [opened.arrivals.arrived_at(record, Article("a", "text")) for record in records]
     assert [(arrival.time_ms, arrival.sequence) for arrival in arrivals] == sorted(
         {(arrival.time_ms, arrival.sequence) for arrival in arrivals}
@@ -186,8 +205,9 @@ def test_a_later_run_begins_behind_what_was_committed(fed: Fed) -> None:
     if not fed.resumes:
         return
     later, _ = fed.open()
-    left = len(VALUES) - len(first.records)
-    assert [record.data for record in records_of(taken(later.source.batches(), left))] == VALUES[len(first.records) :]
+    left = len(fed.values) - len(first.records)
+    found = records_of(taken(later.source.batches(), left))
+    assert [record.data for record in found] == fed.values[len(first.records) :]
 
 
 def test_a_batch_that_was_given_up_comes_again(fed: Fed) -> None:
@@ -204,7 +224,7 @@ def test_a_batch_that_was_given_up_comes_again(fed: Fed) -> None:
             return
         later, _ = fed.open()
         batches = later.source.batches()
-    assert [record.data for record in records_of(taken(batches, len(VALUES)))][: len(VALUES)] == VALUES
+    assert [record.data for record in records_of(taken(batches, len(fed.values)))][: len(fed.values)] == fed.values
 
 
 def test_wrong_settings_are_found_without_asking_anybody(fed: Fed) -> None:

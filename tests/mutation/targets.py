@@ -50,14 +50,21 @@ _JUDGE: Final = Target(
     ),
 )
 _FILE_SOURCES: Final = Target(
-    (*("consumer/files/source.py", "consumer/decode/decompression.py", "consumer/files/lines.py"),),
+    (
+        *("consumer/files/source.py", "consumer/decode/decompression.py", "consumer/files/lines.py"),
+        *("consumer/files/rows.py", "consumer/files/tables.py", "consumer/files/clean_feed.py"),
+        *("consumer/decode/rows.py", "consumer/decode/table_header.py", "consumer/decode/encodings.py"),
+    ),
     (
         (
+            *("tests/unit/files/test_rows.py", "tests/unit/files/test_tables.py"),
+            *("tests/unit/decode/test_rows.py", "tests/unit/decode/test_encodings.py"),
             *("tests/unit/files/test_lines.py", "tests/unit/files/test_file_source.py"),
             "tests/unit/decode/test_unzstd.py",
             *("tests/unit/files/test_file_sink.py", "tests/unit/files/test_checkpoint.py"),
         ),
         ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),
+        ("tests/cli/test_tables.py", "tests/cli/test_filter.py"),
     ),
 )
 _KAFKA_SOURCES: Final = Target(

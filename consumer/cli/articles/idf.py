@@ -23,7 +23,7 @@ from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.text.counts import counted
-from consumer.wiring.components import file_decoder, file_writing, lexicon_of, scheme_of
+from consumer.wiring.components import file_decoder, file_form, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
@@ -63,7 +63,9 @@ class _Counts:
 def build(
     feed: Annotated[
         str,
-        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
+        typer.Argument(
+            metavar="FEED|-", help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input."
+        ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,
@@ -94,7 +96,7 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
     counts = _Counts()
     decode = file_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
-    source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
+    source = FileSource(None if feed == STREAM else Path(feed), limits, Position(), file_form(config))
     try:
         _check_apart(source, output)
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))

@@ -33,7 +33,7 @@ from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import TextQuery
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.comparable_store import queries
-from consumer.wiring.components import engine, file_decoder, lexicon_of, version_builder
+from consumer.wiring.components import engine, file_decoder, file_form, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import now_ms
 from storage.records import Record, Version
@@ -46,7 +46,8 @@ def query(
         str,
         typer.Argument(
             metavar="FILE|-|ID",
-            help="Articles as JSON lines; - for standard input. Or one article: JSON, plain text, or an id.",
+            help="Articles as JSON lines, CSV or TSV; - for standard input. Or one article: JSON, plain text, "
+            "or an id.",
         ),
     ],
     store: LastingStoreOption = None,
@@ -135,7 +136,7 @@ def _answer_lines(asking: TextQuery, config: Config, source: str) -> None:
 def _answers(asking: TextQuery, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     decode = file_decoder(config)
-    source = FileSource(path, limits, Position())
+    source = FileSource(path, limits, Position(), file_form(config))
     for batch in source.batches():
         answers: list[dict[str, object] | None] = []
         articles: list[Article] = []

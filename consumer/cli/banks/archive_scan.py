@@ -20,7 +20,7 @@ from consumer.judge.events import mentions_of
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.record import RawRecord
-from consumer.wiring.components import file_decoder, read_limits
+from consumer.wiring.components import file_decoder, file_form, read_limits
 
 
 @dataclass(slots=True)
@@ -77,8 +77,9 @@ def scan_archive(config: Config, items: Banks, source: str) -> None:
     counts = _Counts()
     scan = _ArchiveScan(config, items, counts)
     errors = render.console(stderr=True)
+    path = None if source == STREAM else Path(source)
     with (
-        closing(FileSource(None if source == STREAM else Path(source), read_limits(config), Position())) as archive,
+        closing(FileSource(path, read_limits(config), Position(), file_form(config))) as archive,
         render.progress(errors) as progress,
         results(),
     ):

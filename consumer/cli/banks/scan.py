@@ -27,7 +27,8 @@ def scan(
         str | None,
         typer.Argument(
             metavar="FILE|-",
-            help=f"An archive: JSON lines, {described_forms()}; - for standard input. Default: all of the store.",
+            help=f"An archive: JSON lines, CSV or TSV, {described_forms()}; - for standard input. Default: all of the "
+            "store.",
         ),
     ] = None,
     bank: Annotated[str | None, typer.Option("--bank", help="Only the items of this bank.", metavar="BANK")] = None,

@@ -75,7 +75,9 @@ class _Report(msgspec.Struct, frozen=True):
 def evaluate(
     feed: Annotated[
         str | None,
-        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
+        typer.Argument(
+            metavar="FEED|-", help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input."
+        ),
     ] = None,
     pairs: Annotated[
         Path | None,

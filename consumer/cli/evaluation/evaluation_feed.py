@@ -15,7 +15,7 @@ from consumer.files.source import STREAM, FileSource
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.wiring.components import file_decoder
+from consumer.wiring.components import file_decoder, file_form
 
 UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16
@@ -37,7 +37,7 @@ def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterato
     decode = file_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     console = render.console(stderr=True)
-    with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position())) as source:
+    with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position(), file_form(config))) as source:
         with render.progress(console) as progress:
             update = render.follow(progress, "fingerprinting", source.progress)
             for batch in source.batches():

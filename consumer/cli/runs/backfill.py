@@ -27,7 +27,9 @@ from storage.kinds import store_identity
 
 
 def backfill(
-    archive: Annotated[str, typer.Argument(metavar="FILE", help=f"Articles as JSON lines, {described_forms()}.")],
+    archive: Annotated[
+        str, typer.Argument(metavar="FILE", help=f"Articles as JSON lines, CSV or TSV: {described_forms()}.")
+    ],
     store: LastingStoreOption = None,
     state: Annotated[
         str | None,

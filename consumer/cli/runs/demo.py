@@ -138,7 +138,8 @@ class _Watcher:
 
 def demo(
     feed: Annotated[
-        Path | None, typer.Option(help=f"Articles as JSON lines, {described_forms()}; default: the sample feed.")
+        Path | None,
+        typer.Option(help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; default: the sample feed."),
     ] = None,
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,
@@ -246,7 +247,7 @@ def _console_served(
 
 @contextmanager
 def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
-    source = FileSource(feed, components.read_limits(config), Position())
+    source = FileSource(feed, components.read_limits(config), Position(), components.file_form(config))
     sending = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
     try:
         yield sending

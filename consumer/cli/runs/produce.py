@@ -35,7 +35,8 @@ def produce(
         str | None,
         typer.Argument(
             metavar="FILE|-",
-            help=f"Articles as JSON lines, {described_forms()}; - for standard input; default: the sample feed.",
+            help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input; default: the sample "
+            "feed.",
         ),
     ] = None,
     to: Annotated[
@@ -55,15 +56,15 @@ def produce(
 ) -> None:
     """Send articles to a topic, to try out a consumer.
 
-    Each line is sent unchanged, with the article's id as the key. An invalid line is sent without a key and becomes a
-    dead letter.
+    Each line is sent unchanged, or a row of CSV or TSV as JSON, with the article's id as the key. An invalid record is
+    sent without a key and becomes a dead letter.
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
     path = sample_feed() if feed is None else None if feed == STREAM else Path(feed)
     console = render.console(stderr=True)
     stopping = Stopping()
-    source = FileSource(path, components.read_limits(chosen), Position())
+    source = FileSource(path, components.read_limits(chosen), Position(), components.file_form(chosen))
     try:
         sender = FeedSender(
             _settings(chosen, place, wait),

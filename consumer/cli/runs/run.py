@@ -17,8 +17,9 @@ from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
+from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.model.errors import TooManyDeadLetters
+from consumer.model.errors import ConfigError, TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
@@ -31,7 +32,7 @@ def run(
     source: Annotated[
         str | None,
         typer.Option(
-            help=f"Articles: a file of JSON lines, {described_forms()}, - for standard input, or "
+            help=f"Articles: a file of JSON lines, CSV or TSV, {described_forms()}, - for standard input, or "
             "kafka://HOST:PORT/TOPIC.",
             metavar="FILE|-|TOPIC",
         ),
@@ -50,6 +51,14 @@ def run(
     ] = None,
     workers: WorkersOption = None,
     scheme: SchemeOption = None,
+    filter_: Annotated[
+        bool,
+        typer.Option(
+            "--filter",
+            help="Write the unique articles to standard output as they came; verdicts go to a file that --sink names, "
+            "or nowhere.",
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print every flag on standard error, with titles.")] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -71,18 +80,25 @@ def run(
         workers=workers,
         fingerprint__scheme=scheme,
     )
+    if filter_:
+        chosen = _filtering(chosen, emit)
     if source_side(chosen).lasting:
         from consumer.cli.runs import lasting_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
 
         lasting_run.run_lasting(chosen, show=show)
-        return
+    else:
+        _run_to_end(chosen, show=show, filters=filter_)
+
+
+def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
+    """Judge a file or a stream, and print what came of it."""
     console = render.console(stderr=True)
     stopping = Stopping()
     report = FeedReport()
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping) as ready:
+    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping, filters=filters) as ready:
         if ready.resumed_at.line:
             console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         if show:
@@ -108,6 +124,20 @@ def run_feed(ready: Run, hooks: Hooks, console: Console) -> TooManyDeadLetters |
         except TooManyDeadLetters as refusal:
             return refusal
     return None
+
+
+def _filtering(config: Config, emit: str | None) -> Config:
+    """Return the configuration of a run that filters; ConfigError where it cannot."""
+    if source_side(config).lasting:
+        raise ConfigError(
+            "--filter reads a file or standard input; for topics set kafka.unique = true, which writes the unique "
+            "articles to PREFIX.unique"
+        )
+    if config.sink.url != STREAM:
+        return config
+    if emit is not None:
+        raise ConfigError("with --filter standard output has the articles: name a file for the verdicts with --sink")
+    return config.model_copy(update={"sink": config.sink.model_copy(update={"emit": "none"})})
 
 
 def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:

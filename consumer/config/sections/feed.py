@@ -7,7 +7,9 @@ from pydantic.dataclasses import dataclass
 
 from consumer.config.setting_types import DERIVED, Count, FileMode, Section, Share, SinkUrl, SourceUrl, Text
 from consumer.decode.article import FieldPaths
+from consumer.decode.encodings import encoding_named
 from consumer.decode.published_at import Unit
+from consumer.files.tables import UTF_8, FileFormat
 from consumer.model.article import READER_REVISION, BodyForm, ExtractorName
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import Emit
@@ -16,6 +18,11 @@ from storage.files import FILE_MODE
 
 _READ = ReadLimits()
 _DECODE = DecodeLimits()
+
+
+def _encoding(name: str) -> str:
+    encoding_named(name)
+    return name
 
 
 def _zone(name: str) -> str:
@@ -34,7 +41,11 @@ class SourceSection(Section):
     """Where articles come from and how they are read."""
 
     url: SourceUrl = "-"
-    """A file of JSON lines, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
+    """A file of articles, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
+    format: FileFormat | None = None
+    """How files and standard input are written: jsonl, csv, tsv; unset: as the name says (feed.csv.gz), or jsonl."""
+    encoding: Annotated[Text, AfterValidator(_encoding)] = UTF_8
+    """The encoding of CSV and TSV, such as gb18030, utf-16 or windows-1252; JSON lines are UTF-8."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html", "article"] = "text"
     """What a body is: text, html whose whole text counts, or a web page whose article counts."""

@@ -15,7 +15,7 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.console.intake.intake import EventSource
-from consumer.files.lines import LineSplitter, Position
+from consumer.files.lines import LineSplitter, Position, position_of
 from consumer.model.errors import Abandoned, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import End, RawBatch, RawRecord
@@ -162,7 +162,7 @@ class EventFile(EventSource):
             for record in splitter.feed(chunk):
                 records.append(record)
                 if len(records) == self._limits.batch_records_max:
-                    yield RawBatch(tuple(records), mark(_position(record)))
+                    yield RawBatch(tuple(records), mark(position_of(record)))
                     records = []
             if records:
                 yield RawBatch(tuple(records), mark(splitter.position))
@@ -182,12 +182,6 @@ def _mark(end: End) -> Mark:
     if not isinstance(end, Mark):
         raise TypeError("a batch of a file ends at a mark")
     return end
-
-
-def _position(record: RawRecord) -> Position:
-    if not isinstance(record.end, Position):
-        raise TypeError("a record of a file ends at a position")
-    return record.end
 
 
 def _digest(data: bytes) -> str:

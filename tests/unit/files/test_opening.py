@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from consumer.files.letters import dead_letters_path
-from consumer.files.opening import Continuation, open_file, open_stream
+from consumer.files.opening import Continuation, open_file, open_source, open_stream
 from consumer.files.sinks import Nowhere
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.ports import DeadLetterSink, Marks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
-from consumer.pipeline.feed_kind import SinkOpening, Streams
+from consumer.pipeline.feed_kind import SinkOpening, SourceOpening, Streams
 from tests.builders import answers, raw_line
 
 EVENT = b'{"schema":"dupwatch.verdict/1"}'
@@ -29,6 +29,28 @@ def reject_to(letters: DeadLetterSink) -> None:
     letters.reject([DeadLetterPolicy("feed", Nowhere()).reject(raw_line(1, b"{"), fault)])
     letters.flush()
     letters.close()
+
+
+def record_name(path: Path) -> bytes:
+    """The name of a record in the first line of a file."""
+    opened = open_source(str(path), SourceOpening())
+    opened.source.close()
+    return opened.arrivals.record_name(raw_line(1))
+
+
+def test_a_file_is_told_from_another_one_of_its_name(tmp_path: Path) -> None:
+    """By its first line, or in a table by the first row too: the header of every export is the same."""
+    for name, begins, row, other in (
+        ("feed.csv", b"id,body\n", b"1,one\n", b"1,other\n"),
+        ("feed.jsonl", b"", b'{"id": "1"}\n', b'{"id": "2"}\n'),
+    ):
+        path = tmp_path / name
+        path.write_bytes(begins + row)
+        first = record_name(path)
+        path.write_bytes(begins + row + other)
+        assert record_name(path) == first
+        path.write_bytes(begins + other)
+        assert record_name(path) != first
 
 
 def test_letters_are_in_a_file_beside_the_verdicts_and_cut_back_with_them(tmp_path: Path) -> None:

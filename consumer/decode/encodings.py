@@ -1,0 +1,83 @@
+"""The encodings of tables: which ones can be read, and which bytes of them are ASCII characters.
+
+A table is cut into rows before it is decoded, so that a row keeps its bytes and its position, and one that cannot be
+decoded harms no other. This takes encodings in which line ends, quotes and separators are code units of their own.
+"""
+
+import codecs
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+_MARK: Final = "\ufeff"
+_OF_PYTHON: Final = frozenset({"charmap", "idna", "raw-unicode-escape"})
+"""Codecs that pass for encodings that contain ASCII, and are none."""
+_UNIT_TYPES: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
+"""Code units of more than a byte, as numpy names them."""
+_MARKED: Final = frozenset({"utf-16", "utf-32"})
+"""Encodings whose byte order is told by a mark at the beginning."""
+MARK_BYTES_MAX: Final = 4
+_EXAMPLES: Final = "name one such as utf-8, gb18030, utf-16 or windows-1252"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """An encoding of text, by the name that Python has for it."""
+
+    name: str
+
+    @property
+    def unit_bytes(self) -> int:
+        """The size of a code unit."""
+        return int(_UNIT_TYPES.get(self.name, "1")[-1])
+
+    def ascii_units(self, data: bytes) -> bytes:
+        """Return one byte for each code unit: that of its ASCII character, or one above 127 for any other unit."""
+        units = _UNIT_TYPES.get(self.name)
+        if units is None:
+            return data
+        found: npt.NDArray[np.uint8] = np.minimum(np.frombuffer(data, units), 255).astype(np.uint8)
+        return found.tobytes()
+
+    def opened(self, opening: bytes) -> tuple["Encoding", int]:
+        """Return the encoding of input with these first bytes, and the length of its byte order mark.
+
+        ``opening`` has ``MARK_BYTES_MAX`` bytes if the input has. Raises ``ValueError`` if it lacks a mark it needs.
+        """
+        names = (f"{self.name}-le", f"{self.name}-be") if self.name in _MARKED else (self.name,)
+        for name in names:
+            mark = _mark(name)
+            if mark and opening.startswith(mark):
+                return Encoding(name), len(mark)
+        if self.name in _MARKED and opening:
+            raise ValueError(f"has no byte order mark: set source.encoding={self.name}-le or {self.name}-be")
+        return Encoding(names[0]), 0
+
+
+def encoding_named(name: str) -> Encoding:
+    """Return the encoding of this name. Raises ``ValueError`` with a sentence if tables in it cannot be read."""
+    try:
+        found = codecs.lookup(name).name.removesuffix("-sig")
+        readable = found in _MARKED or found in _UNIT_TYPES or _contains_ascii(found)
+    except LookupError:
+        raise ValueError(f"unknown encoding; {_EXAMPLES}") from None
+    if not readable:
+        raise ValueError(f"tables in this encoding cannot be read; convert them to UTF-8, or {_EXAMPLES}")
+    return Encoding(found)
+
+
+def _contains_ascii(name: str) -> bool:
+    """Return whether each byte below 128 is its ASCII character. Raises ``LookupError`` if it is not for texts."""
+    try:
+        return name not in _OF_PYTHON and all(bytes([code]).decode(name) == chr(code) for code in range(128))
+    except UnicodeError:
+        return False
+
+
+def _mark(name: str) -> bytes:
+    try:
+        return _MARK.encode(name)
+    except UnicodeEncodeError:
+        return b""

@@ -1,0 +1,82 @@
+"""Parses rows of tables, CSV and TSV.
+
+The cells are those that Python's ``csv`` module reads with ``strict=True``. It is not used here because its limit on
+the length of a cell is one for the whole process.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord
+from consumer.model.record import RawRecord, Table
+
+_CELLS: Final = {
+    separator: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{separator}\r\n][^{separator}\r\n]*+|))(?:({separator})|\Z)')
+    for separator in (",", "\t")
+}
+_QUOTED: Final = re.compile(r'"(?:[^"]++|"")*+')
+
+
+def parse_row(data: bytes, table: Table) -> dict[str, str]:
+    """Parse a row into its cells by the names of their columns; cells without a name are left out.
+
+    Raises nothing but ``BadRecord``.
+    """
+    cells = cells_of(decoded(data, table.encoding), table.separator, len(table.columns))
+    if len(cells) != len(table.columns):
+        found = f"more than {len(table.columns)}" if len(cells) > len(table.columns) else str(len(cells))
+        raise BadRecord(Reason.SCHEMA_MISMATCH, f"the row has {found} fields, and the header has {len(table.columns)}")
+    return {name: cell for name, cell in zip(table.columns, cells, strict=True) if name}
+
+
+def json_value(record: RawRecord) -> bytes:
+    """Return a record as the value of a message: a row as a JSON object, anything else as it is.
+
+    So is a row that cannot be parsed: it becomes a dead letter wherever it is read.
+    """
+    if record.table is None or record.fault is not None:
+        return record.data
+    try:
+        return msgspec.json.encode(parse_row(record.data, record.table))
+    except BadRecord:
+        return record.data
+
+
+def decoded(data: bytes, encoding: str) -> str:
+    """Return the text of a row. Raises ``BadRecord``."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise BadRecord(
+            Reason.INVALID_UTF8, f"the record is not {encoding.upper()}: {error.reason} at byte {error.start}"
+        ) from error
+
+
+def cells_of(text: str, separator: str, cells_max: int) -> list[str]:
+    """Return the cells of a row, one more than ``cells_max`` where there are more. Raises ``BadRecord``."""
+    match = _CELLS[separator].match
+    cells: list[str] = []
+    at = 0
+    while len(cells) <= cells_max:
+        found = match(text, at)
+        if found is None:
+            raise BadRecord(Reason.SCHEMA_MISMATCH, _fault(text, at))
+        quoted = found[1]
+        cells.append(found[2] if quoted is None else quoted.replace('""', '"'))
+        if found[3] is None:
+            break
+        at = found.end()
+    return cells
+
+
+def _fault(text: str, at: int) -> str:
+    """Return what is wrong with the cell that begins there."""
+    quoted = _QUOTED.match(text, at)
+    if quoted is None:
+        return "the row has a carriage return or a line end outside quotes"
+    if quoted.end() == len(text):
+        return f"the quote at character {at + 1} is not closed"
+    return f"text follows the closing quote at character {quoted.end() + 1}; quotes within a field are doubled"

@@ -1,0 +1,77 @@
+"""Reads the header of a table, and says what is wrong with it and what to set."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from consumer.decode.article import FieldPaths
+from consumer.decode.feed_format import FEED, likely_names
+from consumer.decode.rows import cells_of, decoded
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord
+from consumer.model.record import RawRecord, Table
+from consumer.text.visible import cut
+
+COLUMNS_MAX: Final = 10_000
+_MARK: Final = "\ufeff"
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_NAMES_SHOWN_MAX: Final = 5
+_NAME_CHARS_MAX: Final = 16
+_ADVICE_OF_SEPARATORS: Final = {
+    ";": f"semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat {FEED}",
+    "\t": "tabs: set source.format=tsv",
+    "|": f"bars: convert it, as with mlr --icsv --ifs '|' --ojsonl cat {FEED}",
+    ",": "commas: set source.format=csv",
+}
+
+
+def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> Table:
+    """Return the table with this header. Raises ``ValueError``, which says what is wrong with the header."""
+    try:
+        text = decoded(record.whole(), encoding).removeprefix(_MARK)
+        if text.lstrip().startswith("{"):
+            raise ValueError("is JSON: set source.format=jsonl")
+        if "\0" in text:
+            raise ValueError("has NUL characters: set source.encoding, for example to utf-16-le")
+        columns = tuple(name.strip() for name in cells_of(text, separator, COLUMNS_MAX))
+    except BadRecord as fault:
+        raise ValueError(_advice(record.data, fault)) from None
+    if len(columns) > COLUMNS_MAX:
+        raise ValueError(f"names more than {COLUMNS_MAX:,} columns")
+    repeated = [name for name, times in Counter(columns).items() if name and times > 1]
+    if repeated:
+        raise ValueError(f"names the column {_shown(repeated[0])} twice; rename one of them")
+    missing = [(field, name) for field, name in (("id", fields.id), ("body", fields.body)) if name not in columns]
+    if missing:
+        raise ValueError(_missing(missing, columns))
+    return Table(columns, separator, encoding)
+
+
+def _advice(data: bytes, fault: BadRecord) -> str:
+    if fault.reason == Reason.INVALID_UTF8:
+        wide = data.startswith(_WIDE_MARKS)
+        return f"cannot be decoded: set source.encoding, for example to {'utf-16' if wide else 'gb18030'}"
+    if b"\r" in data:
+        return "ends with a carriage return alone: write line feeds, as with tr '\\r' '\\n'"
+    return f"cannot be read: {fault.detail}"
+
+
+def _missing(missing: Sequence[tuple[str, str]], columns: Sequence[str]) -> str:
+    """Return which columns are missing, given as fields and names, and what to set."""
+    names = " or ".join(_shown(name) for _, name in missing)
+    only = columns[0] if len(columns) == 1 else ""
+    for separator, advice in _ADVICE_OF_SEPARATORS.items():
+        if separator in only:
+            return f"has no column {names}; its columns are separated by {advice}"
+    named = [name for name in columns if name]
+    suggested = [next(iter(likely_names(field, named)), "NAME") for field, _ in missing]
+    # The names that are suggested come first, so that the limit does not hide them.
+    ordered = sorted(named, key=lambda name: name not in suggested)
+    found = ", ".join(map(_shown, ordered[:_NAMES_SHOWN_MAX])) + (", …" if len(named) > _NAMES_SHOWN_MAX else "")
+    fields = zip((field for field, _ in missing), suggested, strict=True)
+    settings = " and ".join(f"source.fields.{field}={name}" for field, name in fields)
+    return f"has no column {names}; found: {found}. Set {settings}"
+
+
+def _shown(name: str) -> str:
+    return repr(cut(name, _NAME_CHARS_MAX))

@@ -1,0 +1,46 @@
+"""The records of unique articles on a stream, beside a sink of verdicts."""
+
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
+
+from typing_extensions import override
+
+from consumer.files.sinks import write_bytes
+from consumer.model.ports import Answer, ReleasingSink
+
+
+class CleanFeed(ReleasingSink):
+    """Writes the records of unique articles to a stream, byte for byte and in order; ``verdicts`` gets the verdicts.
+
+    ``header`` returns what comes before the first record, such as the header of a table. A stream cannot be cut back:
+    the records of a batch that is judged again after a crash are written again.
+    """
+
+    def __init__(self, verdicts: ReleasingSink, out: BinaryIO, header: Callable[[], bytes]) -> None:
+        self._verdicts = verdicts
+        self._out = out
+        self._header = header
+
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None:
+        self._verdicts.emit(answers)
+        unique = (answer.record for answer in answers if answer.event.verdict.outcome == "unique")
+        header, self._header = self._header, bytes
+        records = b"".join(record.data + record.line_end for record in unique)
+        write_bytes(self._out, "articles", header() + records)
+
+    @override
+    def release(self, answer: Answer) -> None:
+        self._verdicts.release(answer)
+
+    @override
+    def flush(self) -> None:
+        self._verdicts.flush()
+
+    @override
+    def size_bytes(self) -> int | None:
+        return self._verdicts.size_bytes()
+
+    @override
+    def close(self) -> None:
+        self._verdicts.close()

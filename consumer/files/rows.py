@@ -1,0 +1,151 @@
+"""Splits a stream of bytes into the rows of a table, CSV or TSV, in bounded memory for any input.
+
+A row is not decoded here: it keeps its bytes and its position. A regular expression finds its end in one step.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+from typing_extensions import override
+
+from consumer.decode.encodings import Encoding
+from consumer.files.lines import Position, Splitter
+from consumer.model.record import RawRecord, Table
+
+_BLANK: Final = re.compile(rb"(?:\r?\n)*+")
+_QUOTED: Final = re.compile(rb'"(?:[^"]++|"")*+')
+"""A quoted field up to its closing quote, or to the end."""
+
+
+class _Patterns(NamedTuple):
+    """A whole ``row`` with its line end, and all ``fields`` of one that have a separator behind them."""
+
+    row: "re.Pattern[bytes]"
+    fields: "re.Pattern[bytes]"
+
+
+@cache
+def _patterns(separator: str) -> _Patterns:
+    sign = re.escape(separator.encode())
+    quoted, bare = rb'"(?:[^"]++|"")*+"', rb'(?!")[^%b\n]*+' % sign
+    fields = rb"(?:(?:%b|%b)%b)*+" % (quoted, bare, sign)
+    row = rb"%b(?:%b\r?+|%b)\n" % (fields, quoted, bare)
+    return _Patterns(re.compile(row), re.compile(fields))
+
+
+class RowSplitter(Splitter):
+    """Splits a stream into rows.
+
+    A row ends with a line feed outside quotes; a carriage return before it belongs to the line end. Quotes count at the
+    beginning of a field, where two of them within it stand for one. A row in which text follows a closing quote is
+    invalid, and ends with that line. An empty line is not a row. Lines are counted within quotes too.
+    """
+
+    def __init__(
+        self,
+        record_bytes_max: int,
+        start: Position,
+        separator: str,
+        encoding: Encoding,
+        table: Table | None = None,
+    ) -> None:
+        self._patterns = _patterns(separator)
+        self._encoding = encoding
+        self._table = table
+        # ASCII that leads to where the row is by now, as if the row were only that.
+        self._seen = b""
+        self._ends_with_line = False
+        self._line_feeds = 0
+        self._cut_unit = b""
+        super().__init__(record_bytes_max, start, encoding.name)
+
+    @property
+    @override
+    def quoted_bytes(self) -> int:
+        return self._partial.size_bytes if self._seen == b'"' and not self._ends_with_line else 0
+
+    @override
+    def line_feeds(self, data: bytes) -> int:
+        return self._encoding.ascii_units(data).count(b"\n")
+
+    @override
+    def feed(self, chunk: bytes) -> Iterator[RawRecord]:
+        unit_bytes = self._encoding.unit_bytes
+        data = self._cut_unit + chunk
+        whole = len(data) - len(data) % unit_bytes
+        data, self._cut_unit = data[:whole], data[whole:]
+        text = self._seen + self._encoding.ascii_units(data)
+        behind = len(self._seen)
+        at = 0
+        while at < len(text):
+            if self.between_records:
+                at = self._skip_empty(text, at)
+            end = self._end_of_row(text, at)
+            begin = max(at - behind, 0) * unit_bytes
+            self._line_feeds += text.count(b"\n", at, end or len(text))
+            if not end:
+                self._partial.extend(data[begin:])
+                return
+            self._partial.extend(data[begin : (end - 1 - behind) * unit_bytes])
+            record = self._end(self._line_feed)
+            if record is not None:
+                yield record
+            at = end
+
+    @override
+    def finish(self) -> RawRecord | None:
+        self._partial.extend(self._cut_unit)
+        if self.between_records:
+            return None
+        self._line_feeds += 1
+        return self._end(b"")
+
+    @override
+    def restart(self, position: Position) -> None:
+        super().restart(position)
+        self._seen = b""
+        self._ends_with_line = False
+        self._line_feeds = 0
+
+    def _skip_empty(self, text: bytes, at: int) -> int:
+        """Skip a run of empty lines in one step, and return where it ends."""
+        run = _BLANK.match(text, at)
+        if run is None:
+            raise AssertionError("a run of empty lines may be empty")
+        lines = text.count(b"\n", at, run.end())
+        self.blank_lines += lines
+        offset = self._done.offset + (run.end() - at) * self._encoding.unit_bytes
+        self._done = Position(self._done.line + lines, offset)
+        return run.end()
+
+    def _end_of_row(self, text: bytes, at: int) -> int:
+        """Return what follows the line end of the row that begins there; 0, and note how far it is, without one."""
+        if self._ends_with_line:
+            return text.find(b"\n", at) + 1
+        whole = self._patterns.row.match(text, at)
+        if whole is not None:
+            return whole.end()
+        fields = self._patterns.fields.match(text, at)
+        field = at if fields is None else fields.end()
+        quoted = _QUOTED.match(text, field)
+        if quoted is None:
+            self._seen = b"x" if field < len(text) else b""
+            return 0
+        rest = text[quoted.end() : quoted.end() + 2]
+        if rest in {b"", b'"'}:
+            self._seen = b'"' + rest
+            return 0
+        # Either the row is invalid, or this is the carriage return of its line end.
+        self._ends_with_line = True
+        return text.find(b"\n", quoted.end()) + 1
+
+    def _end(self, line_feed: bytes) -> RawRecord | None:
+        row, start = self._partial, self._done
+        end = Position(start.line + self._line_feeds, start.offset + row.size_bytes + len(line_feed))
+        self.restart(end)
+        if row.is_empty():
+            self.blank_lines += 1
+            return None
+        return row.record(start, end, line_feed=line_feed, table=self._table)

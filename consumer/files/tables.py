@@ -1,0 +1,160 @@
+"""Files as tables: which files are CSV or TSV, and how one is opened."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from typing_extensions import override
+
+from consumer.decode.article import FieldPaths
+from consumer.decode.codecs import CODECS
+from consumer.decode.encodings import MARK_BYTES_MAX, encoding_named
+from consumer.decode.table_header import read_header
+from consumer.files.lines import Position, position_of
+from consumer.files.rows import RowSplitter
+from consumer.model.errors import BadRecord, ConfigError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import RawRecord, Table
+
+FileFormat = Literal["jsonl", "csv", "tsv"]
+UTF_8: Final = "utf-8"
+OPEN_QUOTE_FACTOR: Final = 8
+"""A quote may stay open for so many times ``record_bytes_max``: then it is taken for one that was forgotten."""
+_PACKED: Final = frozenset(codec.suffix for codec in CODECS)
+_SEPARATORS: Final = {"jsonl": None, "csv": ",", "tsv": "\t"}
+
+
+class FileForm(NamedTuple):
+    """The format of a file, None for the one that its name says, and the encoding of tables.
+
+    ``fields`` are the columns of a table that articles are made of.
+    """
+
+    format: FileFormat | None = None
+    encoding: str = UTF_8
+    fields: FieldPaths = FieldPaths()
+
+    def separator(self, path: Path | None) -> str | None:
+        """Return what separates the fields of this file, or of standard input; None for JSON lines.
+
+        Raises ``ConfigError`` if JSON lines are to have another encoding than UTF-8.
+        """
+        separator = _SEPARATORS[self.format or _named_format(path)]
+        if separator is None and encoding_named(self.encoding).name != UTF_8:
+            raise ConfigError(
+                f"source.encoding={self.encoding} is for CSV and TSV; JSON lines are UTF-8: convert them, as with "
+                f"iconv -f {self.encoding} -t UTF-8 FEED, or set source.format"
+            )
+        return separator
+
+
+JSON_LINES: Final = FileForm("jsonl")
+
+
+def _named_format(path: Path | None) -> FileFormat:
+    """Return the format that a name says, before the suffix of a compression."""
+    suffixes = [] if path is None else [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return "csv" if suffixes[-1:] == [".csv"] else "tsv" if suffixes[-1:] == [".tsv"] else "jsonl"
+
+
+class OpenedTable(NamedTuple):
+    """A table whose header was read. The rows begin at ``start``; ``chunks`` are all of the input again.
+
+    ``header`` is everything before the rows, byte for byte.
+    """
+
+    splitter: RowSplitter
+    start: Position
+    header: bytes
+    chunks: Iterator[bytes]
+
+
+def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
+    """Read the header of a table. Raises ``ValueError``, which says what is wrong with it.
+
+    Input that ends or breaks off within its header has no rows; what breaks it off is raised by the chunks.
+    """
+    beginning = _Beginning(chunks)
+    first = b""
+    for chunk in beginning:
+        first += chunk
+        if len(first) >= MARK_BYTES_MAX:
+            break
+    encoding, mark_bytes = encoding_named(form.encoding).opened(first)
+
+    def splitter(start: Position, table: Table | None = None) -> RowSplitter:
+        return RowSplitter(limits.record_bytes_max, start, separator, encoding, table)
+
+    reading = splitter(Position(0, mark_bytes))
+    header = _header(reading, chain([first[mark_bytes:]], beginning), limits)
+    if beginning.fault is not None and (header is None or not header.line_end):
+        return OpenedTable(splitter(Position()), Position(), b"", beginning.again())
+    if reading.quoted_bytes:
+        raise ValueError("has a quote that is not closed")
+    start, table = reading.position, None
+    if header is not None:
+        table = read_header(header, separator, encoding.name, form.fields)
+        start = position_of(header)
+    chunks = in_units(beginning.again(), encoding.unit_bytes)
+    return OpenedTable(splitter(start, table), start, beginning.seen()[: start.offset], chunks)
+
+
+def in_units(chunks: Iterator[bytes], unit_bytes: int) -> Iterator[bytes]:
+    """Yield the chunks cut between code units; only what is left at the end may be less than one."""
+    left = b""
+    for chunk in chunks:
+        data = left + chunk
+        whole = len(data) - len(data) % unit_bytes
+        left = data[whole:]
+        if whole:
+            yield data[:whole]
+    if left:
+        yield left
+
+
+def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) -> RawRecord | None:
+    """Return the first row; None if there is none, or if its quote stays open. All that was read stays in memory."""
+    left_bytes = limits.record_bytes_max
+    for chunk in chunks:
+        header = next(splitter.feed(chunk), None)
+        left_bytes -= len(chunk)
+        if header is not None or (left_bytes < 0 and splitter.quoted_bytes):
+            return header
+        if left_bytes < 0:
+            raise ValueError(f"does not end within record_bytes_max = {limits.record_bytes_max} bytes")
+    return None if splitter.quoted_bytes else splitter.finish()
+
+
+class _Beginning(Iterator[bytes]):
+    """The beginning of input, which is read twice. Where the input breaks off it ends, with a ``fault``."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.fault: BadRecord | None = None
+        self._chunks = chunks
+        self._seen: list[bytes] = []
+
+    @override
+    def __next__(self) -> bytes:
+        if self.fault is not None:
+            raise StopIteration
+        try:
+            chunk = next(self._chunks)
+        except BadRecord as fault:
+            self.fault = fault
+            raise StopIteration from fault
+        self._seen.append(chunk)
+        return chunk
+
+    def seen(self) -> bytes:
+        """Return what was read so far."""
+        return b"".join(self._seen)
+
+    def again(self) -> Iterator[bytes]:
+        """Yield all of the input, from its first byte, and raise what broke it off."""
+        yield from self._seen
+        if self.fault is not None:
+            raise self.fault
+        yield from self._chunks
