@@ -1,7 +1,10 @@
 # make run        judge the sample feed; needs only Python 3.11 or newer
+# make extras     install the packages of all extras into .venv; make run installs those of the console and of serve
 # make test       all checks and tests that a change must pass; needs Java 17 and Maven for Kafka and HBase, PostgreSQL
 # make test-light  the same without servers; needs only Python
 # make core       build and install the compiled engine; needs cargo and rustc 1.88 or newer; without it Python does its work
+# make dist       the wheels of dupwatch and of the compiled engine, in dist; make dist DEPS=1 adds those of all packages
+#                 that they need, for this Python and platform
 # make wheels     the compiled engine as a wheel for every Linux on x86_64 with glibc 2.17 or newer, in core/target/wheels
 # make test-load  long versions of some tests, then all examples and cases of those that draw some in make test
 # make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile, then on a cluster;
@@ -12,13 +15,18 @@
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
 # make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
 # make format     format the code and fix what the linter can fix
-# make clean      remove .venv, out and all caches
+# make clean      remove .venv, out, dist and all caches
 
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := out/sample
+DIST := dist
+WHEELS := core/target/wheels
 # Without --no-compile pip compiles every module, which doubles the time; Python compiles what it imports.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(DIST)
+# When make run began, in seconds, for what it says at its end.
+BEGAN := $(if $(filter run,$(or $(MAKECMDGOALS),run)),$(shell date +%s))
 
 # With this variable set, each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -44,7 +52,7 @@ endif
 CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
 
 .PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
-.PHONY: core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean
+.PHONY: extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -58,6 +66,10 @@ run: .venv/run.stamp
 	@echo "Banks: spam in a longer post, a slogan, and a notice that everybody may repeat (sample/known_texts.jsonl):"
 	@$(BIN)/dupwatch run --source sample/known_texts.jsonl --sink $(OUT)/known.jsonl --store lmdb:$(OUT)/known \
 	    --set banks.url=sample/banks.jsonl --emit all --show
+# $(shell) runs before the first of these lines, when the packages are there; $$(date) runs now.
+	@echo "Setting up took $$(($(shell date +%s) - $(BEGAN))) s, judging the samples $$(($$(date +%s) - $(shell date +%s))) s."
+
+extras: .venv/extras.stamp
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test: $(if $(WITH_CORE),rust-toolchain)
@@ -123,10 +135,19 @@ rust-toolchain: | .venv/bin/python
 no-core:
 	@echo "Without a Rust that is new enough (see make core) the compiled engine is neither built nor tested." >&2
 
+# dupwatch is on no index: this folder is what it is installed from. `sha256sum --check SHA256SUMS` tells whether all of it
+# has arrived elsewhere.
+dist: .venv/run.stamp
+	@mkdir -p $(DIST) && rm -f $(DIST)/*.whl $(DIST)/SHA256SUMS
+	@$(PIP_WHEEL) --no-deps --no-build-isolation .
+	@$(if $(CARGO),$(MAKE) --no-print-directory wheels WHEELS=$(DIST),$(BIN)/python -m deploy.core.rust || true)
+	@$(if $(DEPS),$(PIP_WHEEL) --use-pep517 --require-hashes -r requirements-extras.lock)
+	@cd $(DIST) && sha256sum *.whl >SHA256SUMS && echo "$(DIST) has $$(ls *.whl | wc -l) wheels."
+
 wheels: rust-toolchain .venv/run.stamp
 	@$(PIP) --require-hashes -r requirements-wheels.lock
 	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/maturin build --release --locked --zig \
-	    --compatibility manylinux2014 --manifest-path core/Cargo.toml --out core/target/wheels
+	    --compatibility manylinux2014 --manifest-path core/Cargo.toml --out $(WHEELS)
 
 stack-up: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch --servers-only >/dev/null
@@ -150,7 +171,7 @@ format: .venv/test.stamp
 	$(if $(CARGO),cargo fmt --manifest-path core/Cargo.toml)
 
 clean:
-	rm -rf .venv out core/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
+	rm -rf .venv out dist core/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -162,6 +183,11 @@ clean:
 	@echo "Setting up .venv (once) ..." >&2
 	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/extras.stamp: requirements-extras.lock .venv/run.stamp | .venv/bin/python
+	@echo "Installing the packages of all extras ..." >&2
+	@$(PIP) --require-hashes -r requirements-extras.lock
 	@touch $@
 
 .venv/test.stamp: requirements-test.lock .venv/run.stamp | .venv/bin/python

@@ -7,14 +7,15 @@
     >>> dupwatch.compare(a, b).near
     True
     >>> with dupwatch.open("memory:") as window:
-    ...     first, second = window.judge([dupwatch.Article("a", a), dupwatch.Article("b", b)])
+    ...     first, second = window.judge([dupwatch.Article("a", a), {"id": "b", "body": b}])
     >>> first.outcome, second.outcome, second.duplicate_of
     ('unique', 'duplicate', 'a')
 
 What ``dupwatch.__all__`` names stays compatible from one version to the next. The packages ``consumer`` and ``storage``
-are its inside, and may change in any.
+are its inside, and may change in any. ``dupwatch.__version__`` is the version that is installed.
 """
 
+from consumer.model.program_version import program_version
 from consumer.model.verdict import Match, Released, Verdict
 from dupwatch.articles import Article
 from dupwatch.errors import ConfigError, Error, InvalidArticle, StoreError
@@ -35,7 +36,10 @@ __all__ = [
     "StoreError",
     "Verdict",
     "Window",
+    "__version__",
     "compare",
     "fingerprint",
     "open",
 ]
+
+__version__ = program_version()

@@ -19,14 +19,18 @@ class ConfigError(Error):
 class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at fault
     """An article cannot be judged; nothing of the call was stored.
 
-    ``id`` is the article's, ``reason`` one of those of dead letters, ``detail`` is for a person.
+    ``id`` is the article's, "" if it has none; ``index`` is its place among several, None where a call has one article.
+    ``reason`` is ``unknown_field``, or one of those of dead letters; ``detail`` is for a person.
     """
 
-    def __init__(self, article_id: str, reason: str, detail: str) -> None:
-        super().__init__(f"article {article_id!r}: {reason}: {detail}")
+    def __init__(self, article_id: str, reason: str, detail: str, index: int | None = None) -> None:
+        named = "" if article_id == "" else f" {article_id!r}"
+        place = "" if index is None else f" at index {index}"
+        super().__init__(f"article{named}{place}: {reason}: {detail}")
         self.id = article_id
         self.reason = reason
         self.detail = detail
+        self.index = index
 
 
 class StoreError(Error):

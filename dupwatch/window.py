@@ -34,12 +34,13 @@ from consumer.wiring.components import (
     common_hashes,
     decode_limits,
     engine,
+    field_map,
     judge_settings,
     lexicon_of,
     version_builder,
 )
 from consumer.wiring.stores import bind, completed_config, opened_store
-from dupwatch.articles import Article, Checked, checked_by
+from dupwatch.articles import Article, Checked, article_of, checked_by
 from dupwatch.errors import Error, InvalidArticle, translated
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
@@ -108,7 +109,8 @@ class Window:
             lexicon = lexicon_of(configured)
             self._config: Config = completed_config(configured)
             judged_by: JudgeSettings = judge_settings(self._config, lexicon)
-            self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
+            times = field_map(self._config).times
+            self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config), times)
             self._store: Store = resources.enter_context(opened_store(self._config))
             bound = bind(self._store, judged_by, self._config)
             known = resources.enter_context(followed_banks(self._config, bound, lexicon, Hooks()))
@@ -131,30 +133,41 @@ class Window:
             self._closed = False
             self._resources = resources.pop_all()
 
-    def check(self, texts: str | Article | Iterable[str | Article]) -> list[Check]:
+    def check(
+        self, texts: str | Article | Mapping[str, Any] | Iterable[str | Article | Mapping[str, Any]]
+    ) -> list[Check]:
         """Return for each text what it would repeat if it arrived now. Stores nothing.
 
-        An article is not compared with earlier versions of its own id; a text alone has no id. Raises
-        ``InvalidArticle`` and ``StoreError``.
+        An article, or a mapping with its fields, is not compared with earlier versions of its own id; a text alone has
+        no id. Raises ``InvalidArticle`` and ``StoreError``.
         """
-        asked = [texts] if isinstance(texts, (str, Article)) else list(texts)
+        asked = _with_places(texts, (str, Article, Mapping))
         with self._used():
-            valid = [self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each) for each in asked]
+            valid = [
+                self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each, place)
+                for place, each in asked
+            ]
             return [check for part in _batches(valid) for check in self._check(part)]
 
-    def judge(self, articles: Article | Iterable[Article], *, key: str | None = None) -> list[Verdict]:
+    def judge(
+        self,
+        articles: Article | Mapping[str, Any] | Iterable[Article | Mapping[str, Any]],
+        *,
+        key: str | None = None,
+    ) -> list[Verdict]:
         """Judge articles in their order, and store them; return a verdict on each.
 
-        An article that was judged before, by whatever process, gets the same verdict again, byte for byte. With a
-        ``key``, an article whose text ended, because its id got another text or was retracted, is in force again, and
-        judged anew, unless a call with the same key already did that. All articles are checked before the first is
-        stored. Raises ``InvalidArticle``, ``StoreError``, and ``Error`` for a key that is empty, over 128 characters or
-        not valid Unicode; after a ``StoreError`` call again with the same articles and key.
+        Each is an ``Article``, or a mapping with its fields. An article that was judged before, by whatever process,
+        gets the same verdict again, byte for byte. With a ``key``, an article whose text ended, because its id got
+        another text or was retracted, is in force again, and judged anew, unless a call with the same key already did
+        that. All articles are checked before the first is stored. Raises ``InvalidArticle``, ``StoreError``, and
+        ``Error`` for a key that is empty, over 128 characters or not valid Unicode; after a ``StoreError`` call again
+        with the same articles and key.
         """
-        given = [articles] if isinstance(articles, Article) else list(articles)
+        given = _with_places(articles, (Article, Mapping))
         with self._used():
             _check_key(key)
-            valid = [self._valid(article) for article in given]
+            valid = [self._valid(article, place) for place, article in given]
             # All callers of a store are one owner.
             request = None if key is None else RequestOrigin("", key)
             origins = [request and request.of_article(place) for place in range(len(valid))]
@@ -223,13 +236,14 @@ class Window:
         ]
         return self._builder.versions(articles, arrivals, fingerprints)
 
-    def _valid(self, article: Article) -> model.Article:
-        if not isinstance(article, Article):
-            raise TypeError(f"{type(article).__name__} is not a dupwatch.Article")
+    def _valid(self, given: Article | Mapping[str, Any], place: int | None = None) -> model.Article:
+        if not isinstance(given, (Article, Mapping)):
+            raise TypeError(f"{type(given).__name__} is not a dupwatch.Article or a mapping")
         try:
-            return self._checked(article)
+            return self._checked(given if isinstance(given, Article) else article_of(given))
         except BadRecord as error:
-            raise InvalidArticle(article.id, error.reason, error.detail) from error
+            article_id = given.id if isinstance(given, Article) else given.get("id", "")
+            raise InvalidArticle(article_id, error.reason, error.detail, place) from error
 
 
 def open(  # noqa: A001  # as gzip.open
@@ -253,6 +267,11 @@ def _check_key(key: str | None) -> None:
         key.encode()
     except UnicodeEncodeError as error:
         raise Error(f"the key {key!r} is not UTF-8") from error
+
+
+def _with_places(given: Any, one: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # of a caller
+    """Return what a caller has given, each with its place among several; None for a single one."""
+    return [(None, given)] if isinstance(given, one) else list(enumerate(given))
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

@@ -4,7 +4,6 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from importlib import metadata
 from signal import SIGINT
 from typing import Annotated, Final
 
@@ -17,6 +16,7 @@ from consumer.cli.results import guarded_streams, results
 from consumer.config.config import ENV_PREFIX
 from consumer.lifecycle.stopping import SIGNALLED, accept_signals
 from consumer.model.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
+from consumer.model.program_version import program_version
 from consumer.telemetry import logs
 from consumer.text.redaction import redacted
 from consumer.text.visible import cut, escaped
@@ -60,7 +60,7 @@ def options(
     """Handle the options that come before a command."""
     if version:
         with results():
-            sys.stdout.write(f"dupwatch {metadata.version('dupwatch')}\n")
+            sys.stdout.write(f"dupwatch {program_version()}\n")
         raise typer.Exit
 
 

@@ -1,7 +1,6 @@
 """The routes: what each takes, who may ask, and what answers; and the application that they make."""
 
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query
@@ -14,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
 from consumer.model.limits import KEY_CHARS_MAX
+from consumer.model.program_version import program_version
 from consumer.service import problems
 from consumer.service.access import Entrance, allowed
 from consumer.service.checking import Checks
@@ -203,7 +203,7 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, 
     """Return the application of these routes, with what every request passes first."""
     # FastAPI's pages of documentation would load scripts from elsewhere.
     app = FastAPI(
-        title="dupwatch", version=metadata.version("dupwatch"), openapi_url=None, docs_url=None, redoc_url=None,
+        title="dupwatch", version=program_version(), openapi_url=None, docs_url=None, redoc_url=None,
         redirect_slashes=False,
     )  # fmt: skip
     for router in routers:

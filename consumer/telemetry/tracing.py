@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from consumer.config.sections.telemetry import TracingSection
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
+from consumer.model.program_version import program_version
 from consumer.telemetry.trace_context import TracedFeed
 from consumer.text.install_advice import install_command
 
@@ -32,7 +33,7 @@ def traced(section: TracingSection, feed: TracedFeed, hooks: Hooks) -> Iterator[
             f"tracing.enabled needs {error.name}, which is not installed. Install it with:\n"
             f"{install_command('tracing')}"
         ) from error
-    tracing = spans.tracing_to(section.endpoint, feed, metadata.version("dupwatch"), section.links_max)
+    tracing = spans.tracing_to(section.endpoint, feed, program_version(), section.links_max)
     try:
         tracing.spans.listen(hooks)
         tracing.requests.listen(hooks)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from importlib import metadata
 from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
+from consumer.model.program_version import program_version
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.web.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.web.certificates import ServedCertificate, configured_certificate
@@ -27,7 +27,7 @@ def consumer_metrics(config: Config) -> Metrics:
 def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
     """Return what the metrics show of a run with these settings and this engine."""
     return Build(
-        metadata.version("dupwatch"),
+        program_version(),
         settings.scheme.name,
         settings.plan.name,
         settings.digest(),

@@ -11,8 +11,9 @@ FROM python AS packages
 RUN apt-get update && apt-get install --yes --quiet --no-install-recommends python3-venv
 WORKDIR /build
 RUN python3 -m venv .
-COPY requirements-image.lock ./
-RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-image.lock
+# Of all extras; the one for plots is not installed below.
+COPY requirements-extras.lock ./
+RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-extras.lock
 
 # The compiled engine: Rust stays in this stage.
 FROM packages AS core

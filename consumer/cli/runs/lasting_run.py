@@ -2,7 +2,6 @@
 
 import logging
 import time
-from importlib import metadata
 
 from rich.console import Console
 
@@ -13,6 +12,7 @@ from consumer.config.config import Config
 from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
+from consumer.model.program_version import program_version
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
@@ -49,7 +49,7 @@ def _show_start(console: Console, config: Config, ready: LastingRun) -> None:
     log.info(
         "Judging",
         extra={
-            "version": metadata.version("dupwatch"),
+            "version": program_version(),
             "source": config.source.url,
             "sink": config.sink.url,
             "store": config.store.url,

@@ -1,7 +1,6 @@
 """``dupwatch serve`` and ``dupwatch console``: answer over HTTP until they are stopped."""
 
 import logging
-from importlib import metadata
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -12,6 +11,7 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
+from consumer.model.program_version import program_version
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
 from consumer.telemetry.health import enforce
@@ -89,5 +89,5 @@ def _run(ready: Any, stopping: Stopping, drain_s: float, sentence: str, title: s
     if logs.tells_people():
         render.console(stderr=True).print(f"{sentence} {ready.url}")
     else:
-        log.info(title, extra={"version": metadata.version("dupwatch"), **fields, "url": ready.url})
+        log.info(title, extra={"version": program_version(), **fields, "url": ready.url})
     ready.run()

@@ -137,3 +137,28 @@ def test_make_core_replaces_the_engine_of_the_tests(tmp_path: Path) -> None:
         commands = commands_of(environment, goal, "--what-if=core/Cargo.toml")
         made = commands.index(f"touch .venv/{stamp}.stamp")
         assert commands[made - 1] == "rm -f .venv/core.stamp .venv/core-of-tests.stamp"
+
+
+@pytest.mark.parametrize(("version", "has_engine"), [("1.100.1", True), ("1.70.0", False)])
+@pytest.mark.parametrize("options", [[], ["DEPS=1"]])
+def test_make_dist_has_the_engine_where_rust_is(
+    tmp_path: Path, version: str, options: list[str], *, has_engine: bool
+) -> None:
+    """In the same folder as dupwatch; elsewhere it says in one sentence what is missing, and goes on."""
+    environment = path_with(tmp_path / "bin", cargo=version, rustc=version)
+    commands = commands_of(environment, "dist", "DIST=to", *options)
+    built = [command for command in commands if "maturin build" in command or command.endswith("--out to")]
+    assert bool(built) is has_engine
+    assert any(command.endswith("deploy.core.rust || true") for command in commands) is not has_engine
+    locked = [command for command in commands if "--wheel-dir to --use-pep517 --require-hashes" in command]
+    assert [command.split()[-1] for command in locked] == ["requirements-extras.lock"] * len(options)
+
+
+def test_make_run_says_how_long_it_took(tmp_path: Path) -> None:
+    """As its last line, which knows when make began and when all packages were there."""
+    clock = tmp_path / "bin" / "date"
+    environment = path_with(tmp_path / "bin")
+    clock.write_text("#!/bin/sh\necho 1000\n")
+    clock.chmod(0o755)
+    said = commands_of(environment, "run", "--assume-old=.venv/run.stamp")[-1]
+    assert said.startswith('echo "Setting up took $((1000 - 1000)) s, judging the samples ')

@@ -4,24 +4,30 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import dupwatch
+from consumer.cli.main import app
 
 ROOT = Path(__file__).parents[3]
 SIGNATURES = {
-    "Article": "(id: str, body: str, title: str = '', source: str = '', url: str = '', lang: str = '') -> None",
+    "Article": "(id: str, body: str, title: str = '', source: str = '', url: str = '', lang: str = '', "
+    "published_at: str | float | None = None) -> None",
     "compare": "(a: str, b: str, *, lang_a: str = '', lang_b: str = '') -> dupwatch.texts.Comparison",
     "fingerprint": "(text: str, *, lang: str = '') -> dupwatch.texts.Fingerprint",
     "open": "(store: str, *, config: str | pathlib.Path | None = None, "
     "settings: collections.abc.Mapping[str, collections.abc.Mapping[str, typing.Any]] | None = None) "
     "-> dupwatch.window.Window",
-    "Window.check": "(self, texts: str | dupwatch.articles.Article | collections.abc.Iterable[str | "
-    "dupwatch.articles.Article]) -> list[dupwatch.window.Check]",
-    "Window.judge": "(self, articles: dupwatch.articles.Article | collections.abc.Iterable[dupwatch.articles.Article], "
-    "*, key: str | None = None) -> list[consumer.model.verdict.Verdict]",
+    "Window.check": "(self, texts: str | dupwatch.articles.Article | collections.abc.Mapping[str, typing.Any] | "
+    "collections.abc.Iterable[str | dupwatch.articles.Article | collections.abc.Mapping[str, typing.Any]]) "
+    "-> list[dupwatch.window.Check]",
+    "Window.judge": "(self, articles: dupwatch.articles.Article | collections.abc.Mapping[str, typing.Any] | "
+    "collections.abc.Iterable[dupwatch.articles.Article | collections.abc.Mapping[str, typing.Any]], *, "
+    "key: str | None = None) -> list[consumer.model.verdict.Verdict]",
     "Window.release": "(self, article_id: str, *, version: str | None = None, by: str | None = None, "
     "reason: str | None = None) -> consumer.model.verdict.Verdict",
     "Window.close": "(self) -> None",
@@ -57,6 +63,13 @@ def test_every_name_is_there_and_documented() -> None:
     assert sorted(dupwatch.__all__) == dupwatch.__all__
     for name in dupwatch.__all__:
         assert inspect.getdoc(getattr(dupwatch, name)), name
+
+
+def test_the_version_is_that_of_the_project_and_of_the_command() -> None:
+    """They have one owner."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert dupwatch.__version__ == project["version"]
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"dupwatch {dupwatch.__version__}\n"
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -6,7 +6,9 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import nan
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from consumer.judge.detector import Detector
 from consumer.model.verdict import EndedBefore, VerdictEvent, encode
 from consumer.wiring.stores import opened_store
 from storage.interface import Store
-from storage.records import Version
+from storage.records import Stored, Version
 from tests.cli.command import articles, json_lines, run_process, text, write_lines
 from tests.machine_clock import DAY_S, JUMPS_S, MachineClock
 
@@ -222,8 +224,64 @@ def test_what_is_no_article_is_refused(window: dupwatch.Window) -> None:
     """A text alone has no id to be stored under."""
     with pytest.raises(TypeError, match=r"str is not a dupwatch\.Article"):
         window.judge("text")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"dict is not a dupwatch\.Article"):
-        window.check([A, {"id": "a", "body": "text"}])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"int is not a dupwatch\.Article or a mapping"):
+        window.check([A, 5])  # type: ignore[list-item]
+
+
+def test_mappings_are_articles(window: dupwatch.Window) -> None:
+    """Those that JSON lines hold, of any kind of mapping, alone, among articles and among texts."""
+    line = {"id": "a", "body": A.body, "title": "One", "source": "wire", "url": "https://x/1", "lang": "en"}
+    (first,) = window.judge(MappingProxyType(line | {"published_at": "2026-01-31T08:15:30+08:00"}))
+    assert window.judge([dupwatch.Article(**line), line]) == [first, first]
+    (stored,) = window._store.history(window._versions([window._valid(A)])[0].record.id_hash)
+    assert isinstance(stored, Stored)
+    assert stored.record.published_at == 1_769_818_530
+    alone, text_alone, own = window.check([{"id": "b", "body": B.body}, B.body, line])
+    assert alone == text_alone == window.check({"id": "b", "body": B.body})[0]
+    assert (alone.repeats[0].id, alone.repeats[0].title, own.repeats) == ("a", "One", ())
+    assert [verdict.id for verdict in window.judge([{"id": 17, "body": text(2)}])] == ["17"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason", "detail"),
+    [
+        ({"id": "x", "bodi": "text"}, "unknown_field", "'bodi' is not a field; did you mean 'body'?"),
+        ({"id": "x", "Body": "text"}, "unknown_field", "did you mean 'body'?"),
+        ({"id": "x", "body": "text", "content": 1}, "unknown_field", "the fields are id, body, title, source, url, la"),
+        ({5: "x"}, "unknown_field", "5 is not a field"),
+        ({"body": "text"}, "missing_id", "id is missing"),
+        ({"id": "x", "title": "t"}, "missing_body", "body is missing"),
+        ({"id": None, "body": "text"}, "id_wrong_type", "id is None, not a string or an integer"),
+        ({"id": True, "body": "text"}, "id_wrong_type", "id is of type bool, not a string or an integer"),
+        ({"id": "x", "body": None}, "body_wrong_type", "body is None, not a string; a window takes no retractions"),
+        ({"id": "x", "body": b"text"}, "body_wrong_type", "body is of type bytes, not a string"),
+        ({"id": "x", "body": "text", "title": None}, "field_wrong_type", "title is None, not a string; leave it out"),
+        ({"id": "x", "body": "text", "lang": ["en"]}, "field_wrong_type", "lang is of type list, not a string"),
+        ({"id": "x", "body": "text", "published_at": nan}, "field_wrong_type", "published_at is nan, not a string or"),
+        ({"id": "x", "body": "\0"}, "nul_character", "body contains a NUL character"),
+    ],
+)
+def test_the_wrong_field_of_a_mapping_is_named(
+    window: dupwatch.Window, given: dict[Any, Any], reason: str, detail: str
+) -> None:
+    """And which of several it is; nothing of the call is stored."""
+    with pytest.raises(dupwatch.InvalidArticle) as alone:
+        window.judge(given)
+    assert (alone.value.reason, alone.value.id, alone.value.index) == (reason, given.get("id", ""), None)
+    assert detail in alone.value.detail
+    with pytest.raises(dupwatch.InvalidArticle, match=f"at index 1: {reason}: ") as among:
+        window.judge([A, given])
+    assert (among.value.detail, among.value.index) == (alone.value.detail, 1)
+    mixed: list[str | dupwatch.Article | dict[Any, Any]] = ["text", A, given]
+    with pytest.raises(dupwatch.InvalidArticle, match=f"at index 2: {reason}: "):
+        window.check(iter(mixed))
+    assert window.check(A.body)[0].outcome == "unique"
+
+
+def test_an_object_that_json_cannot_hold_is_named_too(window: dupwatch.Window) -> None:
+    """By its field, as in a mapping, and not by the module that wrote the JSON."""
+    with pytest.raises(dupwatch.InvalidArticle, match="article 'x': body_wrong_type: body is of type bytes"):
+        window.judge(dupwatch.Article("x", b"text"))  # type: ignore[arg-type]
 
 
 def test_settings_come_from_a_file_too(url: str, tmp_path: Path) -> None:

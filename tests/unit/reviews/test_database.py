@@ -1,5 +1,6 @@
 """The database itself: how it is opened, how transactions get along, and what happens when it is away."""
 
+import re
 import sqlite3
 import stat
 import subprocess
@@ -29,6 +30,7 @@ from consumer.reviews.pairs import reports
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.read_files import Mark, marks_of, move_marks
 from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
+from consumer.text.install_advice import install_command
 from deploy.local.postgres import Postgres
 from storage.backoff import Backoff
 from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of, written
@@ -203,7 +205,7 @@ def test_a_new_file_is_its_owners(tmp_path: Path) -> None:
 def test_without_the_package_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said how to install it."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"pip install .psycopg\[binary\]"):
+    with pytest.raises(ConfigError, match=re.escape(install_command("console-postgresql"))):
         opened_database("postgresql://me@127.0.0.1/x")
 
 
