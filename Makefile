@@ -14,6 +14,7 @@
 # make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 10 to build the images once
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
 # make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
+# make pictures   make the pictures in docs/images again, from dupwatch demo; takes about a minute
 # make format     format the code and fix what the linter can fix
 # make clean      remove .venv, out, dist and all caches
 
@@ -52,7 +53,7 @@ endif
 CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
 
 .PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
-.PHONY: extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants format clean
+.PHONY: extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants pictures format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -164,6 +165,9 @@ mutants: servers .venv/mutation.stamp
 
 bench: .venv/bench.stamp $(if $(CARGO),core)
 	$(BIN)/python -m benchmarks.speed $(BENCH)
+
+pictures: servers .venv/test.stamp
+	$(BIN)/python -m tests.browser.pictures
 
 format: .venv/test.stamp
 	$(BIN)/ruff format .

@@ -1,12 +1,15 @@
 """Drives a browser through pages of the console, and reads them as somebody does who looks at them."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions, Keys
+from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.command import Command
 from selenium.webdriver.remote.webelement import WebElement
@@ -16,6 +19,28 @@ WAIT_S: Final = 120
 TABS_MAX: Final = 60
 AXE: Final = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 PHONE: Final = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+
+_QUIET: Final = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--window-size=1280,1000",
+)  # fmt: skip
+
+
+@contextmanager
+def chromium(profile: Path, *options: str) -> Iterator[Chrome]:
+    """Start Chromium with a profile in this folder, and end it. It keeps what pages write to the console."""
+    chosen = ChromeOptions()
+    chosen.binary_location = shutil.which("chromium") or ""
+    for argument in (*_QUIET, *options, f"--user-data-dir={profile}"):
+        chosen.add_argument(argument)
+    chosen.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(chosen, Service(shutil.which("chromedriver")))
+    try:
+        driver.set_page_load_timeout(120)
+        yield driver
+    finally:
+        driver.quit()
 
 
 def press(browser: Chrome, *keys: str) -> None:

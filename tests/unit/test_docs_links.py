@@ -22,7 +22,8 @@ _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _PAGE_IN_CODE: Final = re.compile(r"\bdocs/(?:[a-z_]+/)*[\w-]+\.md\b")
 _PATH_IN_DOCS: Final = re.compile(rf"(?<![\w/.-])(?:{'|'.join(NAMING_FOLDERS)})/[\w/.*-]*\w")
-README_LINES_MAX: Final = 150
+PICTURE_BYTES_MAX: Final = 200_000
+README_LINES_MAX: Final = 110
 README_WIDTH_MAX: Final = 120
 
 
@@ -50,6 +51,20 @@ def test_links_and_anchors_resolve(page: Path) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+def test_pictures_are_small_and_shown() -> None:
+    """Each picture of the documentation is on one of its pages, and quick to load."""
+    shown = {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in _LINK.findall(page.read_text(encoding="utf-8"))
+        if link.endswith(".png")
+    }
+    pictures = set((ROOT / "docs" / "images").iterdir())
+    assert pictures
+    assert pictures <= shown
+    assert max(picture.stat().st_size for picture in pictures) <= PICTURE_BYTES_MAX
 
 
 @pytest.mark.parametrize("page", DESCRIBING_TODAY, ids=name)

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -80,17 +79,6 @@ def test_sample_feed(sample_pairs: Path) -> None:
     assert found["evaluation"]["judge"]["recall"]["low"] == pytest.approx(0.968, abs=5e-4)
     assert [each["setting"] for each in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
     assert found["recommended"][1]["best_f1"]["point"]["threshold"] == found["recommended"][1]["now"]
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "sample/README.md"])
-def test_the_documented_command_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command as written runs from the root of a checkout."""
-    text = (SAMPLE.parent / page).read_text(encoding="utf-8")
-    (command,) = re.findall(r"^(?:    |\$ )dupwatch (evaluate [^#\n]*sample/pairs\.jsonl[^#\n]*)", text, re.MULTILINE)
-    monkeypatch.chdir(SAMPLE.parent)
-    result = CliRunner().invoke(app, shlex.split(command))
-    assert result.exit_code == 0, result.output
-    assert "116" in result.stdout
 
 
 def test_labels_of_articles_are_not_pairs() -> None:
