@@ -5,7 +5,7 @@ everything goes when the measurement ends. The servers end in any case.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import getpid, sysconf
@@ -172,13 +172,14 @@ def make_tables(running: Servers, wanted: Wanted) -> None:
     shell.run(running.hbase.conf, render_script(_schema_of(wanted, BlockPlan.named(wanted.plan))))
 
 
-def compact(running: Servers, wanted: Wanted) -> None:
-    """Write all postings of this store into one file for each region and family, and compact nothing from then on.
+def compact(running: Servers, wanted: Wanted, tables: Sequence[str] = ("postings",)) -> None:
+    """Write these tables of a store into one file for each region and family, and compact nothing from then on.
 
     A compaction in the middle of a measurement takes as much of the server as the articles do.
     """
     tell(f"compacting {wanted.namespace} …")
-    shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:postings"))
+    for table in tables:
+        shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:{table}"))
 
 
 def _schema_of(wanted: Wanted, plan: BlockPlan) -> Schema:

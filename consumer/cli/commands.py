@@ -35,6 +35,7 @@ GROUPS: Final = {
         "idf": "articles.idf",
     },
     "Operate": {
+        "size": "operations.size",
         "config": "operations.config",
         "doctor": "operations.doctor",
         "top": "operations.top",

@@ -13,5 +13,5 @@
     scaling.py     does the scaler watch the topic and the group of the consumers
     check.py       all of that: python -m deploy.kubernetes.check OVERLAY
     rules.py       the alert rules of deploy/prometheus as a manifest
-    sizing.py      how large a cluster must be, by the formulas of docs/sizing.md
+    sizing.py      the table of docs/sizing.md, from the figures of dupwatch size
 """

@@ -47,13 +47,6 @@ _NAMESPACE: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _RESERVED: Final = "hbase"
 _PREFIX_VALUES: Final = 1 << 16
 _PREFIX_BYTES: Final = 2
-# Measured with texts of 2,000 characters; ``deploy.kubernetes.sizing`` has the same figures.
-RECORD_BYTES: Final = 1_210
-EVENT_BYTES: Final = 540
-BODY_BYTES: Final = 2_960
-CELL_BYTES: Final = 60
-"""Bytes that HBase stores for a cell in addition to its value: row, family, qualifier, time and lengths."""
-POSTING_BYTES: Final = 80
 REGION_BYTES: Final = 5_000_000_000
 """The size of a region to aim for: half of that at which HBase splits one."""
 
@@ -278,20 +271,6 @@ def _lifetime(ttl_s: int) -> str:
 
 def _fix(place: Place) -> str:
     return f"run: {APPLY} --store {place}"
-
-
-class TableBytes(NamedTuple):
-    """The bytes of the two tables that grow, before HDFS replicates them."""
-
-    postings: int
-    articles: int
-
-
-def table_bytes(articles: int, postings_each: int, *, keep_bodies: bool) -> TableBytes:
-    """Return the bytes of this many articles, each with this many postings in cells of their own."""
-    version = RECORD_BYTES + EVENT_BYTES + CELL_BYTES
-    body = BODY_BYTES + CELL_BYTES if keep_bodies else 0
-    return TableBytes(articles * postings_each * POSTING_BYTES, articles * (version + body))
 
 
 def regions_for(size_bytes: int, servers: int = 1) -> int:

@@ -63,6 +63,7 @@ EVERY: Final[dict[Name, Entry]] = {
         ("--from-group", "g", "--anew", "--source", "{kafka}", "--store", "lmdb:{folder}/moved", "--group", "h"),
         works=False,
     ),
+    ("size",): Entry(("--articles-a-day", "1000")),
     ("doctor",): Entry(("--source", "{feed}")),
     ("top",): Entry(
         ("--once", "--interval", "0.1", f"http://{NOWHERE}"),

@@ -55,6 +55,8 @@ SAYS_IT_ITSELF = {("doctor",)}
 """Its findings are its results, a configuration that is wrong among them."""
 BROKERS_FIRST = {("replay",), ("migrate",)}
 """They look at their store when brokers have answered."""
+OPENS_NO_STORE = {("size",)}
+"""It names the kind of a store that is to come."""
 UNTIL_STOPPED = {("demo",), ("serve",), ("console",), ("top",)}
 """They work without arguments, until they are stopped."""
 PRINTS_NOTHING = {("run",), ("backfill",), ("demo",), ("idf", "build"), ("store", "secret", "export")}
@@ -177,7 +179,9 @@ def test_a_configuration_that_is_a_folder(dupwatch: Command, files: Files, name:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in EVERY if "--store" in options_of(name) and name not in BROKERS_FIRST], ids=" ".join
+    "name",
+    [name for name in EVERY if "--store" in options_of(name) and name not in BROKERS_FIRST | OPENS_NO_STORE],
+    ids=" ".join,
 )
 @pytest.mark.parametrize("place", ["text", "text/x"])
 def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:

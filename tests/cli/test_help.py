@@ -35,6 +35,7 @@ COMMANDS = {
     ("demo",): ("--rate", "--store"),
     ("produce",): ("FILE|-", "--to", "--rate", "--in-order", "--config", "--set"),
     ("replay",): ("--source", "--from", "--until", "--store", "--against"),
+    ("size",): ("--articles-a-day", "--lang", "--window", "--copies", "--sample", "--calibrate", "--json", "--config"),
     ("doctor",): ("--source", "--sink", "--store", "--json", "--config", "--set"),
     ("top",): ("URL", "--once", "--interval", "--user", "--password-file", "--ca", "--config", "--set"),
     ("health",): ("--ready", "--config", "--set"),

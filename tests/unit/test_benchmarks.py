@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import near_misses_cost
+from benchmarks import near_misses_cost, store_sizes
 from benchmarks.console import intake
 from benchmarks.quality.compare import SETTINGS, compare, judge_with_dupwatch
 from benchmarks.quality.feed import Article, write_lines
@@ -35,6 +35,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.plan_choice import LookUpSettings, look_up_cost
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.store_tools.text_sizes import Language
 from consumer.wiring.components import lexicon_of
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
@@ -353,3 +354,14 @@ def test_the_intake_of_the_console_is_measured_with_sources_and_without(tmp_path
             sources.append({row.article_id: (row.source, row.original_source) for row in rows_of(database).values()})
     assert sources[0] == sources[1]
     assert len(sources[0]) == 5
+
+
+@pytest.mark.parametrize(("chars", "language", "plan"), [(500, "zh", "16x28"), (3_000, "en", "4x16")])
+def test_stores_have_the_size_that_is_computed(chars: int, language: Language, plan: str, tmp_path: Path) -> None:
+    """Within 15 %, from length and language alone and from a sample."""
+    feed = tmp_path / "feed.jsonl"
+    store_sizes.write_made(feed, chars, language, 1_200)
+    row = store_sizes.in_lmdb("made", feed, tmp_path / "store", plan)
+    assert (row["language"], row["plan"], row["articles"]) == (language, plan, "1,200")
+    assert abs(float(row["computed, %"])) < 15
+    assert abs(float(row["from a sample, %"])) < 15

@@ -16,7 +16,10 @@ from consumer.cli.results import results, standard_error, write
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
+from consumer.store_tools.sizing import TableBytes, table_bytes
+from consumer.store_tools.sizing_report import span
 from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
+from consumer.store_tools.text_sizes import assumed_sizes
 from consumer.text.counts import counted
 from consumer.wiring.components import scheme_of
 from consumer.wiring.stores import other_plan, record_plan
@@ -28,10 +31,8 @@ from storage.hbase.schema import (
     REGIONS_MAX,
     Schema,
     Share,
-    TableBytes,
     regions_for,
     schema_of,
-    table_bytes,
 )
 from storage.hbase.table_script import REFUSED, render_script
 from storage.kinds import kind_of
@@ -45,8 +46,8 @@ _DONE: Final = "The tables "
 _SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
 """Beginnings of the lines that the script prints; other lines come from the shell itself."""
 _CUTS_SHOWN_MAX: Final = 16
-_DAY_S: Final = 86_400
-_HOUR_S: Final = 3_600
+_CHARS: Final = 2_000
+"""The length of articles that tables are split for; ``dupwatch size`` computes regions for others."""
 _GB: Final = 1_000_000_000
 
 
@@ -141,12 +142,14 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
             shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands, parts=config.judge.parts)
             schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
             return schema, []
-        sizes = table_bytes(plan.kept, plan.postings, keep_bodies=config.store.keep_bodies)
+        texts = assumed_sizes(_CHARS, "zh")
+        keep_bodies, parts = config.store.keep_bodies, config.judge.parts
+        sizes = table_bytes(plan.kept, texts, plan, keep_bodies=keep_bodies, parts=parts)
         of_postings, of_articles = (regions or regions_for(size, servers) for size in sizes)
         schema = schema_of(
             namespace,
             config.lifetime_s,
-            posting_shares(plan.plan, bands, parts=config.judge.parts),
+            posting_shares(plan.plan, bands, parts=parts),
             of_postings,
             article_regions=of_articles,
             seen_ttl_s=config.seen_s,
@@ -224,7 +227,7 @@ def _applied(command: list[str], script: str) -> str:
 
 def plan_lines(plan: StorePlan) -> Iterator[str]:
     """Yield the plan, why, and what an article costs with it."""
-    yield f"For {plan.articles:,} articles in the window of {_duration(plan.window_s)}:"
+    yield f"For {plan.articles:,} articles in the window of {span(plan.window_s)}:"
     yield f"  plan      {plan.plan.name}: {plan.reason}"
     yield (
         f"  look-up   an article reads {counted(plan.rows, 'row')} with about {plan.cost}, and writes"
@@ -237,7 +240,7 @@ def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[
     postings, articles = schema.postings.splits, schema.articles.splits
     yield (
         f"  size      {plan.kept:,} articles with the slack: postings {_gigabytes(sizes.postings)}, articles"
-        f" {_gigabytes(sizes.articles)} (texts of 2,000 characters), before HDFS replicates them"
+        f" {_gigabytes(sizes.articles)} (texts of {_CHARS:,} characters), before HDFS replicates them"
     )
     yield (
         f"  regions   postings {len(postings) + 1}, articles {len(articles) + 1}: by default one for each"
@@ -258,12 +261,6 @@ def _cuts(splits: Sequence[bytes]) -> str:
     shown = " ".join(split.hex() for split in splits[:_CUTS_SHOWN_MAX])
     more = len(splits) - _CUTS_SHOWN_MAX
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
-
-
-def _duration(seconds: int) -> str:
-    if seconds % _DAY_S == 0:
-        return counted(seconds // _DAY_S, "day")
-    return f"{seconds / _HOUR_S:,.1f} hours"
 
 
 def _gigabytes(size_bytes: int) -> str:

@@ -17,7 +17,6 @@ from consumer.judge.plan_choice import (
     start_articles,
 )
 from consumer.judge.settings import JudgeSettings
-from deploy.kubernetes.sizing import FEEDS, SHORT, SPLIT_AT, Feed
 
 SHORT_KEYS = BlockPlan.named("4x16")
 PROFILES = {
@@ -185,14 +184,6 @@ def test_only_plans_with_short_keys_have_a_larger_one() -> None:
 def test_a_larger_plan_finds_the_same_pairs(max_distance: int, larger: str | None) -> None:
     """16x28 finds pairs up to 4 bits apart, 4x16 up to 7."""
     assert larger_plan(BlockPlan.named("4x16"), max_distance) == larger
-
-
-def test_the_table_of_sizes_chooses_the_same() -> None:
-    """docs/sizing.md is computed by a module that may not import this one."""
-    for feed in map(Feed, (*FEEDS, SPLIT_AT // 7, SPLIT_AT // 7 + 1)):
-        assert choose_plan(feed.in_window, 64, NEWS, remote=True).plan.name == feed.plan.name
-        read = look_up_cost(SHORT_KEYS, feed.in_window, NEWS).postings
-        assert read == pytest.approx(SHORT.postings_read(feed.in_window))
 
 
 @pytest.mark.parametrize(("number", "text"), [(0.04, "0.0"), (9.94, "9.9"), (10.4, "10"), (21_364.2, "21,364")])

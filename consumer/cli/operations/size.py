@@ -1,0 +1,140 @@
+"""``dupwatch size``: what a deployment needs for a feed, and where each figure comes from."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from consumer.cli.operations.size_request import CHARS, Numbers, SizeRequest, check_measuring, size_request
+from consumer.cli.operations.size_view import plain, text
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import answer, standard_error
+from consumer.cli.runs.demo_feed import sample_feed
+from consumer.model.errors import ConfigError
+from consumer.store_tools import sizing_report
+from consumer.store_tools.made_articles import ArticleMaker
+from consumer.store_tools.sizing import PEAK, Sizing
+from consumer.store_tools.sizing_report import ASSUMED, DOCUMENTED, GIVEN, HERE, SAMPLED, Sources
+from consumer.store_tools.speeds import documented_speed
+from consumer.store_tools.store_plan import StorePlan, store_plan
+from consumer.store_tools.text_sizes import assumed_sizes
+from consumer.text.counts import counted
+from consumer.text.timestamps import DURATION_HELP, rfc3339
+from consumer.wiring.calibration import Calibration, calibrate, calibrate_on_sample, sample_texts
+from consumer.wiring.components import scheme_of
+from storage.clock import now_ms
+
+_SAMPLE_S: Final = 10.0
+"""How long a sample is judged when only its sizes are wanted."""
+_SAMPLE_LANGUAGES: Final = {"zh": ("zh",), "en": ("en",), "mixed": ("zh", "en")}
+_DATE_CHARS: Final = 10
+
+
+def size(
+    articles_a_day: Annotated[
+        int, typer.Option("--articles-a-day", help="Articles that arrive on a day.", metavar="N")
+    ],
+    chars: Annotated[
+        int | None, typer.Option(help=f"Characters of an article; default: {CHARS:,}.", metavar="N")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the articles: zh, en, or mixed for half of each.")] = "zh",
+    window: Annotated[
+        str | None, typer.Option(help=f"How far back copies are found: {DURATION_HELP}.", metavar="SPAN")
+    ] = None,
+    copies: Annotated[
+        float | None, typer.Option(help="Share of articles that repeat others: 0.2 (default) is one in five.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="Kind of store, lmdb or hbase, or the URL of one.", metavar="STORE")
+    ] = None,
+    peak: Annotated[
+        float | None, typer.Option(help=f"The busiest minute as a multiple of the average; default: {PEAK:g}.")
+    ] = None,
+    sample: Annotated[
+        str | None, typer.Option(help="A file of articles, to measure their sizes.", metavar="FILE")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure this machine first, and plan with its throughput.")
+    ] = False,
+    calibrate_seconds: Annotated[float, typer.Option(help="How long to measure it.", metavar="SECONDS")] = 60.0,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Compute the machines, memory, disks, topics and the plan that a feed needs.
+
+    Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces what is assumed
+    of articles, and --calibrate what was measured on another machine.
+
+    Both judge articles into a store in a temporary folder, which takes up to some GB: set TMPDIR to a folder on the
+    disk of the store to come. Nothing else is written.
+    """
+    numbers = Numbers(articles_a_day, chars, lang, window, copies, peak)
+    request = size_request(configured(config, settings), store, numbers, _options(config, settings))
+    check_measuring(sample, calibrate_seconds)
+    found, sources = _sizing(request, sample, calibrate_seconds if calibrate else None)
+    topics = found.topics(verdicts=request.config.sink.emit == "all", unique=request.config.kafka.unique)
+    groups = list(sizing_report.groups(found, sources, topics))
+    answer(json=json, lines=[plain(request, found, sources, groups)], text=text(request, found, sources, groups))
+
+
+def _options(config: Path | None, settings: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the options that decide how a store is made, for the commands that follow."""
+    named = () if config is None else ("--config", str(config))
+    decisive = [setting for setting in settings or () if setting.startswith(("judge.", "fingerprint.", "store."))]
+    return (*named, *(word for setting in decisive for word in ("--set", setting)))
+
+
+def _sizing(request: SizeRequest, sample: str | None, seconds: float | None) -> tuple[Sizing, Sources]:
+    """Compute what the feed needs, after measuring what is to be measured."""
+    measured = None if sample is None and seconds is None else _measured(request, sample, seconds)
+    notes: list[str] = []
+    today = rfc3339(now_ms())[:_DATE_CHARS]
+    texts, text_source = assumed_sizes(request.chars, request.language), f"{ASSUMED} for {request.language}"
+    if measured is not None and sample is not None:
+        texts, text_source = measured.sizes, SAMPLED
+        notes.append(f"The sample: {counted(texts.sample, 'article')} of {sample}, {today}.")
+    plan = _plan(request)
+    remote = request.kind.remote
+    speed, speed_source = documented_speed(texts.chars, texts.language, plan.plan.name, remote=remote), DOCUMENTED
+    if measured is not None and seconds is not None:
+        of_judging = {"fingerprint_us": measured.speed.fingerprint_us}
+        speed = speed._replace(**of_judging) if remote else measured.speed
+        speed_source = HERE
+        judged = f"{counted(measured.articles, 'article')} in {measured.seconds:,.1f} s"
+        notes.append(f"Measured here: {judged}, {today}.")
+    given = request.given
+    sources = Sources(
+        window="judge.window_s" if given.window is None else GIVEN,
+        copies=ASSUMED if given.copies is None else GIVEN,
+        chars=ASSUMED if given.chars is None else GIVEN,
+        texts=text_source,
+        speed=speed_source,
+        peak=ASSUMED if given.peak is None else GIVEN,
+        notes=tuple(notes),
+    )
+    judge = request.config.judge
+    return Sizing(request.feed, texts, plan, speed, remote, request.config.store.keep_bodies, judge.parts), sources
+
+
+def _plan(request: SizeRequest) -> StorePlan:
+    try:
+        return store_plan(request.config, scheme_of(request.config), request.feed.in_window, remote=request.kind.remote)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _measured(request: SizeRequest, sample: str | None, seconds: float | None) -> Calibration:
+    """Judge articles of the sample, or made ones, with the plan that the feed would have."""
+    judge = request.config.judge.model_copy(update={"plan": _plan(request).plan.name})
+    config = request.config.model_copy(update={"judge": judge})
+    limit_s = _SAMPLE_S if seconds is None else seconds
+    standard_error().write(f"Judging articles in a temporary store, for up to {limit_s:g} seconds …\n".encode())
+    with tempfile.TemporaryDirectory(prefix="dupwatch-size-") as folder:
+        if sample is not None:
+            return calibrate_on_sample(config, sample, Path(folder), limit_s)
+        texts = sample_texts(sample_feed(), _SAMPLE_LANGUAGES[request.language])
+        maker = ArticleMaker(texts, request.chars, request.feed.copies)
+        return calibrate(config, maker, Path(folder), limit_s)

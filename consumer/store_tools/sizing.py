@@ -1,0 +1,274 @@
+"""How large a deployment must be for a feed: one set of pure functions, used by ``dupwatch size`` and by the docs.
+
+docs/sizing.md says how well they fit what was measured. Sizes of articles come from ``text_sizes``, the plan from
+``store_plan``, and the time of an article from ``speeds``.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from consumer.fingerprint import ANCHORS_POSTED
+from consumer.store_tools.speeds import Speed
+from consumer.store_tools.store_plan import StorePlan
+from consumer.store_tools.text_sizes import PART_RECORD_BYTES, Language, TextSizes, entry_page_bytes
+from storage.hbase.schema import regions_for
+
+DAY_S: Final = 86_400
+GB: Final = 1_000_000_000
+PEAK: Final = 5.0
+"""The busiest minute as a multiple of the average."""
+RESERVE: Final = 0.5
+"""The planned share of a measured throughput: bursts, outages and other machines take the rest."""
+BUSY_MAX: Final = 0.6
+"""The planned share of processors and disks of servers at the peak."""
+DISK_MAX: Final = 0.7
+REPLICAS: Final = 3
+HEADROOM: Final = 1.3
+"""Free space for compactions, which write a region again next to the old files."""
+SINK_DAYS: Final = 30
+"""How long topics of a sink keep messages, as ``dupwatch topics init`` makes them."""
+PARTITIONS_MIN: Final = 6
+PARTITIONS_A_CONSUMER: Final = 2
+CONSUMER_MB: Final = 768
+GATEWAY_MB: Final = 1_024
+SERVER_CORES: Final = 8
+SERVER_GB: Final = 32
+SERVER_DISK_GB: Final = 4_000
+BROKER_GB: Final = 8
+REGIONS_A_SERVER: Final = 200
+SET_POSTINGS_MIN: Final = 8
+"""With as many postings of one day in a row ``store pack`` pays."""
+_VERSION_SHARES: Final[dict[Language, float]] = {"zh": 0.67, "mixed": 0.6, "en": 0.54}
+"""The share of a record and its verdict that HBase's compression leaves: English keywords compress better."""
+CELL_BYTES: Final = 20
+"""Bytes of a cell on HBase's disks in addition to its value; texts are compressed already."""
+POSTING_BYTES: Final = 55
+NEAR_POSTING_BYTES: Final = 29
+"""Bytes of a posting in HBase, and with long keys while the postings of a block of an article lie near each other."""
+_NEAR_ARTICLES: Final = 64 << 16
+"""Up to this many kept articles they do: then 64 share each value of a block, and their postings a block of HBase's."""
+_LMDB_POSTING_BYTES: Final = ((0.05, 112.0), (4.0, 130.0), (math.inf, 110.0))
+"""Bytes of a posting in LMDB, up to each number of postings in a row: a row with a second one keeps room for more."""
+_KEY_BYTES: Final = 2
+"""MessagePack's beginning of a key in a record."""
+_LIST_KEYS: Final = (48, 40)
+"""Bytes of a key in LMDB's timeline, and in its list of what expires."""
+_BATCH: Final = 256
+_GENERATIONS: Final = 1.25
+"""LMDB never changes a page in place: replaced ones wait for a transaction or two."""
+_PAGE_BYTES: Final = 4_096
+
+
+class Feed(NamedTuple):
+    """What arrives, how long it is compared with, and how long it is stored; ``copies`` is the share of flags."""
+
+    articles_a_day: int
+    copies: float
+    window_s: int
+    lifetime_s: int
+    peak: float = PEAK
+
+    @property
+    def in_window(self) -> int:
+        """Kept articles in the window, with which each one is compared."""
+        return max(round(self.articles_a_day * (1 - self.copies) * self.window_s / DAY_S), 1)
+
+    @property
+    def peak_a_s(self) -> float:
+        """Articles a second in the busiest minute."""
+        return self.articles_a_day / DAY_S * self.peak
+
+
+class TableBytes(NamedTuple):
+    """The bytes of HBase's two tables that grow, before HDFS replicates them."""
+
+    postings: int
+    articles: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSize:
+    """A topic: bytes of the messages that it keeps, without replicas. ``setting`` turns it on, "" if it always is."""
+
+    name: str
+    days: float
+    size_bytes: float
+    setting: str = ""
+    is_on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a feed needs, with articles of these sizes, this plan and this speed. A ``remote`` store is HBase's."""
+
+    feed: Feed
+    texts: TextSizes
+    plan: StorePlan
+    speed: Speed
+    remote: bool
+    keep_bodies: bool = True
+    parts: bool = False
+
+    @property
+    def stored(self) -> float:
+        """Versions in the store, flagged ones included, over window and slack."""
+        return self.feed.articles_a_day * self.feed.lifetime_s / DAY_S
+
+    @property
+    def kept(self) -> float:
+        """Those that have postings."""
+        return self.stored * (1 - self.feed.copies)
+
+    @property
+    def record_bytes(self) -> float:
+        """A record with its keys."""
+        return stored_record_bytes(self.texts, self.plan, parts=self.parts)
+
+    @property
+    def verdict_bytes(self) -> float:
+        """A verdict event, which is longer for a flag."""
+        return _verdict_bytes(self.texts, self.feed.copies)
+
+    @property
+    def tables(self) -> TableBytes:
+        """Bytes of HBase's tables."""
+        return table_bytes(
+            self.stored, self.texts, self.plan, self.feed.copies, keep_bodies=self.keep_bodies, parts=self.parts
+        )
+
+    @property
+    def store_bytes(self) -> float:
+        """Bytes of the store, without replicas."""
+        return float(sum(self.tables)) if self.remote else self._lmdb_bytes
+
+    @property
+    def postings_bytes(self) -> float:
+        """Bytes of its postings, which every look-up reads."""
+        return self.tables.postings if self.remote else self.kept * self.plan.postings * self._lmdb_posting_bytes
+
+    @property
+    def disk_bytes(self) -> float:
+        """Bytes of the store on all disks."""
+        return self.store_bytes * REPLICAS * HEADROOM if self.remote else self.store_bytes / DISK_MAX
+
+    @property
+    def regions(self) -> int:
+        """Regions of each large table."""
+        return max(map(regions_for, self.tables))
+
+    @property
+    def consumers(self) -> int:
+        """Consumers that the peak needs, and a spare."""
+        return math.ceil(self.feed.peak_a_s / (self.speed.consumer_a_s * RESERVE)) + 1
+
+    @property
+    def partitions(self) -> int:
+        """Partitions of a topic: they cannot be removed, and adding some moves ids."""
+        return max(PARTITIONS_MIN, self.consumers * PARTITIONS_A_CONSUMER)
+
+    @property
+    def gateways(self) -> int:
+        """Thrift gateways, of one core each; at least two."""
+        return max(2, math.ceil(self.feed.peak_a_s * self.speed.gateway_us / 1e6 / BUSY_MAX))
+
+    @property
+    def region_servers(self) -> int:
+        """Region servers, by processors, disks and regions; at least three."""
+        by_cores = self.feed.peak_a_s * self.speed.server_us / 1e6 / (SERVER_CORES * BUSY_MAX)
+        by_disks = self.disk_bytes / (SERVER_DISK_GB * GB * DISK_MAX)
+        by_regions = 2 * self.regions / REGIONS_A_SERVER
+        return max(REPLICAS, math.ceil(max(by_cores, by_disks, by_regions)))
+
+    @property
+    def cores_at_peak(self) -> float:
+        """Processors that are busy at the peak, in all parts."""
+        return self.feed.peak_a_s * self.speed.busy_us / 1e6
+
+    @property
+    def store_a_s(self) -> float:
+        """Articles a second that one LMDB store takes, since one process writes at a time."""
+        return 1e6 / self.speed.judge_us * RESERVE
+
+    @property
+    def memory_mb(self) -> float:
+        """Memory of an LMDB store's machine: the consumers', and its postings in the page cache."""
+        return self.consumers * CONSUMER_MB + self.postings_bytes / 1e6
+
+    @property
+    def brokers(self) -> int:
+        """Brokers, by their disks; at least as many as replicas."""
+        return max(REPLICAS, math.ceil(self.topic_disk_bytes / (SERVER_DISK_GB * GB * DISK_MAX)))
+
+    @property
+    def postings_a_row_and_day(self) -> float:
+        """Postings of one day in a row, which ``store pack`` can merge."""
+        each = self.feed.articles_a_day * (1 - self.feed.copies)
+        return each / (1 << self.plan.plan.key_bits)
+
+    @property
+    def pays_to_pack(self) -> bool:
+        """Whether a row of an HBase store has enough postings of one day for a posting set."""
+        return self.remote and self.postings_a_row_and_day >= SET_POSTINGS_MIN
+
+    def topics(self, *, verdicts: bool = False, unique: bool = False) -> tuple[TopicSize, ...]:
+        """Return the topics that grow with the feed; the last two only exist where they are configured."""
+        a_day, texts, days = self.feed.articles_a_day, self.texts, self.feed.lifetime_s / DAY_S
+        flags, kept = a_day * self.feed.copies, a_day * (1 - self.feed.copies)
+        all_verdicts = flags * texts.flag_bytes + kept * texts.verdict_bytes
+        return (
+            TopicSize("articles", days, a_day * days * texts.message_bytes),
+            TopicSize("duplicates", SINK_DAYS, flags * SINK_DAYS * texts.flag_bytes),
+            TopicSize("verdicts", SINK_DAYS, SINK_DAYS * all_verdicts, 'sink.emit = "all"', verdicts),
+            TopicSize("unique", SINK_DAYS, kept * SINK_DAYS * texts.message_bytes, "kafka.unique = true", unique),
+        )
+
+    @property
+    def topic_disk_bytes(self) -> float:
+        """Bytes of the topics that every feed has, with replicas."""
+        return REPLICAS * sum(topic.size_bytes for topic in self.topics() if topic.is_on)
+
+    @property
+    def _lmdb_posting_bytes(self) -> float:
+        a_row = self.kept / (1 << self.plan.plan.key_bits)
+        return next(each_bytes for most, each_bytes in _LMDB_POSTING_BYTES if a_row <= most)
+
+    @property
+    def _lmdb_bytes(self) -> float:
+        """Pages in use, and those that the last transactions replaced and that cannot be used again yet."""
+        entries = [entry_page_bytes(self.record_bytes), entry_page_bytes(self.verdict_bytes)]
+        lists = [entry_page_bytes(1, key_bytes) for key_bytes in _LIST_KEYS]
+        leaves = [self.stored * each for each in (*entries, *lists, *([entries[1]] if self.keep_bodies else []))]
+        changed = sum(_changed_bytes(size, _BATCH) for size in leaves)
+        changed += _changed_bytes(self.postings_bytes, _BATCH * (1 - self.feed.copies) * self.plan.postings)
+        bodies = self.stored * self.texts.page_bytes if self.keep_bodies else 0
+        return self.stored * sum((*entries, *lists)) + bodies + self.postings_bytes + _GENERATIONS * changed
+
+
+def _changed_bytes(size_bytes: float, touches: float) -> float:
+    """Return the size of the pages that a batch changes in a database of this size, at random places."""
+    pages = max(size_bytes / _PAGE_BYTES, 1)
+    return pages * -math.expm1(-touches / pages) * _PAGE_BYTES
+
+
+def table_bytes(
+    stored: float, texts: TextSizes, plan: StorePlan, copies: float = 0.0, *, keep_bodies: bool, parts: bool
+) -> TableBytes:
+    """Return the bytes of HBase's tables with this many versions, of which the share ``copies`` has no postings."""
+    body = texts.packed_bytes + CELL_BYTES if keep_bodies else 0
+    version = stored_record_bytes(texts, plan, parts=parts) + _verdict_bytes(texts, copies)
+    kept = stored * (1 - copies)
+    each = NEAR_POSTING_BYTES if plan.plan.parts and kept <= _NEAR_ARTICLES else POSTING_BYTES
+    articles = stored * (version * _VERSION_SHARES[texts.language] + CELL_BYTES + body)
+    return TableBytes(round(kept * plan.postings * each), round(articles))
+
+
+def stored_record_bytes(texts: TextSizes, plan: StorePlan, *, parts: bool) -> float:
+    """Return the bytes of a record with its keys, and with anchors and a sample where parts are looked for."""
+    keys = plan.postings - (ANCHORS_POSTED if parts else 0)
+    assumed_parts = PART_RECORD_BYTES if parts and not texts.sample else 0
+    return texts.record_bytes + keys * (plan.plan.key_bytes + _KEY_BYTES) + assumed_parts
+
+
+def _verdict_bytes(texts: TextSizes, copies: float) -> float:
+    return texts.verdict_bytes * (1 - copies) + texts.flag_bytes * copies

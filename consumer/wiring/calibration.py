@@ -1,0 +1,183 @@
+"""Measures this machine: runs the pipeline of ``dupwatch run`` over a file, into a store that is removed afterwards."""
+
+import re
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from consumer.config.config import Config
+from consumer.config.sections.banks import BanksSection
+from consumer.config.sections.feed import SourceSection
+from consumer.judge.decision import State, state_of
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
+from consumer.pipeline.feed_kind import Streams
+from consumer.store_tools.made_articles import ArticleMaker
+from consumer.store_tools.speeds import Speed
+from consumer.store_tools.text_sizes import StoredArticle, TextSizes, measured_sizes
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.stores import opened_store
+from storage.interface import Store
+from storage.records import Stored
+
+Clock = Callable[[], float]
+ROUND_ARTICLES: Final = 2_560
+_SAMPLED: Final = 2_000
+"""Articles whose sizes are measured."""
+_PAGE: Final = 100
+_WIDE: Final = re.compile("[\uff21-\uff5a]")
+"""Latin letters as wide as Chinese characters, into which an edit of the sample feed turns English."""
+
+
+class Calibration(NamedTuple):
+    """What was measured: articles, the seconds that judging them took, their speed, and the sizes of a sample."""
+
+    articles: int
+    seconds: float
+    speed: Speed
+    sizes: TextSizes
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Adds up what runs report, and stops the one that is still running at the end of the time."""
+
+    clock: Clock
+    ends_s: float
+    stopping: Stopping = field(default_factory=Stopping)
+    articles: int = 0
+    records: int = 0
+    record_bytes: int = 0
+    seconds: float = 0.0
+    stages: Counter[Stage] = field(default_factory=Counter)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Register with a run."""
+        hooks.on(StageEnded, self._stage)
+        hooks.on(BatchMeasured, self._measured)
+        hooks.on(BatchCommitted, self._committed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self.clock() >= self.ends_s
+
+    def forget(self) -> None:
+        """Leave out what was reported so far: the first articles of a process are slower."""
+        self.articles = self.records = self.record_bytes = 0
+        self.seconds = 0.0
+        self.stages.clear()
+
+    def _stage(self, ended: StageEnded) -> None:
+        self.stages[ended.stage] += ended.seconds  # type: ignore[assignment]  # a counter of seconds
+
+    def _measured(self, batch: BatchMeasured) -> None:
+        self.records += batch.records
+        self.record_bytes += batch.size_bytes
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        self.articles += len(batch.verdicts)
+        if self.is_over:
+            self.stopping.asked_by = signal.SIGALRM
+
+    def calibration(self, config: Config, option: str) -> Calibration:
+        """Return what was measured; sizes are those of articles in the store. Raises ``ConfigError`` if it has none."""
+        with opened_store(config, readonly=True) as store:
+            stored = list(islice(stored_articles(store), _SAMPLED))
+        if not stored or not self.seconds:
+            raise ConfigError(f"{option}: no article with a text was judged; name a file that dupwatch run judges")
+        judge_s = self.stages["look_up"] + self.stages["settle"]
+        speed = Speed(
+            fingerprint_us=1e6 * self.stages["fingerprint"] / self.articles,
+            judge_us=1e6 * judge_s / self.articles,
+            articles_a_s=self.articles / self.seconds,
+        )
+        return Calibration(self.articles, self.seconds, speed, measured_sizes(stored, self.record_bytes / self.records))
+
+
+def calibrate_on_sample(
+    config: Config, sample: str, scratch: Path, seconds: float, clock: Clock = time.monotonic
+) -> Calibration:
+    """Judge the articles of a file, until it ends or the time is up. Raises ``ConfigError`` if it has none."""
+    chosen = config.model_copy(update={"source": config.source.model_copy(update={"url": sample})})
+    watch = _Watch(clock, clock() + seconds)
+    isolated = _isolated(chosen, scratch, 0)
+    _judge(isolated, watch)
+    return watch.calibration(isolated, f"--sample {sample}")
+
+
+def calibrate(
+    config: Config,
+    maker: ArticleMaker,
+    scratch: Path,
+    seconds: float,
+    clock: Clock = time.monotonic,
+    round_articles: int = ROUND_ARTICLES,
+) -> Calibration:
+    """Judge made articles, round by round into one store, until the time is up; the first round is not counted."""
+    watch, source = _Watch(clock, clock() + seconds), scratch / "articles.jsonl"
+    chosen = config.model_copy(update={"source": SourceSection(url=str(source))})
+    for number in count():
+        isolated = _isolated(chosen, scratch, number)
+        _write(source, number, maker.bodies(round_articles))
+        _judge(isolated, watch)
+        if watch.is_over:
+            return watch.calibration(isolated, "--calibrate")
+        if number == 0:
+            watch.forget()
+    raise AssertionError("time does not end")
+
+
+def _isolated(config: Config, scratch: Path, number: int) -> Config:
+    """Return the configuration of a run that reads and writes nothing else."""
+    sink = {"url": str(scratch / f"verdicts-{number}.jsonl"), "emit": "duplicates"}
+    return config.model_copy(
+        update={
+            "sink": config.sink.model_copy(update=sink),
+            "store": config.store.model_copy(update={"url": f"lmdb:{scratch / 'store'}"}),
+            "banks": BanksSection(),
+        }
+    )
+
+
+def _judge(config: Config, watch: _Watch) -> None:
+    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    with prepared_run(config, streams, Hooks(watch), watch.stopping) as ready:
+        began_s = watch.clock()
+        ready.pipeline.run()
+        watch.seconds += watch.clock() - began_s
+
+
+def stored_articles(store: Store) -> Iterator[StoredArticle]:
+    """Yield the judged versions of a store with their texts, without those that have none."""
+    versions = (found for found in store.scan() if isinstance(found, Stored) and found.verdict is not None)
+    for page in iter(lambda: list(islice(versions, _PAGE)), []):
+        bodies = store.bodies([found.record.reference for found in page])
+        for found, body in zip(page, bodies, strict=True):
+            if body is not None and found.verdict is not None:
+                yield StoredArticle(found.record, found.verdict, body, state_of(found) is not State.KEPT)
+
+
+def _write(path: Path, number: int, bodies: Iterable[str]) -> None:
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as lines:
+        lines.writelines(
+            encoder.encode({"id": f"{number}-{place}", "body": body}) + b"\n" for place, body in enumerate(bodies)
+        )
+
+
+def sample_texts(path: Path, languages: Sequence[str]) -> list[str]:
+    """Return the bodies of the articles of the sample feed in these languages, without those in wide letters."""
+    found = map(msgspec.json.decode, path.read_bytes().splitlines())
+    bodies = [one["body"] for one in found if one.get("body") and one.get("lang") in languages]
+    return [body for body in bodies if not _WIDE.search(body)]
