@@ -34,11 +34,12 @@ class Encoding:
         return int(_UNIT_TYPES.get(self.name, "1")[-1])
 
     def ascii_units(self, data: bytes) -> bytes:
-        """Return one byte for each code unit: that of its ASCII character, or one above 127 for any other unit."""
+        """Return one byte for each whole code unit: that of its ASCII character, or one above 127 for any other unit."""
         units = _UNIT_TYPES.get(self.name)
         if units is None:
             return data
-        found: npt.NDArray[np.uint8] = np.minimum(np.frombuffer(data, units), 255).astype(np.uint8)
+        whole = len(data) // self.unit_bytes
+        found: npt.NDArray[np.uint8] = np.minimum(np.frombuffer(data, units, whole), 255).astype(np.uint8)
         return found.tobytes()
 
     def opened(self, opening: bytes) -> tuple["Encoding", int]:

@@ -75,7 +75,8 @@ class OpenedTable(NamedTuple):
 def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
     """Read the header of a table. Raises ``ValueError``, which says what is wrong with it.
 
-    Input that ends or breaks off within its header has no rows; what breaks it off is raised by the chunks.
+    Input that ends or breaks off within its header has no rows. Where it breaks off, the chunks have what there is of
+    the header, without a byte order mark and empty lines, and raise the fault.
     """
     beginning = _Beginning(chunks)
     first = b""
@@ -91,7 +92,7 @@ def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, se
     reading = splitter(Position(0, mark_bytes))
     header = _header(reading, chain([first[mark_bytes:]], beginning), limits)
     if beginning.fault is not None and (header is None or not header.line_end):
-        return OpenedTable(splitter(Position()), Position(), b"", beginning.again())
+        return OpenedTable(splitter(Position()), Position(), b"", beginning.again(reading.position.offset))
     if reading.quoted_bytes:
         raise ValueError("has a quote that is not closed")
     start, table = reading.position, None
@@ -152,9 +153,9 @@ class _Beginning(Iterator[bytes]):
         """Return what was read so far."""
         return b"".join(self._seen)
 
-    def again(self) -> Iterator[bytes]:
-        """Yield all of the input, from its first byte, and raise what broke it off."""
-        yield from self._seen
+    def again(self, offset: int = 0) -> Iterator[bytes]:
+        """Yield the input from an offset on that was seen, and raise what broke it off."""
+        yield self.seen()[offset:]
         if self.fault is not None:
             raise self.fault
         yield from self._chunks

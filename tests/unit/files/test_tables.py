@@ -129,6 +129,33 @@ def test_a_packed_table_that_is_cut_is_read_on_once_it_is_whole(tmp_path: Path, 
         assert [row for row in found if row.fault is None] == whole
 
 
+@pytest.mark.parametrize("begins", ["\ufeff\n", "\n\r\n"])
+def test_what_comes_before_a_header_that_breaks_off_is_not_a_row(tmp_path: Path, begins: str) -> None:
+    """Neither a byte order mark nor an empty line; the break is told once."""
+    packed = gzip.compress((begins + "id,body\n").encode("utf-16-le"), compresslevel=0)
+    path, position, found = tmp_path / "feed", BEGIN, list[RawRecord]()
+    for end in (-13, -13, len(packed)):
+        path.write_bytes(packed[:end])
+        with closing(opened(path, position, "utf-16-le")) as source:
+            for batch in source.batches():
+                found += batch.records
+                assert isinstance(batch.end, Position)
+                position = batch.end
+    assert [(row.start, row.fault and row.fault.reason) for row in found] == [(0, Reason.TRUNCATED_INPUT)]
+
+
+def test_a_byte_that_is_left_over_is_an_invalid_row(tmp_path: Path) -> None:
+    """A run that resumes behind it has nothing to do, and one whose file became shorter says so."""
+    path = written(tmp_path / "feed", "id,body\n1,one\n", "utf-16-le")
+    path.write_bytes(path.read_bytes() + b"\n")
+    *_, last = rows(path, encoding="utf-16-le")
+    assert (last.line, last.data) == (3, b"\n")
+    assert isinstance(last.end, Position)
+    assert rows(path, last.end, "utf-16-le") == []
+    with closing(opened(path, Position(9, 99), "utf-16-le")) as source:
+        assert "shorter than the 99 bytes" in delivered(source)[1]
+
+
 def test_the_name_says_the_format(tmp_path: Path) -> None:
     """Unless the setting does; a compression may stand behind it."""
     form = FileForm()
