@@ -42,19 +42,19 @@ class FieldPaths:
     """
 
     id: _Path = "id"
-    """The member of a record that is the article's id."""
+    """The member of a record that holds the article's id."""
     body: _Path = "body"
-    """The member that is the text or the markup; null there retracts the article."""
+    """The member that holds the text or the markup; null there retracts the article."""
     title: _Path = "title"
-    """The member that is the title."""
+    """The member that holds the title."""
     source: _Path = "source"
     """The member that names the source, by which rules are chosen."""
     url: _Path = "url"
-    """The member that is the address of the article."""
+    """The member that holds the address of the article."""
     lang: _Path = "lang"
     """The member that declares the language."""
     published_at: _Path = "published_at"
-    """The member that is the time of publication."""
+    """The member that holds the time of publication."""
 
 
 @dataclass(frozen=True, slots=True)

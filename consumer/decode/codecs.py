@@ -50,6 +50,11 @@ def described_forms() -> str:
     return f"{', '.join(others)} or {last}"
 
 
+def described_feeds() -> str:
+    """Return how articles may be written, for help texts."""
+    return f"JSON lines, CSV or TSV, {described_forms()}"
+
+
 def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
     """Return the codec of input that begins with these bytes, None for plain input.
 

@@ -34,7 +34,7 @@ class Encoding:
         return int(_UNIT_TYPES.get(self.name, "1")[-1])
 
     def ascii_units(self, data: bytes) -> bytes:
-        """Return one byte for each whole code unit: that of its ASCII character, or one above 127 for any other unit."""
+        """Return a byte for each whole code unit: that of its ASCII character, or one above 127 for any other unit."""
         units = _UNIT_TYPES.get(self.name)
         if units is None:
             return data

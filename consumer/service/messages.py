@@ -225,8 +225,8 @@ class StoreCounts(msgspec.Struct, frozen=True):
 class WindowEstimate(msgspec.Struct, frozen=True):
     """The kept articles of the window. ``error`` is 0 where they are counted.
 
-    On HBase they are estimated from a sample, and ``error`` is relative, in both directions. Both are null while the
-    sample is too small to tell.
+    On HBase, and in very large stores, they are estimated from a sample, and ``error`` is relative, in both directions.
+    Both are null while the sample is too small to tell.
     """
 
     articles: int | None

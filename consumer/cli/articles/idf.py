@@ -15,7 +15,7 @@ from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configur
 from consumer.cli.results import results, write
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.decode.codecs import described_forms
+from consumer.decode.codecs import described_feeds
 from consumer.files.line_file import check_suffix
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
@@ -63,9 +63,7 @@ class _Counts:
 def build(
     feed: Annotated[
         str,
-        typer.Argument(
-            metavar="FEED|-", help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input."
-        ),
+        typer.Argument(metavar="FEED|-", help=f"Articles as {described_feeds()}; - for standard input."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,

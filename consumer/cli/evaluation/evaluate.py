@@ -19,7 +19,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
-from consumer.decode.codecs import described_forms
+from consumer.decode.codecs import described_feeds, described_forms
 from consumer.evaluation.curves import Evaluation, ProfileFigures, evaluation_of, measure
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
 from consumer.evaluation.part_pairs import PartEvaluation, pairs_named, part_evaluation
@@ -75,9 +75,7 @@ class _Report(msgspec.Struct, frozen=True):
 def evaluate(
     feed: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FEED|-", help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input."
-        ),
+        typer.Argument(metavar="FEED|-", help=f"Articles as {described_feeds()}; - for standard input."),
     ] = None,
     pairs: Annotated[
         Path | None,

@@ -21,7 +21,7 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
 from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
-from consumer.decode.codecs import described_forms
+from consumer.decode.codecs import described_feeds
 from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.kafka.mock_cluster import mock_cluster
@@ -139,7 +139,7 @@ class _Watcher:
 def demo(
     feed: Annotated[
         Path | None,
-        typer.Option(help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; default: the sample feed."),
+        typer.Option(help=f"Articles as {described_feeds()}; default: the sample feed."),
     ] = None,
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,

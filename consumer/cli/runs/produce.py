@@ -13,7 +13,7 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.decode.codecs import described_forms
+from consumer.decode.codecs import described_feeds
 from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
@@ -35,8 +35,7 @@ def produce(
         str | None,
         typer.Argument(
             metavar="FILE|-",
-            help=f"Articles as JSON lines, CSV or TSV: {described_forms()}; - for standard input; default: the sample "
-            "feed.",
+            help=f"Articles as {described_feeds()}; - for standard input; default: the sample feed.",
         ),
     ] = None,
     to: Annotated[

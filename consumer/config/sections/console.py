@@ -31,23 +31,23 @@ class ConsoleSection(Section):
     listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8760"
     """HOST:PORT of the console."""
     database: Text = "sqlite:///console.db"
-    """sqlite:///PATH, or postgresql://USER@HOST:PORT/NAME; a password belongs into password_file."""
+    """sqlite:///PATH, or postgresql://USER@HOST:PORT/NAME; a password belongs in password_file."""
     password_file: Text | None = None
     """The file that holds the password of the database."""
     group: Text = "dupwatch-console"
     """The consumer group that reads PREFIX.duplicates; the one that reads PREFIX.near-misses ends in -near-misses."""
     names: tuple[Text, ...] = ()
-    """Names of this machine under which it answers; addresses and localhost it always does."""
+    """Names of this machine under which it answers, in addition to addresses and localhost."""
     tls_certificate: Text | None = None
-    """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
+    """Serve HTTPS with the certificate in this file, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
-    """The private key of the certificate, in PEM format, without a passphrase."""
+    """A file with the private key of the certificate, in PEM format, without a passphrase."""
     proxy_addresses: tuple[Text, ...] = ()
-    """Addresses of proxies, which say where requests come from, and whether over TLS."""
+    """Addresses of trusted proxies, which say where requests come from, and whether over TLS."""
     proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] | None = None
-    """The header in which these proxies name the person, if they sign people in; else people have passwords."""
+    """The header in which these proxies name the person, if they sign people in; otherwise people have passwords."""
     language: Literal["en", "zh"] | None = None
-    """The language of pages for people who chose none; when unset, that of their browser."""
+    """The language of pages for people who have chosen none; when unset, that of their browser."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long a decision can be undone before it is final, and a release is sent."""
     idle_s: Seconds = 28_800.0
@@ -55,34 +55,34 @@ class ConsoleSection(Section):
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
     """How long a session lasts at most."""
     failures_max: Count = 10
-    """Failed attempts to sign in from one address, or ten times as many with one name, before each next one waits."""
+    """Failed attempts to sign in from one address, or ten times as many with one name, before further ones wait."""
     search: bool = True
     """Whether words of open flags are indexed in the database; without it, flags are found by id and source."""
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
     """Flags on a page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """Flags of a story or of a page of the queue that one decision may cover."""
+    """Maximum flags of a story or of a page of the queue that one decision may cover."""
     flood_copies: Count = 100
     """Copies of one story within flood_s that make a flood."""
     flood_s: Seconds = 60.0
-    """The time within which the copies of a flood come."""
+    """The time within which the copies of a flood arrive."""
     outbox_events_max: Count = 1_000_000
-    """Events that may wait for the sink, and as many for each webhook; later ones are not kept for that receiver."""
+    """Maximum events waiting for the sink, and as many for each webhook; later ones are not kept for that receiver."""
     webhooks: WebhooksSection = WebhooksSection()
     authority: Ranks = Field(default_factory=dict)
     """The rank of each source, from -1,000 to 1,000; a story prefers the member with the highest. Others have 0."""
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that make pages."""
     requests_max: Count = 64
-    """Requests that are worked on or wait for a thread; further ones get 503."""
+    """Maximum requests that are worked on or wait for a thread; further ones get 503."""
     connections_max: Annotated[int, Field(ge=1, le=100_000)] = 1_024
-    """Open connections; for a further one the connection that has been idle for longest is closed."""
+    """Maximum open connections; for a further one the connection that has been idle longest is closed."""
     receive_s: Seconds = 10.0
     """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
     send_s: Seconds = 30.0
     """How long a client may take to read an answer before its connection is closed."""
     unread_bytes_max: Count = 128 * 1024 * 1024
-    """Bytes of answers that clients do not read; beyond them the connection is closed that has been reading longest."""
+    """Maximum bytes of unread answers; beyond it the connection that has been reading longest is closed."""
     answer_s: Seconds = 30.0
     """How long a request may wait for a thread, the database and the store before it gets 503."""
     drain_s: Seconds = 20.0

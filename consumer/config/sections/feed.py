@@ -43,20 +43,20 @@ class SourceSection(Section):
     url: SourceUrl = "-"
     """A file of articles, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     format: FileFormat | None = None
-    """How files and standard input are written: jsonl, csv, tsv; unset: as the name says (feed.csv.gz), or jsonl."""
+    """The format of files and standard input. When unset, the one that a file's name has (feed.csv.gz), or jsonl."""
     encoding: Annotated[Text, AfterValidator(_encoding)] = UTF_8
     """The encoding of CSV and TSV, such as gb18030, utf-16 or windows-1252; JSON lines are UTF-8."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html", "article"] = "text"
-    """What a body is: text, html whose whole text counts, or a web page whose article counts."""
+    """What a body is: text; html, all of whose text counts; or article, a web page of which only the article counts."""
     extractor: ExtractorName = "fast"
     """What finds the article of a web page: fast, or precise, which finds more and takes several times as long."""
     reader_revision: Annotated[int, Field(ge=1, le=READER_REVISION)] = READER_REVISION
     """The rules for reading HTML and web pages: 2, or 1 as in older stores."""
     published_at_unit: Unit = "auto"
-    """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
+    """The unit of numbers in published_at, which count from 1970. auto recognises numbers that fit only one unit."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
-    """The zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
+    """The time zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
     """Maximum bytes of one record, without its line end."""
     body_chars_max: Count = _DECODE.body_chars_max
@@ -72,7 +72,7 @@ class SourceSection(Section):
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
     """Maximum number of different attributes of one HTML tag."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
-    """Maximum depth of objects and lists within each other; the record itself is the first level."""
+    """Maximum depth of nested objects and lists; the record itself is the first level."""
     poison_share_max: Share = 0.5
     """End a run over a file or a stream when more than this share of its last records is invalid; 1 for never."""
     poison_records_min: Count = 100
@@ -97,7 +97,7 @@ class SinkSection(Section):
     url: SinkUrl = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Emit = "duplicates"
-    """Which verdicts are written: duplicates, which includes what repeats a text that a bank denies, all, or none."""
+    """Which verdicts are written: duplicates, which includes articles that a bank denies; all; or none."""
 
 
 class FilesSection(Section):

@@ -32,13 +32,13 @@ class FingerprintSection(Section):
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
     """Keys under which a sketch is looked up; more of them find less similar texts, and cost more look-ups."""
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
-    """Minima that have to agree for a band to agree; fewer find less similar texts, and more unrelated ones."""
+    """How many minima a band has, which all have to agree; fewer find less similar texts, and more unrelated ones."""
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     decorations: bool = _SCHEME.decorations
-    """Whether links, @names, repost marks and [emoji] are left out; with jieba-tfidf/3, which alone can."""
+    """Whether links, @names, repost marks and [emoji] are left out; only jieba-tfidf/3 can do so."""
     engine: Literal["auto", "compiled", "python"] = "auto"
-    """What computes fingerprints: auto is compiled where dupwatch-core is installed, else python. The same bytes."""
+    """What computes fingerprints, to the same bytes. auto is compiled if dupwatch-core is installed, else python."""
 
 
 class JudgeSection(Section):
@@ -50,7 +50,7 @@ class JudgeSection(Section):
     plan: Text = _JUDGE.plan.name
     """How fingerprints are cut into blocks for looking up: 4x16, 16x28, or 8x16 and 4x32 for schemes of 128 bits."""
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
-    """Every earlier article within this many bits is found; without verify it is also what counts as near."""
+    """Every earlier article within this many bits is found; without verify, all of these are near."""
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
     """With verify, an article found by its fingerprint is compared if it differs in at most this many bits."""
     one_bits_distance_max: Annotated[int, Field(ge=0, le=64)] = _JUDGE.one_bits_distance_max
@@ -58,7 +58,7 @@ class JudgeSection(Section):
     verify: bool = _JUDGE.verify
     """Whether the similarity of sketches decides; without it only the distance of fingerprints does: plain SimHash."""
     similarity_min: Share | None = None
-    """How similar articles must be; when unset, as the scheme has it: 0.73 with jieba-tfidf/3, 0.75 with others."""
+    """How similar near articles are at least; when unset, 0.73 with jieba-tfidf/3, and 0.75 with other schemes."""
     facts_shared_min: Share = _JUDGE.facts_shared_min
     """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
     facts: FactsName | None = None
@@ -66,8 +66,7 @@ class JudgeSection(Section):
     slot_conflicts_max: Conflicts | None = _JUDGE.slot_conflicts_max
     """The slot guard: in how many slots of their frame similar articles may hold different values; when unset, any."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
-    """The fact guard's rule; that of an older store is 1, which lets a frame without facts take its stories for copies.
-    """
+    """The fact guard's rule. Older stores have 1, in which stories can be copies of a frame without facts."""
     lane1: bool = _JUDGE.lane1
     """Whether articles are also looked up by the bands of their sketches, which finds copies with edits throughout."""
     window_s: Count = _JUDGE.window_ms // 1000

@@ -24,7 +24,7 @@ class KafkaSection(Section):
     id_from: Literal["key", "value"] = "key"
     """Whether the key of a message is its article's id; with value nothing can be retracted."""
     start: Literal["earliest", "latest"] = "earliest"
-    """Where a group starts that has never committed."""
+    """Where a group that has never committed starts."""
     on_gap: Literal["stop", "continue"] = "stop"
     """What to do when messages were deleted before they were read."""
     value_format: Literal["json", "avro", "protobuf"] = "json"
@@ -76,7 +76,7 @@ class RegistrySection(Section):
     """Where the schemas of avro and protobuf values are."""
 
     url: Annotated[str, AfterValidator(_registry_url)] = ""
-    """http://HOST:PORT[,http://HOST:PORT] of a schema registry with Confluent's API."""
+    """The schema registry, with Confluent's API: http://HOST:PORT[,http://HOST:PORT]."""
     request_s: Seconds = 10.0
     """How long to wait for one answer."""
     schema_bytes_max: Annotated[int, Field(ge=1_000, le=1 << 30)] = SCHEMA_BYTES_MAX

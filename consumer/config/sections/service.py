@@ -13,39 +13,39 @@ class ServiceSection(Section):
     listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8750"
     """HOST:PORT of the service; without tokens only addresses of this machine's loopback interface are allowed."""
     tokens: Text | None = None
-    """The file with the hashes of tokens, which dupwatch tokens edits; with it every request but a probe needs one."""
+    """The file with the hashes of tokens, which dupwatch tokens edits. Then only probes and the reference need none."""
     tls_certificate: Text | None = None
-    """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
+    """Serve HTTPS with the certificate in this file, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
-    """The private key of the certificate, in PEM format, without a passphrase."""
+    """A file with the private key of the certificate, in PEM format, without a passphrase."""
     audit: Text | None = None
     """The file to which a line is appended for each change of state."""
     names: tuple[Text, ...] = ()
-    """Names of this machine under which it answers; addresses and localhost it always does."""
+    """Names of this machine under which it answers, in addition to addresses and localhost."""
     gather_s: Annotated[float, Field(ge=0, le=1)] = 0.005
     """How long articles to store are gathered, so that those of several requests are judged and written together."""
     inbox_records_max: Count = 4_096
-    """Articles and retractions that wait to be judged; requests with further ones get 503."""
+    """Maximum articles and retractions that wait to be judged; requests with further ones get 503."""
     inbox_bytes_max: Count = 64 * 1024 * 1024
-    """Bytes of articles that wait to be judged; requests with further ones get 503."""
+    """Maximum bytes of articles that wait to be judged; requests with further ones get 503."""
     threads: Annotated[int, Field(ge=1, le=64)] = 2
     """Threads that judge and read the store."""
     requests_max: Count = 64
-    """Requests that are worked on or wait for a thread; further ones get 503."""
+    """Maximum requests that are worked on or wait for a thread; further ones get 503."""
     connections_max: Annotated[int, Field(ge=1, le=100_000)] = 2_048
-    """Open connections; for a further one the connection that has been idle for longest is closed."""
+    """Maximum open connections; for a further one the connection that has been idle longest is closed."""
     articles_max: Annotated[int, Field(ge=1, le=1_000)] = 1_000
-    """Articles of one request."""
+    """Maximum articles in one request."""
     body_bytes_max: Count = 16 * 1024 * 1024
-    """Bytes of a request's body."""
+    """Maximum bytes of a request's body."""
     received_bytes_max: Count = 128 * 1024 * 1024
-    """Bytes of all bodies in memory; where they exceed it, the request that has been arriving for longest gets 503."""
+    """Maximum bytes of all bodies in memory; beyond it the request that has been arriving longest gets 503."""
     receive_s: Seconds = 10.0
     """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
     send_s: Seconds = 30.0
     """How long a client may take to read an answer before its connection is closed."""
     unread_bytes_max: Count = 128 * 1024 * 1024
-    """Bytes of answers that clients do not read; beyond them the connection is closed that has been reading longest."""
+    """Maximum bytes of unread answers; beyond it the connection that has been reading longest is closed."""
     answer_s: Seconds = 30.0
     """How long a request may wait for a thread and for the store before it gets 503."""
     store_s: Seconds = 5.0

@@ -17,7 +17,7 @@ class HbaseSection(Section):
     """How the gateways of an hbase:// store are used."""
 
     connections_max: Annotated[int, Field(ge=1, le=64)] = _HBASE.connections_max
-    """Connections of this process to all gateways together."""
+    """Maximum connections of this process to all gateways together."""
     judges_max: Annotated[int, Field(ge=1, le=16)] = _HBASE.judges_max
     """Threads that judge different partitions of a batch at a time; raise it if HBase elsewhere has cores to spare."""
     warm_up_s: Annotated[float, Field(ge=0, le=300)] = _HBASE.warm_up_s
@@ -29,15 +29,15 @@ class HbaseSection(Section):
     connect_s: Seconds = _HBASE.connect_s
     """How long to wait for a connection to a gateway."""
     retire_s: Seconds = _HBASE.retire_s
-    """How long a connection may be idle before it is not used again; less than the gateway's own limit, which is 60."""
+    """How long a connection may be idle and still be used again; less than the gateway's own limit, which is 60."""
     tls: bool = False
-    """Whether gateways are connected to with TLS."""
+    """Whether to connect to the gateways with TLS."""
     tls_ca: Text | None = None
-    """The authorities to trust, in PEM format; when unset, those of the system."""
+    """A file with the authorities to trust, in PEM format; when unset, those of the system."""
     tls_certificate: Text | None = None
-    """The client certificate, in PEM format; its key is in tls_key or in the same file."""
+    """A file with the client certificate, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
-    """The key of the client certificate, in PEM format."""
+    """A file with the key of the client certificate, in PEM format."""
 
     @model_validator(mode="after")
     def _tls_files_have_effect(self) -> "HbaseSection":
@@ -57,7 +57,7 @@ class StoreSection(Section):
     """Where versions, postings and verdicts are kept."""
 
     url: Annotated[str, AfterValidator(_store_url)] = "memory:"
-    """memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways)."""
+    """The store: memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways)."""
     durability: Literal["power", "process"] = _LMDB.durability
     """What an acknowledged write survives: a power loss, or only the end of the process."""
     keep_bodies: bool = _LMDB.keep_bodies
@@ -65,7 +65,7 @@ class StoreSection(Section):
     slack_s: Annotated[int, Field(ge=0)] = 86_400
     """How long past the window a version is kept."""
     row_postings_max: Count | None = None
-    """Up to how many postings a row is read whole. When unset: on HBase 4,000 (1,000 with 16x28), else 10,000."""
+    """Rows of up to this many postings are read whole. When unset: 4,000 on HBase (1,000 with 16x28), else 10,000."""
     map_bytes_max: Count = _LMDB.map_bytes_max
-    """Maximum bytes of an LMDB store; until then it grows by itself."""
+    """Maximum bytes of an LMDB store, which grows by itself up to there."""
     hbase: HbaseSection = HbaseSection()

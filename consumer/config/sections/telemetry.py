@@ -13,7 +13,7 @@ class HttpSection(Section):
     listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
     """HOST:PORT of /healthz, /readyz, /metrics and /flags.json while topics are read; empty for none."""
     open: bool = False
-    """Listen on an address that other machines reach without asking for a password."""
+    """Allow an address that other machines can reach even though no password is asked for."""
     user: Annotated[str, Field(pattern=r"^[^:]+$")] | None = None
     """Ask for this user and a password, except for the status of /healthz and /readyz."""
     password: Text | None = None
@@ -21,9 +21,9 @@ class HttpSection(Section):
     password_file: Text | None = None
     """The file that holds the password."""
     tls_certificate: Text | None = None
-    """Serve HTTPS with this certificate, in PEM format; its key is in tls_key or in the same file."""
+    """Serve HTTPS with the certificate in this file, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
-    """The private key of the certificate, in PEM format, without a passphrase."""
+    """A file with the private key of the certificate, in PEM format, without a passphrase."""
     names: tuple[Text, ...] = ()
     """Names of this machine under which articles are shown without a password; addresses and localhost always are.
 
