@@ -74,8 +74,13 @@ def guess_of_table(rejected: Sequence[Rejected]) -> Guess | None:
     if not reasons or reasons.most_common(1)[0][0] != Reason.INVALID_UTF8:
         return None
     undecodable = [record.data for record in rejected if record.reason == Reason.INVALID_UTF8]
-    name = "gb18030" if all(map(_is_gb18030, undecodable)) else "windows-1252"
-    return Guess(f"The table has another encoding: set source.encoding, for example to {name}", whole=True)
+    return Guess(f"The table has another encoding: {encoding_advice(undecodable)}", whole=True)
+
+
+def encoding_advice(undecodable: Sequence[bytes]) -> str:
+    """Return which setting a table needs of which this cannot be decoded: its header, or rows."""
+    without_mark = "gb18030" if all(map(_is_gb18030, undecodable)) else "windows-1252"
+    return f"set source.encoding, for example to {_marked_encoding(undecodable[0]) or without_mark}"
 
 
 def framing(rejected: Sequence[Rejected]) -> tuple[str, str] | None:
@@ -112,7 +117,7 @@ def _binary(opening: bytes) -> tuple[str, str] | None:
 
 
 def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[str, str] | None:
-    name = next((name for mark, name in _WIDE if opening.startswith(mark)), None)
+    name = _marked_encoding(opening)
     if name is None and len(opening) > 3:  # noqa: PLR2004  # two characters at least
         name = "UTF-16LE" if not any(opening[1:8:2]) else "UTF-16BE" if not any(opening[0:8:2]) else None
     if name is not None and any(opening):
@@ -124,6 +129,11 @@ def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[
     undecodable = [record.data for record in rejected if record.reason == most]
     name = "GB18030" if all(map(_is_gb18030, undecodable)) else "ITS_ENCODING"
     return "text that is not UTF-8", f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
+
+
+def _marked_encoding(opening: bytes) -> str | None:
+    """Return the encoding that a byte order mark tells, except UTF-8; None without a mark."""
+    return next((name for mark, name in _WIDE if opening.startswith(mark)), None)
 
 
 def _is_gb18030(data: bytes) -> bool:

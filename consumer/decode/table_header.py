@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumer.decode.article import FieldPaths
-from consumer.decode.feed_format import FEED, likely_names
+from consumer.decode.feed_format import FEED, encoding_advice, likely_names
 from consumer.decode.rows import cells_of, decoded
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
@@ -14,7 +14,6 @@ from consumer.text.visible import cut
 
 COLUMNS_MAX: Final = 10_000
 _MARK: Final = "\ufeff"
-_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES_SHOWN_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
 _ADVICE_OF_SEPARATORS: Final = {
@@ -49,8 +48,7 @@ def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldP
 
 def _advice(data: bytes, fault: BadRecord) -> str:
     if fault.reason == Reason.INVALID_UTF8:
-        wide = data.startswith(_WIDE_MARKS)
-        return f"cannot be decoded: set source.encoding, for example to {'utf-16' if wide else 'gb18030'}"
+        return f"cannot be decoded: {encoding_advice([data])}"
     if b"\r" in data:
         return "ends with a carriage return alone: write line feeds, as with tr '\\r' '\\n'"
     return f"cannot be read: {fault.detail}"
