@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
@@ -75,7 +75,7 @@ def checked_by(limits: DecodeLimits, body_form: BodyForm, times: TimeForm) -> Ch
     field_map = FieldMap(times=times)
 
     def checked(article: Article) -> model.Article:
-        given = asdict(article)
+        given = {name: getattr(article, name) for name in _NAMES}
         for name, value in given.items():
             _check_type(name, value)
         # By way of JSON, so that what is refused, and why, is the same as for a feed.

@@ -242,8 +242,8 @@ class Window:
         try:
             return self._checked(given if isinstance(given, Article) else article_of(given))
         except BadRecord as error:
-            article_id = given.id if isinstance(given, Article) else given.get("id", "")
-            raise InvalidArticle(article_id, error.reason, error.detail, place) from error
+            article_id = given.id if isinstance(given, Article) else given.get("id")
+            raise InvalidArticle("" if article_id is None else article_id, error.reason, error.detail, place) from error
 
 
 def open(  # noqa: A001  # as gzip.open

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import random
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -255,6 +256,7 @@ def test_mappings_are_articles(window: dupwatch.Window) -> None:
         ({"id": True, "body": "text"}, "id_wrong_type", "id is of type bool, not a string or an integer"),
         ({"id": "x", "body": None}, "body_wrong_type", "body is None, not a string; a window takes no retractions"),
         ({"id": "x", "body": b"text"}, "body_wrong_type", "body is of type bytes, not a string"),
+        ({"id": "x", "body": threading.Lock()}, "body_wrong_type", "body is of type lock, not a string"),
         ({"id": "x", "body": "text", "title": None}, "field_wrong_type", "title is None, not a string; leave it out"),
         ({"id": "x", "body": "text", "lang": ["en"]}, "field_wrong_type", "lang is of type list, not a string"),
         ({"id": "x", "body": "text", "published_at": nan}, "field_wrong_type", "published_at is nan, not a string or"),
@@ -267,7 +269,8 @@ def test_the_wrong_field_of_a_mapping_is_named(
     """And which of several it is; nothing of the call is stored."""
     with pytest.raises(dupwatch.InvalidArticle) as alone:
         window.judge(given)
-    assert (alone.value.reason, alone.value.id, alone.value.index) == (reason, given.get("id", ""), None)
+    assert (alone.value.reason, alone.value.index) == (reason, None)
+    assert alone.value.id == (given.get("id") or "")
     assert detail in alone.value.detail
     with pytest.raises(dupwatch.InvalidArticle, match=f"at index 1: {reason}: ") as among:
         window.judge([A, given])
