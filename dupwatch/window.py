@@ -159,7 +159,7 @@ class Window:
 
         Each is an ``Article``, or a mapping with its fields. An article that was judged before, by whatever process,
         gets the same verdict again, byte for byte. With a ``key``, an article whose text ended, because its id got
-        another text or was retracted, is in force again, and judged anew, unless a call with the same key already did
+        another text or was retracted, is in force again, and judged again, unless a call with the same key already did
         that. All articles are checked before the first is stored. Raises ``InvalidArticle``, ``StoreError``, and
         ``Error`` for a key that is empty, over 128 characters or not valid Unicode; after a ``StoreError`` call again
         with the same articles and key.
@@ -270,7 +270,7 @@ def _check_key(key: str | None) -> None:
 
 
 def _with_places(given: Any, one: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # of a caller
-    """Return what a caller has given, each with its place among several; None for a single one."""
+    """Return the items of a call, each with its place among several; None for a single one."""
     return [(None, given)] if isinstance(given, one) else list(enumerate(given))
 
 

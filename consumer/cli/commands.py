@@ -53,7 +53,7 @@ GROUPS: Final = {
         "tokens": "people.tokens",
     },
 }
-"""Where each command is, by what people do with it, in the order in which --help lists them."""
+"""The module of each command, by task, in the order in which --help lists them."""
 MODULES: Final = {name: module for commands in GROUPS.values() for name, module in commands.items()}
 NAMES: Final = tuple(MODULES)
 _ARGUMENTS: Final = "dupwatch.arguments"

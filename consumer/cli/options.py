@@ -83,7 +83,7 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
 
 
 def named_once(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
-    """Return what was given as an argument or as an option.
+    """Return the value of an argument or of the option that stands for it.
 
     Raises ``ConfigError`` for both, with their names, and for an argument that is a setting.
     """

@@ -1,7 +1,7 @@
 """The encodings of tables: which ones can be read, and which bytes of them are ASCII characters.
 
-A table is cut into rows before it is decoded, so that a row keeps its bytes and its position, and one that cannot be
-decoded harms no other. This takes encodings in which line ends, quotes and separators are code units of their own.
+A table is cut into rows before it is decoded, so that a row keeps its bytes and its position, and a bad row harms no
+other. That works only for encodings in which line ends, quotes and separators are code units of their own.
 """
 
 import codecs
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 _MARK: Final = "\ufeff"
-_OF_PYTHON: Final = frozenset({"charmap", "idna", "raw-unicode-escape"})
-"""Codecs that pass for encodings that contain ASCII, and are none."""
+_NOT_FOR_TEXTS: Final = frozenset({"charmap", "idna", "raw-unicode-escape"})
+"""Codecs that keep ASCII, as encodings of texts do, but have other purposes."""
 _UNIT_TYPES: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
 """Code units of more than a byte, as numpy names them."""
 _MARKED: Final = frozenset({"utf-16", "utf-32"})
@@ -72,7 +72,7 @@ def encoding_named(name: str) -> Encoding:
 def _contains_ascii(name: str) -> bool:
     """Return whether each byte below 128 is its ASCII character. Raises ``LookupError`` if it is not for texts."""
     try:
-        return name not in _OF_PYTHON and all(bytes([code]).decode(name) == chr(code) for code in range(128))
+        return name not in _NOT_FOR_TEXTS and all(bytes([code]).decode(name) == chr(code) for code in range(128))
     except UnicodeError:
         return False
 

@@ -103,7 +103,7 @@ def examine(checks: Sequence[Check]) -> Iterator[Result]:
 def _skipped(needed: Result) -> Finding:
     if any(finding.status == "wrong" for finding in needed.findings):
         return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that first.")
-    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "See what it says.")
+    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "Read its finding.")
 
 
 def exit_code(results: Iterable[Result]) -> int:

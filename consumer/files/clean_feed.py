@@ -1,4 +1,4 @@
-"""The records of unique articles on a stream, beside a sink of verdicts."""
+"""The records of unique articles on a stream, next to a sink of verdicts."""
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -12,7 +12,7 @@ from consumer.model.ports import Answer, ReleasingSink
 class CleanFeed(ReleasingSink):
     """Writes the records of unique articles to a stream, byte for byte and in order; ``verdicts`` gets the verdicts.
 
-    ``header`` returns what comes before the first record, such as the header of a table. A stream cannot be cut back:
+    ``header`` returns the bytes before the first record, such as the header of a table. A stream cannot be cut back:
     the records of a batch that is judged again after a crash are written again.
     """
 

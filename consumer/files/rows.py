@@ -54,7 +54,7 @@ class RowSplitter(Splitter):
         self._patterns = _patterns(separator)
         self._encoding = encoding
         self._table = table
-        # ASCII that leads to where the row is by now, as if the row were only that.
+        # Stands for what was seen of the row: patterns go on after it as after all of that.
         self._seen = b""
         self._ends_with_line = False
         self._line_feeds = 0
@@ -121,7 +121,7 @@ class RowSplitter(Splitter):
         return run.end()
 
     def _end_of_row(self, text: bytes, at: int) -> int:
-        """Return what follows the line end of the row that begins there; 0, and note how far it is, without one."""
+        """Return the end of the row that begins there; if it has none yet, note its state and return 0."""
         if self._ends_with_line:
             return text.find(b"\n", at) + 1
         whole = self._patterns.row.match(text, at)

@@ -181,9 +181,10 @@ class FileSource(Source):
             raise SourceError(f"the header of {self._name} {error}") from error
 
     def _open_quote(self) -> Iterator[RawRecord | None]:
-        """Raise ``SourceError`` for the row whose quote stays open; a stream has a dead letter of it before.
+        """Raise ``SourceError`` for a row whose quote stays open, on a stream after a dead letter of it.
 
-        A file can be read again from this row on. Nothing within the quote is taken for rows: it may be anybody's text.
+        A file can be read again from this row on. Nothing within the quote is taken for rows: anybody may have written
+        it.
         """
         why = (
             f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed within "
@@ -192,7 +193,7 @@ class FileSource(Source):
         if self._streams:
             yield self._splitter.abandon(BadRecord(Reason.TRUNCATED_INPUT, why))
         yield None
-        raise SourceError(f"{self._name}: {why}. Only what comes before it was judged: close the quote")
+        raise SourceError(f"{self._name}: {why}. All rows before it are judged: close the quote and run again")
 
     def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
         """Yield what is left where the input became unreadable, unless an earlier run has answered that already.

@@ -20,15 +20,15 @@ from consumer.model.record import RawRecord, Table
 FileFormat = Literal["jsonl", "csv", "tsv"]
 UTF_8: Final = "utf-8"
 OPEN_QUOTE_FACTOR: Final = 8
-"""A quote may stay open for so many times ``record_bytes_max``: then it is taken for one that was forgotten."""
+"""A quote that stays open for more than this many times ``record_bytes_max`` counts as forgotten."""
 _PACKED: Final = frozenset(codec.suffix for codec in CODECS)
 _SEPARATORS: Final = {"jsonl": None, "csv": ",", "tsv": "\t"}
 
 
 class FileForm(NamedTuple):
-    """The format of a file, None for the one that its name says, and the encoding of tables.
+    """The format of a file, None for that in its name, and the encoding of tables.
 
-    ``fields`` are the columns of a table that articles are made of.
+    ``fields`` name the columns of a table that make an article.
     """
 
     format: FileFormat | None = None
@@ -104,7 +104,7 @@ def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, se
 
 
 def in_units(chunks: Iterator[bytes], unit_bytes: int) -> Iterator[bytes]:
-    """Yield the chunks cut between code units; only what is left at the end may be less than one."""
+    """Yield the chunks cut between code units; only the last one may end within a unit."""
     left = b""
     for chunk in chunks:
         data = left + chunk
@@ -150,7 +150,7 @@ class _Beginning(Iterator[bytes]):
         return chunk
 
     def seen(self) -> bytes:
-        """Return what was read so far."""
+        """Return the bytes read so far."""
         return b"".join(self._seen)
 
     def again(self, offset: int = 0) -> Iterator[bytes]:

@@ -138,7 +138,7 @@ _OTHER_SCHEMAS: Final[dict[str, Any]] = {
         "properties": {
             "text_kinds": {
                 "type": "array",
-                "description": "As `text_kind` of a check, `long` for example; null beside an error.",
+                "description": "As `text_kind` of a check, `long` for example; null for an error.",
                 "items": {"type": ["string", "null"]},
             },
             "results": {

@@ -1,4 +1,4 @@
-"""The routes that describe the service: a page that says what it is, the reference of its routes, and the document.
+"""The routes that describe the service: its front page, the reference of its routes, and its OpenAPI document.
 
 They need no token, no thread and no store, and say nothing that the documentation does not.
 """
@@ -22,7 +22,7 @@ def describing_routes() -> APIRouter:
     made: dict[object, bytes | str] = {}
 
     def once(request: Request, make: Callable[[Schema], bytes | str]) -> bytes | str:
-        """Return what is made from the document, the same each time."""
+        """Return a page made of the document, which is made only once."""
         app: Any = request.app
         if make not in made:
             made[make] = make(app.openapi())

@@ -109,7 +109,7 @@ def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int)
     rows = store.look_up(_random_keys(plan, seed))
     times = [row.postings["time_ms"].astype(np.int64) for row in rows]
     newest_ms = max((int(of_row.max()) for of_row in times if len(of_row)), default=0)
-    widths = np.array([np.count_nonzero(of_row > newest_ms - window_ms) for of_row in times])
+    widths = np.array([np.count_nonzero(of_row >= newest_ms - window_ms) for of_row in times])
     return _estimate(widths, plan, at_least=any(row.truncated for row in rows))
 
 
@@ -128,7 +128,7 @@ def counted_window(store: StoreUpkeep, window_ms: int, read_max: int | None = No
         newest_ms = max(newest_ms, entry.record.time_ms)
         if entry.ends_at is None and entry.verdict is not None and outcome_of(entry.verdict) == "unique":
             kept_ms.append(entry.record.time_ms)
-    return WindowSize(int(np.count_nonzero(np.array(kept_ms) > newest_ms - window_ms)), 0.0)
+    return WindowSize(int(np.count_nonzero(np.array(kept_ms) >= newest_ms - window_ms)), 0.0)
 
 
 def described_size(size: WindowSize) -> str:

@@ -45,6 +45,6 @@ def install_command(extra: Extra) -> str:
 
 
 def _is_in_checkout() -> bool:
-    """Return whether this is the environment that the Makefile beside the packages has set up."""
+    """Return whether this is the environment that the Makefile next to the packages has set up."""
     environment = _ROOT / ".venv"
     return (_ROOT / "Makefile").is_file() and environment.is_dir() and environment.samefile(sys.prefix)

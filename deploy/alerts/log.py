@@ -13,7 +13,7 @@ from typing_extensions import override
 
 ADDRESS: Final = ("", 9095)
 BODY_BYTES_MAX: Final = 4 << 20
-"""What is longer is refused. An alert has about a kilobyte."""
+"""Longer requests are refused. An alert has about a kilobyte."""
 ANSWER_S: Final = 10.0
 
 
@@ -32,7 +32,7 @@ def lines_of(notification: Any) -> Iterator[str]:  # noqa: ANN401  # whatever JS
 
 
 def _printable(text: str) -> str:
-    """Return one line: labels may hold whatever a feed has."""
+    """Return the text as one line without control characters, since labels may hold any text of a feed."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
 
 
@@ -46,7 +46,7 @@ class AlertReceiver(BaseHTTPRequestHandler):
         self._answer(200)
 
     def do_POST(self) -> None:
-        """Print a notification; refuse what is none."""
+        """Print a notification; refuse any other body."""
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdecimal() or int(length) > BODY_BYTES_MAX:
             self._answer(413)

@@ -37,7 +37,7 @@ class DrawnStore(MemoryStore):
 
     def _row(self, width: int) -> Row:
         postings = np.zeros(min(width, self._cap), self._layout_of_plan.dtype)
-        postings["time_ms"] = TIME_MS - WINDOW_MS * self._random.integers(0, 2, len(postings))
+        postings["time_ms"] = TIME_MS - (WINDOW_MS + 1) * self._random.integers(0, 2, len(postings))
         return Row(postings.tobytes(), width > self._cap, self._layout_of_plan)
 
 
@@ -100,7 +100,7 @@ def test_kept_articles_of_a_window_are_counted() -> None:
     """Those in force alone, and those within the window before the newest version, whatever that is."""
     store = MemoryStore()
     outcomes = {"kept": "unique", "copy": "duplicate", "gone": "unique", "old": "unique", "edge": "unique"}
-    ages_ms = {"old": WINDOW_MS, "edge": WINDOW_MS - 1}
+    ages_ms = {"old": WINDOW_MS + 1, "edge": WINDOW_MS}
     records = {name: make_record(name, time_ms=TIME_MS - ages_ms.get(name, 1)) for name in (*outcomes, "pending")}
     records["pending"] = make_record("pending", time_ms=TIME_MS)
     store.create([Version(record, None) for record in records.values()])
