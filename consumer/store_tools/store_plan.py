@@ -113,7 +113,7 @@ def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int)
     return _estimate(widths, plan, at_least=any(row.truncated for row in rows))
 
 
-def counted_window(store: StoreUpkeep, window_ms: int, read_max: int | None = None) -> WindowSize | None:
+def counted_window(store: StoreUpkeep, window_ms: int, read_max: int) -> WindowSize | None:
     """Count the kept articles in force that arrived within the window before the newest version of the store.
 
     Reads every version and retraction; returns None where there are more than ``read_max``. Raises the store's errors.
@@ -121,7 +121,7 @@ def counted_window(store: StoreUpkeep, window_ms: int, read_max: int | None = No
     newest_ms = 0
     kept_ms = array("q")
     for place, entry in enumerate(store.scan()):
-        if read_max is not None and place >= read_max:
+        if place >= read_max:
             return None
         if not isinstance(entry, Stored):
             continue

@@ -106,8 +106,8 @@ def test_kept_articles_of_a_window_are_counted() -> None:
     store.create([Version(record, None) for record in records.values()])
     store.settle([(records[name].reference, b'{"outcome":"%b"}' % said.encode()) for name, said in outcomes.items()])
     store.retract([make_tombstone("gone", time_ms=TIME_MS + 1)])
-    assert counted_window(store, WINDOW_MS) == WindowSize(2, 0.0)
-    assert counted_window(store, 10 * WINDOW_MS) == WindowSize(3, 0.0)
-    assert counted_window(MemoryStore(), WINDOW_MS) == WindowSize(0, 0.0)
+    assert counted_window(store, WINDOW_MS, 7) == WindowSize(2, 0.0)
+    assert counted_window(store, 10 * WINDOW_MS, 7) == WindowSize(3, 0.0)
+    assert counted_window(MemoryStore(), WINDOW_MS, 0) == WindowSize(0, 0.0)
     assert [counted_window(store, WINDOW_MS, most) is None for most in (6, 7)] == [True, False]
     assert described_size(WindowSize(1, 0.0)) == "1 kept article"
