@@ -68,12 +68,13 @@ class RowSplitter(Splitter):
 
     @override
     def line_feeds(self, data: bytes) -> int:
-        return self._encoding.ascii_units(data).count(b"\n")
+        # Input that is cut off may end within a code unit.
+        return self._encoding.ascii_units(data[: len(data) - len(data) % self._encoding.unit_bytes]).count(b"\n")
 
     @override
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
         unit_bytes = self._encoding.unit_bytes
-        data = self._cut_unit + chunk
+        data = self._cut_unit + self._behind_answered(chunk)
         whole = len(data) - len(data) % unit_bytes
         data, self._cut_unit = data[:whole], data[whole:]
         text = self._seen + self._encoding.ascii_units(data)
@@ -108,6 +109,14 @@ class RowSplitter(Splitter):
         self._seen = b""
         self._ends_with_line = False
         self._line_feeds = 0
+
+    def _behind_answered(self, chunk: bytes) -> bytes:
+        """Skip the rest of a code unit whose beginning ended the input of an earlier run, and was answered there."""
+        rest = -self._done.offset % self._encoding.unit_bytes if self.between_records else 0
+        if rest == 0:
+            return chunk
+        self._done = Position(self._done.line, self._done.offset + min(rest, len(chunk)))
+        return chunk[rest:]
 
     def _skip_empty(self, text: bytes, at: int) -> int:
         """Skip a run of empty lines in one step, and return where it ends."""

@@ -108,6 +108,26 @@ def test_a_table_that_grows_is_read_on(tmp_path: Path, encoding: str) -> None:
     assert found == whole
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-32-le"])
+def test_a_table_that_ends_within_a_code_unit_is_read_on(tmp_path: Path, encoding: str) -> None:
+    """Its last row is told once, and the rest of the unit does not shift what follows."""
+    path = tmp_path / "feed"
+    data = written(path, "id,body\n1,one\n2,\u4e2d\u0a0a\n3,three\n", encoding).read_bytes()
+    whole = rows(path, encoding=encoding)
+    for cut in range(whole[0].start, whole[2].start):
+        found, position = list[RawRecord](), BEGIN
+        for end in (cut, cut, cut + 1, len(data), len(data)):
+            path.write_bytes(data[:end])
+            with closing(opened(path, position, encoding)) as source:
+                for batch in source.batches():
+                    found += batch.records
+                    assert isinstance(batch.end, Position)
+                    position = batch.end
+        assert found[-1].data == whole[2].data
+        assert len(found) <= len(whole) + 2
+        assert position.offset == len(data)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-be"])
 @pytest.mark.parametrize("form", ["gzip", "zstd"])
 def test_a_packed_table_that_is_cut_is_read_on_once_it_is_whole(tmp_path: Path, form: str, encoding: str) -> None:
