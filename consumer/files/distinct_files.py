@@ -57,6 +57,21 @@ def check_streams_apart(source: Read, streams: Sequence[BinaryIO]) -> None:
                 )
 
 
+def check_stream_unwritten(stream: BinaryIO, written: Mapping[Path, str]) -> None:
+    """Raise ``ConfigError`` where an output stream is redirected into a file that the run itself writes.
+
+    ``written`` says what goes into each file.
+    """
+    with suppress(UnsupportedOperation):
+        redirected = os.fstat(stream.fileno())
+        for path, what in written.items():
+            if _is_any(redirected, [path]):
+                raise ConfigError(
+                    f"the output is redirected into {path}, which {what} would be mixed into; "
+                    "redirect it into another file"
+                )
+
+
 def _is_any(found: os.stat_result, paths: Sequence[Path]) -> bool:
     return any(other is not None and os.path.samestat(found, other) for other in map(_found, paths))
 

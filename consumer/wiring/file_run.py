@@ -21,7 +21,7 @@ from consumer.files.checkpoint import (
     passing_path,
 )
 from consumer.files.clean_feed import CleanFeed
-from consumer.files.distinct_files import check_apart, check_streams_apart
+from consumer.files.distinct_files import check_apart, check_stream_unwritten, check_streams_apart
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.line_file import check_line_file, check_suffix
@@ -93,17 +93,21 @@ def continuation(config: Config, path: Path, before: Checkpoint | None, source: 
 
 def check_file(source: FileSource, path: Path, found: Continuation, store: OnDisk | None) -> None:
     """Refuse a file that the run must not write to. Creates and changes nothing."""
-    letters, checkpoint = dead_letters_path(path), checkpoint_path(path)
-    written = {
+    check_suffix(path, "verdicts")
+    check_apart(source, written_files(path), store)
+    check_line_file(path, found.verdicts_bytes, found.why_not_append)
+    check_line_file(dead_letters_path(path), found.dead_letters_bytes, found.why_not_append)
+
+
+def written_files(path: Path) -> dict[Path, str]:
+    """Return the files that a run writes whose verdicts go to ``path``, and what goes into each."""
+    checkpoint = checkpoint_path(path)
+    return {
         path: "the verdicts",
-        letters: "the dead letters",
+        dead_letters_path(path): "the dead letters",
         checkpoint: "the checkpoint",
         passing_path(checkpoint): "the checkpoint",
     }
-    check_suffix(path, "verdicts")
-    check_apart(source, written, store)
-    check_line_file(path, found.verdicts_bytes, found.why_not_append)
-    check_line_file(letters, found.dead_letters_bytes, found.why_not_append)
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
@@ -172,7 +176,7 @@ def prepared_run(
         # All that can be refused is refused before a store or a sink is created.
         sink_opening = _checked_sink(config, streams, hooks, before, source)
         if filters:
-            check_streams_apart(source, [streams.out])
+            _check_articles_apart(config, streams, source)
         if before is not None:
             check_resumable(before, source, settings, config)
         store = resources.enter_context(opened_store(config))
@@ -214,6 +218,13 @@ def prepared_run(
         )
         chosen = engine_choice(config, settings, lexicon)
         yield Run(pipeline, source, store, detector.tally, resumed_at, isinstance(journal, FileJournal), chosen)
+
+
+def _check_articles_apart(config: Config, streams: Streams, source: FileSource) -> None:
+    """Raise ``ConfigError`` where the unique articles would go into the source, or among the verdicts."""
+    check_streams_apart(source, [streams.out])
+    path = sink_file(config)
+    check_stream_unwritten(streams.out, {} if path is None else written_files(path))
 
 
 def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:

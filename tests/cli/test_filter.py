@@ -122,6 +122,19 @@ def test_a_source_is_not_written_over(tmp_path: Path) -> None:
     assert feed.read_bytes() == KEPT
 
 
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.dead-letters.jsonl"])
+def test_articles_are_not_mixed_with_what_else_the_run_writes(tmp_path: Path, name: str) -> None:
+    """Neither would be readable any more."""
+    feed = tmp_path / "feed"
+    feed.write_bytes(KEPT)
+    run = ("run", "--filter", "--source", feed, "--sink", tmp_path / "out.jsonl", *FAST)
+    with (tmp_path / name).open("ab") as out:
+        process = start(*run, stdout=out, stderr=subprocess.PIPE)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, f"redirected into {tmp_path / name}".encode() in err) == (2, True)
+    assert (tmp_path / name).read_bytes() == b""
+
+
 @pytest.mark.parametrize(
     ("arguments", "advice"),
     [
