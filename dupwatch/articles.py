@@ -14,6 +14,7 @@ from consumer.model import article as model
 from consumer.model.article import BodyForm, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
+from consumer.text.visible import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ _WITHOUT: Final = MappingProxyType({"id": "", "body": "; a window takes no retra
 _MISSING: Final = MappingProxyType({"id": Reason.MISSING_ID, "body": Reason.MISSING_BODY})
 _WRONG_TYPE: Final = MappingProxyType({"id": Reason.ID_WRONG_TYPE, "body": Reason.BODY_WRONG_TYPE})
 
+_NAME_CHARS_MAX: Final = 64
+_INTEGER_BITS_MAX: Final = 1024
+"""Far more than any id has. Python refuses to write integers of more than some 14,000 bits."""
+
 Checked = Callable[[Article], model.Article]
 """Checks an article as every source does; raises ``BadRecord``."""
 
@@ -60,7 +65,7 @@ def article_of(given: Mapping[Any, Any]) -> Article:
     """
     for name in given:
         if name not in _NAMES:
-            raise BadRecord(UNKNOWN_FIELD, f"{name!r} is not a field; {_hint(name)}")
+            raise BadRecord(UNKNOWN_FIELD, f"{cut(repr(name), _NAME_CHARS_MAX)} is not a field; {_hint(name)}")
     for name in _REQUIRED:
         if name not in given:
             raise BadRecord(_MISSING[name], f"{name} is missing")
@@ -75,6 +80,7 @@ def checked_by(limits: DecodeLimits, body_form: BodyForm, times: TimeForm) -> Ch
     field_map = FieldMap(times=times)
 
     def checked(article: Article) -> model.Article:
+        # A class of the caller's may have fields of its own.
         given = {name: getattr(article, name) for name in _NAMES}
         for name, value in given.items():
             _check_type(name, value)
@@ -92,6 +98,8 @@ def _check_type(name: str, value: object) -> None:
     is_no_value = isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value))
     if not is_left_out and (is_no_value or not isinstance(value, allowed)):
         _refuse_type(name, value)
+    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS_MAX:
+        raise BadRecord(_WRONG_TYPE.get(name, Reason.FIELD_WRONG_TYPE), f"{name} is an integer of too many digits")
 
 
 def _refuse_type(name: str, value: object) -> None:
@@ -103,5 +111,5 @@ def _refuse_type(name: str, value: object) -> None:
 
 def _hint(name: object) -> str:
     """Return the field that a caller may have meant, or all of them."""
-    close = get_close_matches(name.lower(), _NAMES, 1) if isinstance(name, str) else []
+    close = get_close_matches(name[:_NAME_CHARS_MAX].lower(), _NAMES, 1) if isinstance(name, str) else []
     return f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(_NAMES)}"

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from consumer.model.errors import BadRecord, DupwatchError, StoreBroken, StoreMismatch
 from consumer.model.errors import ConfigError as WrongConfig
+from consumer.text.visible import cut
 from storage.errors import StoreError as StoreFailed
+
+_ID_CHARS_MAX: Final = 256
 
 
 class Error(Exception):
@@ -24,13 +28,21 @@ class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at
     """
 
     def __init__(self, article_id: str, reason: str, detail: str, index: int | None = None) -> None:
-        named = "" if article_id == "" else f" {article_id!r}"
+        named = "" if article_id == "" else f" {_shown(article_id)}"
         place = "" if index is None else f" at index {index}"
         super().__init__(f"article{named}{place}: {reason}: {detail}")
         self.id = article_id
         self.reason = reason
         self.detail = detail
         self.index = index
+
+
+def _shown(article_id: object) -> str:
+    """Return the id for a message; a caller may have given anything as one."""
+    try:
+        return cut(repr(article_id), _ID_CHARS_MAX)
+    except ValueError:
+        return "with an integer of too many digits as its id"
 
 
 class StoreError(Error):

@@ -79,7 +79,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def checkpoint_path(sink: Path) -> Path:
     """Return the path of the checkpoint of a sink."""
-    return sink.with_name(sink.name + SUFFIX)
+    return sink.parent / (sink.name + SUFFIX)
 
 
 def passing_path(path: Path) -> Path:

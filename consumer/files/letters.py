@@ -27,7 +27,8 @@ _LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
 
 def dead_letters_path(path: Path) -> Path:
     """Return where the dead letters go whose verdicts go to ``path``."""
-    return path.with_name(path.name + DEAD_LETTERS_SUFFIX)
+    # A folder such as . has no name of its own.
+    return path.parent / (path.name + DEAD_LETTERS_SUFFIX)
 
 
 class FileDeadLetters(DeadLetterSink):

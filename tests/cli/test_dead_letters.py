@@ -112,6 +112,15 @@ def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
     assert "has no dead letters" in ended.err
 
 
+@pytest.mark.parametrize("name", [".", "..", "/"])
+def test_a_folder_has_no_letters(dupwatch: Command, name: str) -> None:
+    """Nor does one without a name of its own, which no run can write to."""
+    ended = dupwatch("dead-letters", "list", name)
+    assert (ended.code, f"{name} has no dead letters" in ended.err) == (2, True)
+    ended = dupwatch("run", "--source", "/dev/null", "--sink", name)
+    assert (ended.code, f"{name} cannot be written: Is a directory" in ended.err) == (6, True)
+
+
 def test_a_file_that_is_being_written(sink: Path) -> None:
     """An incomplete line is not a letter yet, and lines added after the reader was created are not read."""
     path = dead_letters_path(sink)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from types import MappingProxyType
@@ -285,6 +286,36 @@ def test_an_object_that_json_cannot_hold_is_named_too(window: dupwatch.Window) -
     """By its field, as in a mapping, and not by the module that wrote the JSON."""
     with pytest.raises(dupwatch.InvalidArticle, match="article 'x': body_wrong_type: body is of type bytes"):
         window.judge(dupwatch.Article("x", b"text"))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RatedArticle(dupwatch.Article):
+    """An article of a caller who knows more of it."""
+
+    rating: float = 0.5
+
+
+def test_a_class_of_the_caller_may_have_more_fields(window: dupwatch.Window) -> None:
+    """They are none of the window's."""
+    (verdict,) = window.judge(RatedArticle("a", A.body))
+    assert window.judge(dupwatch.Article("a", A.body)) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("given", "detail"),
+    [
+        ({"id": 10**5_000, "body": "text"}, "id is an integer of too many digits"),
+        ({"id": "x", "body": "text", "published_at": 10**5_000}, "published_at is an integer of too many digits"),
+        ({"x" * 1_000_000: "text"}, "… is not a field; "),
+        ({"id": "x" * 1_000_000, "body": "text"}, "id has more UTF-8 bytes than id_bytes_max"),
+    ],
+)
+def test_a_value_of_any_size_has_a_short_message(window: dupwatch.Window, given: dict[Any, Any], detail: str) -> None:
+    """Also one that Python refuses to write."""
+    with pytest.raises(dupwatch.InvalidArticle) as refused:
+        window.judge(given)
+    assert detail in refused.value.detail
+    assert len(str(refused.value)) < 600
 
 
 def test_settings_come_from_a_file_too(url: str, tmp_path: Path) -> None:
