@@ -6,7 +6,7 @@ It takes Alertmanager's webhooks at any path, in the image of dupwatch or wherev
 import json
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from typing_extensions import override
@@ -14,6 +14,7 @@ from typing_extensions import override
 ADDRESS: Final = ("", 9095)
 BODY_BYTES_MAX: Final = 4 << 20
 """Longer requests are refused. An alert has about a kilobyte."""
+_LENGTH_DIGITS_MAX: Final = 9
 ANSWER_S: Final = 10.0
 
 
@@ -48,7 +49,8 @@ class AlertReceiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Print a notification; refuse any other body."""
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdecimal() or int(length) > BODY_BYTES_MAX:
+        is_number = length.isascii() and length.isdecimal() and len(length) <= _LENGTH_DIGITS_MAX
+        if not is_number or int(length) > BODY_BYTES_MAX:
             self._answer(413)
             return
         try:
@@ -56,8 +58,8 @@ class AlertReceiver(BaseHTTPRequestHandler):
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             self._answer(400)
             return
-        for line in lines:
-            print(line, flush=True)  # noqa: T201  # its log is what it is for
+        # In one piece: other threads print too.
+        print("".join(f"{line}\n" for line in lines), end="", flush=True)  # noqa: T201  # its log is what it is for
         self._answer(200)
 
     def _answer(self, status: int) -> None:
@@ -70,9 +72,14 @@ class AlertReceiver(BaseHTTPRequestHandler):
         """Print nothing of requests: alerts alone are in the log."""
 
 
+def alert_server(address: tuple[str, int]) -> ThreadingHTTPServer:
+    """Listen there. Each request has a thread of its own, so that one that stalls holds up no alert."""
+    return ThreadingHTTPServer(address, AlertReceiver)
+
+
 def main() -> int:
     """Serve until the process is stopped."""
-    with HTTPServer(ADDRESS, AlertReceiver) as server:
+    with alert_server(ADDRESS) as server:
         server.serve_forever()
     return 0
 

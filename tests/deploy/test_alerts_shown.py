@@ -1,16 +1,16 @@
 """The receiver of docker-compose.yml: its log has a line for each alert, and nothing else."""
 
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.server import HTTPServer
 from typing import Any
 
 import pytest
 
-from deploy.alerts.log import AlertReceiver
+from deploy.alerts.log import alert_server
 from deploy.local.ports import HOST
 
 WAIT_S = 30.0
@@ -32,7 +32,7 @@ RESOLVED = FIRING | {"status": "resolved", "endsAt": "2026-11-23T09:05:00Z"}
 @pytest.fixture
 def url() -> Iterator[str]:
     """Where one listens."""
-    with HTTPServer((HOST, 0), AlertReceiver) as server:
+    with alert_server((HOST, 0)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -74,9 +74,25 @@ def test_what_is_no_notification_is_refused(url: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
-def test_a_long_body_is_not_read(url: str) -> None:
-    """It is refused by its length."""
-    request = urllib.request.Request(url, b"x", {"Content-Length": str(1 << 40)})
+def test_a_client_that_stalls_holds_up_no_alert(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither in its head nor in its body."""
+    port = int(url.rstrip("/").rpartition(":")[2])
+    with socket.create_connection((HOST, port)) as silent, socket.create_connection((HOST, port)) as slow:
+        silent.sendall(b"POST /")
+        slow.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{")
+        assert sent(url, json.dumps({"alerts": [FIRING]}).encode()) == 200
+        # Both are still waited for.
+        for stalled in (silent, slow):
+            stalled.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                stalled.recv(1)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("length", [str(1 << 40), "9" * 5_000, "-1", "1_0"])
+def test_a_long_body_is_not_read(url: str, length: str) -> None:
+    """It is refused by its length, as is a length that is no number."""
+    request = urllib.request.Request(url, b"x", {"Content-Length": length})
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=WAIT_S)
     assert refused.value.code == 413
