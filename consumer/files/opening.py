@@ -41,8 +41,11 @@ from storage.clock import now_ms
 from storage.files import FileWriting
 
 _SAMPLES_MAX: Final = 100
-_FRAMED_RECORDS_MAX: Final = 8
-"""Records at the beginning of a feed that are looked at for JSON within something else."""
+_FRAMED_RECORDS_MIN: Final = 8
+"""So many records at the beginning of a feed tell whether it is JSON within something else.
+
+Fewer do not: a program may write a line or two of its own log before the first article.
+"""
 _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 160
 _FIRST_LINE_BYTES_MAX: Final = 4096
@@ -61,8 +64,8 @@ class FeedGate(Gate):
     the feed are corrected, the run resumes before it. A stream cannot, so its records are answered before the run ends.
 
     A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
-    format shows that none can be. One that begins as a log or an event stream is refused at once. ``good_before``
-    counts articles of earlier runs over the same file.
+    format shows that none can be. One whose first records are a log or an event stream is refused behind them.
+    ``good_before`` counts articles of earlier runs over the same file.
     """
 
     def __init__(self, limit: PoisonLimit, fields: FieldMap, name: str, *, streams: bool, good_before: int = 0) -> None:
@@ -89,8 +92,8 @@ class FeedGate(Gate):
         self._records += len(batch.records)
         self._good += len(batch.records) - len(rejections)
         self._window = self._limit.after(self._window, len(batch.records), len(rejections))
-        is_beginning = self._records - len(batch.records) < _FRAMED_RECORDS_MAX
-        if rejections and (self._limit.exceeded(self._window) or (is_beginning and self._is_framed())):
+        shows = self._records - len(batch.records) < _FRAMED_RECORDS_MIN <= self._records
+        if rejections and (self._limit.exceeded(self._window) or (shows and self._is_framed())):
             line = batch.records[-1].line if self._streams else batch.records[0].line
             self._refusal = self._refused(line)
         elif batch.last:

@@ -166,7 +166,7 @@ def test_a_stream_is_answered_before_it_is_refused() -> None:
 @pytest.mark.parametrize("template", ["data: {}\n", "\x1e{}", "INFO {}"])
 def test_a_stream_of_events_is_refused_at_its_beginning(template: str) -> None:
     """Not only after as many records as the limit takes: that could be hours."""
-    given = lines(GOOD[:2], template)
+    given = lines(GOOD[:8], template)
     process = start("run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stderr is not None
@@ -175,6 +175,23 @@ def test_a_stream_of_events_is_refused_at_its_beginning(template: str) -> None:
         process.stdin.flush()
         assert process.wait(TIMEOUT_S) == 7
         assert b"The feed looks like" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_stream_may_begin_with_lines_of_a_log() -> None:
+    """Before its first article, however long that takes."""
+    process = start("run", "--filter", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stderr is not None
+    try:
+        process.stdin.write(lines(GOOD[:2], "INFO {}"))
+        process.stdin.flush()
+        # Their dead letters say that they were read alone.
+        assert b'"invalid_json"' in process.stderr.readline()
+        out, err = process.communicate(lines(GOOD[2:4]), TIMEOUT_S)
+        assert (process.returncode, out) == (0, lines(GOOD[2:4])), err
     finally:
         process.kill()
         process.communicate()
