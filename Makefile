@@ -147,7 +147,7 @@ dist: .venv/run.stamp
 
 wheels: rust-toolchain .venv/run.stamp
 	@$(PIP) --require-hashes -r requirements-wheels.lock
-	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/maturin build --release --locked --zig \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/maturin build --release --locked --zig \
 	    --compatibility manylinux2014 --manifest-path core/Cargo.toml --out $(WHEELS)
 
 stack-up: .venv/run.stamp
@@ -202,7 +202,7 @@ clean:
 $(CORE): $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | rust-toolchain
 	@echo "Building the compiled engine ..." >&2
 	@$(PIP) --require-hashes -r requirements-core.lock
-	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON=$(CURDIR)/$(BIN)/python $(PIP) --no-deps --no-build-isolation --force-reinstall ./core
+	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON="$(CURDIR)/$(BIN)/python" $(PIP) --no-deps --no-build-isolation --force-reinstall ./core
 	@rm -f .venv/core.stamp .venv/core-of-tests.stamp
 	@touch $@
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -68,3 +69,19 @@ def test_wheels_of_make_dist_install_without_an_index(tmp_path: Path) -> None:
     followed = ran(*pip, *advice[3:])
     assert followed.returncode == 0, followed.stderr
     assert list((tmp_path / "environment" / "lib").glob("*/site-packages/fastapi"))
+
+
+def test_a_clone_may_lie_in_a_folder_with_spaces(tmp_path: Path) -> None:
+    """The commands that build the engine name that folder."""
+    folder = tmp_path / "my feeds"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml", *(path.name for path in ROOT.glob("requirements*.lock"))):
+        shutil.copy(ROOT / name, folder)
+    shown = subprocess.run(
+        ["make", "-C", folder, "--dry-run", "wheels", "CARGO=cargo"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"PYO3_PYTHON={folder}/.venv/bin/python" in shlex.split(shown.stdout, comments=True)
