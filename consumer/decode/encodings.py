@@ -70,11 +70,17 @@ def encoding_named(name: str) -> Encoding:
 
 
 def _contains_ascii(name: str) -> bool:
-    """Return whether each byte below 128 is its ASCII character. Raises ``LookupError`` if it is not for texts."""
+    """Return whether each byte below 128 is its ASCII character, and no other byte is one.
+
+    Raises ``LookupError`` if it is not for texts.
+    """
+    if name in _NOT_FOR_TEXTS:
+        return False
     try:
-        return name not in _NOT_FOR_TEXTS and all(bytes([code]).decode(name) == chr(code) for code in range(128))
+        own = all(bytes([code]).decode(name) == chr(code) for code in range(128))
     except UnicodeError:
         return False
+    return own and not any(bytes([code]).decode(name, "replace").isascii() for code in range(128, 256))
 
 
 def _mark(name: str) -> bytes:

@@ -9,10 +9,11 @@ import pytest
 from consumer.decode.encodings import Encoding, encoding_named
 
 REFUSED = {
-    "aliases", "base64_codec", "bz2_codec", "charmap", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp864",
-    "cp875", "hex_codec", "hz", "idna", "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004",
-    "iso2022_jp_3", "iso2022_jp_ext", "iso2022_kr", "mbcs", "oem", "punycode", "quopri_codec", "raw_unicode_escape",
-    "rot_13", "shift_jis_2004", "shift_jisx0213", "undefined", "unicode_escape", "utf_7", "uu_codec", "zlib_codec",
+    "aliases", "base64_codec", "bz2_codec", "charmap", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500",
+    "cp864", "cp875", "hex_codec", "hz", "idna", "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004",
+    "iso2022_jp_3", "iso2022_jp_ext", "iso2022_kr", "mac_arabic", "mac_farsi", "mbcs", "oem", "punycode",
+    "quopri_codec", "raw_unicode_escape", "rot_13", "shift_jis_2004", "shift_jisx0213", "undefined", "unicode_escape",
+    "utf_7", "uu_codec", "zlib_codec",
 }  # fmt: skip
 """Not for texts, of Python alone, or with other bytes for line ends, separators and quotes."""
 
