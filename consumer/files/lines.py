@@ -38,14 +38,14 @@ class Splitter(ABC):
     """Splits a stream into records, the same ones however the stream is cut into chunks.
 
     Of a record over the limit, only the first bytes are kept; the rest is hashed as it passes. ``blank_lines`` counts
-    blank lines, which are not records.
+    blank lines, which are not records; ``line_feed`` is one in the encoding of the stream.
     """
 
     def __init__(self, record_bytes_max: int, start: Position, encoding: str = "utf-8") -> None:
         self.blank_lines = 0
         self._record_bytes_max = record_bytes_max
         self._done = start
-        self._carriage_return, self._line_feed = "\r".encode(encoding), "\n".encode(encoding)
+        self._carriage_return, self.line_feed = "\r".encode(encoding), "\n".encode(encoding)
         self._partial = self._new_record()
 
     @property
@@ -65,11 +65,11 @@ class Splitter(ABC):
 
     def line_feeds(self, data: bytes) -> int:
         """Return how many lines end in this part of the stream."""
-        return data.count(self._line_feed)
+        return data.count(self.line_feed)
 
     def ends_line(self, data: bytes) -> bool:
         """Return whether this part of the stream ends with a line."""
-        return data.endswith(self._line_feed)
+        return data.endswith(self.line_feed)
 
     @abstractmethod
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:

@@ -90,7 +90,7 @@ class RowSplitter(Splitter):
                 self._partial.extend(data[begin:])
                 return
             self._partial.extend(data[begin : (end - 1 - behind) * unit_bytes])
-            record = self._end(self._line_feed)
+            record = self._end(self.line_feed)
             if record is not None:
                 yield record
             at = end

@@ -31,12 +31,14 @@ class FileSource(Source):
     time when it is reached; a last line without a line end is a record then. Anything else (standard input, a named
     pipe) is delivered without waiting for more, and can only be read from its beginning.
 
-    Of a table, ``header`` has the bytes before the first row once they are read; no record has them. Raises
+    Of a table, ``header`` has the bytes before the first row once they are read; no record has them. Where the start is
+    behind a line that had no end then, ``missing_line_end`` has one, once the first record is read. Raises
     ``SourceError``, for a wrong header of a regular file at once, and ``ConfigError``.
     """
 
     def __init__(self, path: Path | None, limits: ReadLimits, start: Position, form: FileForm = JSON_LINES) -> None:
         self.header = b""
+        self.missing_line_end = b""
         self._name = "standard input" if path is None else str(path)
         self._limits = limits
         self._start = start
@@ -230,6 +232,8 @@ class FileSource(Source):
         try:
             if os.fstat(self._open_descriptor()).st_size < offset:
                 raise self._shorter()
+            if offset and os.pread(self._open_descriptor(), 1, offset - 1) != self._splitter.line_feed:
+                self.missing_line_end = self._splitter.line_feed
             self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
         except OSError as error:
             raise self._error(error) from error
@@ -265,6 +269,8 @@ class FileSource(Source):
         except (BadRecord, StopIteration):
             raise self._shorter() from None
         passed = chunk[:left]
+        if self._start.offset > len(self.header) and not self._splitter.ends_line(passed):
+            self.missing_line_end = self._splitter.line_feed
         lines += self._splitter.line_feeds(passed) + (passed != b"" and not self._splitter.ends_line(passed))
         self._break_answered = self._start.line > lines
         if self._break_answered:

@@ -228,8 +228,12 @@ def _check_articles_apart(config: Config, streams: Streams, source: FileSource) 
 
 
 def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:
-    """Build what writes unique articles. A header was written by the run that began at the beginning."""
-    return CleanFeed(verdicts, streams.out, lambda: b"" if resumed_at.offset else source.header)
+    """Build what writes unique articles.
+
+    Output of a run that resumes is appended to that of earlier ones, which wrote what they had seen of a header, and of
+    the last line.
+    """
+    return CleanFeed(verdicts, streams.out, lambda: source.header[resumed_at.offset :] + source.missing_line_end)
 
 
 def _opening(

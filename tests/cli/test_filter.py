@@ -72,6 +72,28 @@ def test_a_sink_gets_verdicts_and_dead_letters_and_the_run_resumes(
     assert len(json_lines(sink.with_name("out.jsonl.dead-letters.jsonl").read_bytes())) == 1
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("name", "lines"), [("feed.jsonl", LINES), ("feed.csv", [HEADER, *ROWS])])
+def test_a_line_that_had_no_end_gets_it_when_the_run_resumes(
+    dupwatch: Command, tmp_path: Path, name: str, lines: list[bytes], pack: type[bytes]
+) -> None:
+    """Otherwise what comes next would be appended to it. A header is such a line too."""
+    feed = tmp_path / name
+    run = ("run", "--filter", "--source", feed, "--sink", tmp_path / "out", "--store", f"lmdb:{tmp_path / 'store'}")
+    out, read = b"", b""
+    for count in (1, 2, 4):
+        whole = b"".join(lines[:count]).removesuffix(b"\n").removesuffix(b"\r")
+        with feed.open("ab") as file:
+            file.write(pack(whole.removeprefix(read)))
+        read = whole
+        ended = dupwatch(*run, *FAST)
+        assert ended.code == 0, ended.err
+        out += ended.out
+    # The byte order mark and a line end within quotes are in the header.
+    assert out.splitlines() == b"".join(lines[:4]).splitlines()
+    assert not out.endswith(b"\n")
+
+
 def test_a_run_without_a_sink_begins_again_with_the_same_verdicts(dupwatch: Command, tmp_path: Path) -> None:
     """A lasting store remembers them, so every unique article comes again, and only these."""
     feed = tmp_path / "feed.jsonl"
