@@ -4,6 +4,7 @@ Pure: it inspects the first record and some of the rejected ones.
 """
 
 import re
+import shlex
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +18,15 @@ from consumer.model.article import Reason
 
 FEED: Final = "FEED"
 """Stands for the feed in suggested commands."""
+UNKNOWN: Final = "NAME"
+"""Stands for a name in suggested settings."""
 _NAMES_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
 _CONTAINERS: Final[Mapping[bytes, tuple[str, str]]] = {
-    b"PK\x03\x04": ("a ZIP archive", f"unpack it, as with unzip -p {FEED}"),
+    b"PK\x03\x04": (
+        "a ZIP archive or a spreadsheet",
+        f"unpack an archive, as with unzip -p {FEED}; save a spreadsheet as CSV in UTF-8",
+    ),
     b"PAR1": ("Parquet", "convert it to JSON lines"),
     b"Obj\x01": ("an Avro file", f"convert it, as with avro-tools tojson {FEED}"),
 }
@@ -38,6 +44,7 @@ _KIND_OF: Final = {"id": "id", "body": "text"}
 _NAMES_OF: Final = {
     "id": ("id", "guid", "uuid", "_id", "article_id", "doc_id", "key", "url", "link"),
     "body": ("body", "text", "content", "article", "full_text", "body_html", "content_html", "description", "summary"),
+    "title": ("title", "headline", "heading", "subject"),
 }
 
 
@@ -124,7 +131,7 @@ def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[
         return name, f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
     if most != Reason.INVALID_UTF8:
         return None
-    if b"\0" in opening:
+    if b"\0" in opening or any(b"\0" in record.data for record in rejected):
         return "a binary file", "name a file of JSON lines, with an id and a body each"
     undecodable = [record.data for record in rejected if record.reason == most]
     name = "GB18030" if all(map(_is_gb18030, undecodable)) else "ITS_ENCODING"
@@ -204,23 +211,30 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
     if not records:
         return None
     seen = Counter(name for record in records for name in _paths(record))
-    missing, settings, suggested = [], [], []
+    missing, suggested = [], {}
     for field, path in (("id", fields.id), ("body", fields.body)):
         found = [field_at(record, path) for record in records]
         lacking = sum(not isinstance(value, (str, int)) for value in found)
         if lacking * 2 > len(records):
             what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
             missing.append(f"{lacking / len(rejected):.0%} have {what}")
-            name = next((candidate for candidate in likely_names(field, seen) if candidate != path), "NAME")
-            settings.append(f"source.fields.{field}={name}")
-            suggested.append(name)
+            suggested[field] = next((name for name in likely_names(field, seen) if name != path), UNKNOWN)
     if not missing:
         return None
+    if fields.title not in seen and (titles := likely_names("title", seen)):
+        suggested["title"] = titles[0]
     # The names that are suggested come first, so that the limit does not hide them.
-    ordered = sorted(seen, key=lambda name: (name not in suggested, -seen[name]))
+    ordered = sorted(seen, key=lambda name: (name not in suggested.values(), -seen[name]))
     names = ", ".join(_shown(name) for name in ordered[:_NAMES_MAX]) + (", …" if len(ordered) > _NAMES_MAX else "")
-    sentence = f"Of these, {', '.join(missing)}; fields found: {names}. Set {' and '.join(settings)}"
+    sentence = f"Of these, {', '.join(missing)}; fields found: {names}. {mapping_advice(suggested)}"
     return Guess(sentence, whole=False)
+
+
+def mapping_advice(names: Mapping[str, str]) -> str:
+    """Return what to add to the command so that these fields are read from the members or columns of these names."""
+    options = " ".join(f"--set {shlex.quote(f'source.fields.{field}={name}')}" for field, name in names.items())
+    numbered = ". Where nothing identifies an article, number them" if names.get("id") == UNKNOWN else ""
+    return f"Add {options}{numbered}"
 
 
 def likely_names(field: str, paths: Iterable[str]) -> list[str]:

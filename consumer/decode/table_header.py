@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumer.decode.article import FieldPaths
-from consumer.decode.feed_format import FEED, encoding_advice, likely_names
+from consumer.decode.feed_format import FEED, UNKNOWN, encoding_advice, likely_names, mapping_advice
 from consumer.decode.rows import cells_of, decoded
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
@@ -42,7 +42,7 @@ def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldP
         raise ValueError(f"names the column {_shown(repeated[0])} twice; rename one of them")
     missing = [(field, name) for field, name in (("id", fields.id), ("body", fields.body)) if name not in columns]
     if missing:
-        raise ValueError(_missing(missing, columns))
+        raise ValueError(_missing(missing, columns, fields.title))
     return Table(columns, separator, encoding)
 
 
@@ -54,21 +54,21 @@ def _advice(data: bytes, fault: BadRecord) -> str:
     return f"cannot be read: {fault.detail}"
 
 
-def _missing(missing: Sequence[tuple[str, str]], columns: Sequence[str]) -> str:
-    """Return which columns are missing, given as fields and names, and what to set."""
+def _missing(missing: Sequence[tuple[str, str]], columns: Sequence[str], title: str) -> str:
+    """Return which columns are missing, given as fields and names, and what to set; also for a title, if it helps."""
     names = " or ".join(_shown(name) for _, name in missing)
     only = columns[0] if len(columns) == 1 else ""
     for separator, advice in _ADVICE_OF_SEPARATORS.items():
         if separator in only:
             return f"has no column {names}; its columns are separated by {advice}"
     named = [name for name in columns if name]
-    suggested = [next(iter(likely_names(field, named)), "NAME") for field, _ in missing]
+    suggested = {field: next(iter(likely_names(field, named)), UNKNOWN) for field, _ in missing}
+    if title not in named and (titles := likely_names("title", named)):
+        suggested["title"] = titles[0]
     # The names that are suggested come first, so that the limit does not hide them.
-    ordered = sorted(named, key=lambda name: name not in suggested)
+    ordered = sorted(named, key=lambda name: name not in suggested.values())
     found = ", ".join(map(_shown, ordered[:_NAMES_SHOWN_MAX])) + (", …" if len(named) > _NAMES_SHOWN_MAX else "")
-    fields = zip((field for field, _ in missing), suggested, strict=True)
-    settings = " and ".join(f"source.fields.{field}={name}" for field, name in fields)
-    return f"has no column {names}; found: {found}. Set {settings}"
+    return f"has no column {names}; found: {found}. {mapping_advice(suggested)}"
 
 
 def _shown(name: str) -> str:

@@ -175,7 +175,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         # They cannot be read, or contradict what is configured: ``bind`` says so.
         return config
     if found != config:
-        log.info("The configuration does not name what the store was made with: %s", "; ".join(_changes(config, found)))
+        log.info("Settings of the store, which the configuration does not name: %s", "; ".join(_changes(config, found)))
     return found
 
 

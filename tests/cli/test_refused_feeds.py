@@ -13,8 +13,8 @@ import pytest
 from tests.cli.command import FAST, TIMEOUT_S, Command, articles, json_lines, run_process, start, write_lines
 
 GOOD = articles(range(30))
-SHOWN_CHARS_MAX = 240
-"""Three lines of 80 columns."""
+SHOWN_CHARS_MAX = 320
+"""Four lines of 80 columns."""
 
 
 def lines(records: list[dict[str, object]], template: str = "{}") -> bytes:
@@ -57,6 +57,8 @@ FEEDS = {
     "UTF-16 without a mark": (lines(GOOD).decode().encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 FEED"),
     "GBK": (CHINESE.encode("gbk"), "iconv -f GB18030 -t UTF-8 FEED"),
     "a program": (b"\x7fELF\x02\x01\x01\0\0\xff\xfe\n" * 9, "a binary file: name a file of JSON lines"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x05\xff\n" * 9, "a binary file: name a file of JSON lines"),
+    "a spreadsheet": (b"PK\x03\x04\x14\0\x06\0[Content_Types].xml \xa2\n" * 9, "save a spreadsheet as CSV in UTF-8"),
     "CSV": (table(","), "CSV: set source.format=csv"),
     "CSV with semicolons": (table(";"), "mlr --icsv --ifs ';' --ojsonl cat FEED"),
     "TSV": (table("\t"), "TSV: set source.format=tsv"),
@@ -74,14 +76,21 @@ FEEDS = {
     "gzip twice": (gzip.compress(gzip.compress(lines(GOOD))), "gzip data within gzip"),
     "another name of the body": (
         lines(renamed(body="text")),
-        "Of these, 100% have no 'body'; fields found: text, id, title. Set source.fields.body=text",
+        "Of these, 100% have no 'body'; fields found: text, id, title. Add --set source.fields.body=text",
     ),
     "other names of both": (
         lines(renamed(id="guid", body="content")),
-        "Set source.fields.id=guid and source.fields.body=content",
+        "Add --set source.fields.id=guid --set source.fields.body=content",
     ),
-    "a level down": (lines(GOOD, '{"data": {}}'), "Set source.fields.id=data.id and source.fields.body=data.body"),
-    "names of our own": (lines(renamed(body="x")), "Set source.fields.body=NAME"),
+    "another name of the title, too": (
+        lines([{"id": "a", "text": "x", "headline": "y"}]),
+        "Add --set source.fields.body=text --set source.fields.title=headline",
+    ),
+    "a level down": (
+        lines(GOOD, '{"data": {}}'),
+        "Add --set source.fields.id=data.id --set source.fields.body=data.body",
+    ),
+    "names of our own": (lines(renamed(body="x")), "Add --set source.fields.body=NAME"),
     "nothing that is known": (b"one line\nanother line\n", "Line 1: the record is not JSON"),
 }
 

@@ -92,6 +92,23 @@ def test_every_command_that_reads_articles_reads_tables(dupwatch: Command, tmp_p
     assert (ended.code, b"harbour" in ended.out) == (0, True), ended.err
 
 
+def test_a_table_in_part_in_another_encoding_says_what_to_set(dupwatch: Command, tmp_path: Path) -> None:
+    """Too few of its rows are dead letters for the run to stop; another sink then takes all of them."""
+    rows = [
+        *({**row, "body": row["body"].rstrip("é")} for row in GOOD),
+        {"id": "zh", "body": "苍浦地铁五号线下月试运行，列车按照正式时刻表行驶，暂不载客。"},
+    ]
+    feed = tmp_path / "feed.csv"
+    feed.write_bytes(table(rows).encode("gb18030"))
+    run = ("run", "--source", feed, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
+    ended = dupwatch(*run, "--sink", tmp_path / "first.jsonl")
+    assert (ended.code, "set source.encoding for CSV or TSV" in " ".join(ended.err.split())) == (0, True), ended.err
+    sink = tmp_path / "second.jsonl"
+    ended = dupwatch(*run, "--sink", sink, "--set", "source.encoding=gb18030")
+    assert (ended.code, "source.encoding for" in ended.err) == (0, False), ended.err
+    assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == [row["id"] for row in rows]
+
+
 def test_standard_input_is_a_table_if_the_setting_says_so() -> None:
     """It has no name."""
     ended = run_process("run", "--emit", "all", "--set", "source.format=csv", given=table(GOOD).encode())
@@ -101,7 +118,7 @@ def test_standard_input_is_a_table_if_the_setting_says_so() -> None:
 
 WRONG: dict[str, tuple[bytes, tuple[str, ...], int, str]] = {
     "another name of the body": (
-        b"id,text\n", (), 3, "{feed} has no column 'body'; found: 'text', 'id'. Set source.fields.body=text"
+        b"id,text\n", (), 3, "{feed} has no column 'body'; found: 'text', 'id'. Add --set source.fields.body=text"
     ),
     "JSON lines": (json.dumps(GOOD[0]).encode(), (), 3, "the header of {feed} is JSON: set source.format=jsonl"),
     "another encoding": (

@@ -46,8 +46,8 @@ def query(
         str,
         typer.Argument(
             metavar="FILE|-|ID",
-            help="Articles as JSON lines, CSV or TSV; - for standard input. Or one article: JSON, plain text, "
-            "or an id.",
+            help="A file of articles (JSON lines, CSV or TSV) or of one article (JSON or plain text); - for articles "
+            "from standard input; or the id of a stored article.",
         ),
     ],
     store: LastingStoreOption = None,
@@ -91,7 +91,10 @@ def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[s
     """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
     store = asking.store
     if not store.history(id_hash_of(article_id)):
-        raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
+        raise SourceError(
+            f"no file named {article_id!r}, and no article with that id in {config.store.url}. To query a text, write "
+            "it to a file."
+        )
     stored = stored_article(store, config.store.url, article_id).stored
     record = msgspec.structs.replace(stored.record, time_ms=now_ms())
     (found,) = asking.query([Version(record, None)])

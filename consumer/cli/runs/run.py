@@ -4,7 +4,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.article import Reason
 from consumer.model.errors import ConfigError, TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -26,6 +27,11 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.feeds import source_side
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.stores import outlives_run
+
+_OTHER_ENCODING: Final = (
+    "Records with invalid_utf8 are in another encoding: set source.encoding for CSV or TSV, convert anything else to "
+    "UTF-8, and judge the feed again, into another sink."
+)
 
 
 def run(
@@ -107,6 +113,8 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
         show_report(console, report)
         show_blank_lines(console, ready.source)
     _show_paths(console, chosen, report.dead_letters, judged=bool(ready.tally.versions))
+    if report.reasons[Reason.INVALID_UTF8]:
+        console.print(_OTHER_ENCODING)
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:

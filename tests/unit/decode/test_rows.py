@@ -71,9 +71,14 @@ def test_rows_become_json_for_topics() -> None:
 @pytest.mark.parametrize(
     ("header", "advice"),
     [
-        (b"id,text,lang", "has no column 'body'; found: 'text', 'id', 'lang'. Set source.fields.body=text"),
-        (b"guid,content", "has no column 'id' or 'body'; found: 'guid', 'content'. Set source.fields.id=guid and"),
-        (b"a,b,c,d,e,f,id", "found: 'a', 'b', 'c', 'd', 'e', …. Set source.fields.body=NAME"),
+        (b"id,text,lang", "has no column 'body'; found: 'text', 'id', 'lang'. Add --set source.fields.body=text"),
+        (
+            b"guid,content",
+            "has no column 'id' or 'body'; found: 'guid', 'content'. Add --set source.fields.id=guid --set",
+        ),
+        (b"a,b,c,d,e,f,id", "found: 'a', 'b', 'c', 'd', 'e', …. Add --set source.fields.body=NAME"),
+        (b"headline,text", "--set source.fields.title=headline. Where nothing identifies an article, number them"),
+        (b"guid,title,full_text", "Add --set source.fields.id=guid --set source.fields.body=full_text"),
         (b"id,body,id", "names the column 'id' twice"),
         (b"id;body", "separated by semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat FEED"),
         (b"id\tbody", "separated by tabs: set source.format=tsv"),
