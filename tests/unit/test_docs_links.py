@@ -53,6 +53,21 @@ def test_links_and_anchors_resolve(page: Path) -> None:
             assert anchor in anchors(target), link
 
 
+def linked(page: Path) -> set[Path]:
+    """Return the files and folders of this repository that a page links to."""
+    links = _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {(page.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link and link[0] != "#"}
+
+
+def test_every_page_is_two_clicks_from_the_readme() -> None:
+    """A page that nobody finds helps nobody. Runbooks and decisions are found in their folders."""
+    first = linked(ROOT / "README.md")
+    second = {target for page in first if page.suffix == ".md" for target in linked(page)}
+    docs = ROOT / "docs"
+    wanted = {*docs.glob("*.md"), docs / "runbooks", docs / "schemas", docs / "decisions" / "README.md"}
+    assert not sorted(name(page) for page in wanted - first - second)
+
+
 def test_pictures_are_small_and_shown() -> None:
     """Each picture of the documentation is on one of its pages, and quick to load."""
     shown = {
