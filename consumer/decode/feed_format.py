@@ -233,7 +233,7 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
 def mapping_advice(names: Mapping[str, str]) -> str:
     """Return what to add to the command so that these fields are read from the members or columns of these names."""
     options = " ".join(f"--set {shlex.quote(f'source.fields.{field}={name}')}" for field, name in names.items())
-    numbered = ". Where nothing identifies an article, number them" if names.get("id") == UNKNOWN else ""
+    numbered = ". If nothing identifies an article, number the articles" if names.get("id") == UNKNOWN else ""
     return f"Add {options}{numbered}"
 
 
