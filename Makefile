@@ -12,6 +12,8 @@
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
 #                 three brokers and two region servers
 # make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 10 to build the images once
+# make images REGISTRY=registry.example.org  build the images of the Kubernetes overlays and push them to that registry,
+#                 with docker, or with ENGINE=podman
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
 # make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
 # make pictures   make the pictures in docs/images again, from dupwatch demo; takes about a minute
@@ -53,7 +55,7 @@ endif
 CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
 
 .PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
-.PHONY: extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants pictures format clean
+.PHONY: images extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants pictures format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -125,6 +127,17 @@ chaos: servers .venv/test.stamp
 
 compose-test: .venv/test.stamp
 	$(BIN)/pytest -m compose -n 0 --capture=no tests/compose $(COMPOSE_TESTS)
+
+ENGINE ?= docker
+# The images of docker-compose.yml by the names that the overlays have: REGISTRY/NAME:TAG.
+IMAGE = $(REGISTRY)/$(1):$(shell sed -n 's|.* localhost/$(1):||p' docker-compose.yml | head -n 1)
+
+images:
+	@[ -n "$(REGISTRY)" ] || { echo "Name a registry: make images REGISTRY=registry.example.org" >&2; exit 2; }
+	$(ENGINE) build -f deploy/docker/consumer.Dockerfile -t $(call IMAGE,dupwatch) .
+	$(ENGINE) build -f deploy/docker/hbase.Dockerfile -t $(call IMAGE,dupwatch-hbase) .
+	$(ENGINE) push $(call IMAGE,dupwatch)
+	$(ENGINE) push $(call IMAGE,dupwatch-hbase)
 
 core: rust-toolchain $(CORE)
 
