@@ -7,7 +7,7 @@ import re
 import shlex
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -221,20 +221,27 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
             suggested[field] = next((name for name in likely_names(field, seen) if name != path), UNKNOWN)
     if not missing:
         return None
-    if fields.title not in seen and (titles := likely_names("title", seen)):
-        suggested["title"] = titles[0]
-    # The names that are suggested come first, so that the limit does not hide them.
-    ordered = sorted(seen, key=lambda name: (name not in suggested.values(), -seen[name]))
-    names = ", ".join(_shown(name) for name in ordered[:_NAMES_MAX]) + (", …" if len(ordered) > _NAMES_MAX else "")
-    sentence = f"Of these, {', '.join(missing)}; fields found: {names}. {mapping_advice(suggested)}"
+    sentence = f"Of these, {', '.join(missing)}; fields {mapping_advice(suggested, seen, fields.title, _shown)}"
     return Guess(sentence, whole=False)
 
 
-def mapping_advice(names: Mapping[str, str]) -> str:
-    """Return what to add to the command so that these fields are read from the members or columns of these names."""
+def mapping_advice(
+    missing: Mapping[str, str], found: Mapping[str, int], title: str, shown: Callable[[str], str]
+) -> str:
+    """Return which members or columns were found, and what to add to the command to read the missing fields from them.
+
+    ``missing`` has a name for each missing field, ``found`` how often each name is there. A title is read from another
+    name than ``title`` if it is not there and one is likely.
+    """
+    names = dict(missing)
+    if title not in found and (titles := likely_names("title", found)):
+        names["title"] = titles[0]
+    # The names that are suggested come first, so that the limit does not hide them.
+    ordered = sorted(found, key=lambda name: (name not in names.values(), -found[name]))
+    listed = ", ".join(map(shown, ordered[:_NAMES_MAX])) + (", …" if len(ordered) > _NAMES_MAX else "")
     options = " ".join(f"--set {shlex.quote(f'source.fields.{field}={name}')}" for field, name in names.items())
     numbered = ". If nothing identifies an article, number the articles" if names.get("id") == UNKNOWN else ""
-    return f"Add {options}{numbered}"
+    return f"found: {listed}. Add {options}{numbered}"
 
 
 def likely_names(field: str, paths: Iterable[str]) -> list[str]:

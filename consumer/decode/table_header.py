@@ -14,7 +14,6 @@ from consumer.text.visible import cut
 
 COLUMNS_MAX: Final = 10_000
 _MARK: Final = "\ufeff"
-_NAMES_SHOWN_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
 _ADVICE_OF_SEPARATORS: Final = {
     ";": f"semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat {FEED}",
@@ -63,12 +62,7 @@ def _missing(missing: Sequence[tuple[str, str]], columns: Sequence[str], title: 
             return f"has no column {names}; its columns are separated by {advice}"
     named = [name for name in columns if name]
     suggested = {field: next(iter(likely_names(field, named)), UNKNOWN) for field, _ in missing}
-    if title not in named and (titles := likely_names("title", named)):
-        suggested["title"] = titles[0]
-    # The names that are suggested come first, so that the limit does not hide them.
-    ordered = sorted(named, key=lambda name: name not in suggested.values())
-    found = ", ".join(map(_shown, ordered[:_NAMES_SHOWN_MAX])) + (", …" if len(named) > _NAMES_SHOWN_MAX else "")
-    return f"has no column {names}; found: {found}. {mapping_advice(suggested)}"
+    return f"has no column {names}; {mapping_advice(suggested, dict.fromkeys(named, 1), title, _shown)}"
 
 
 def _shown(name: str) -> str:
