@@ -17,6 +17,8 @@ from consumer.decode.published_at import TimeForm
 from consumer.decode.schemas.registry import Briefly, RegistryOptions
 from consumer.decode.schemas.schema_value import schema_parser
 from consumer.feeds.kinds import source_of
+from consumer.files.lines import Position
+from consumer.files.source import STREAM, FileSource
 from consumer.files.tables import FileForm
 from consumer.fingerprint import Engine, Lexicon, Scheme, default_tokenizer
 from consumer.judge.binding import Binding
@@ -139,6 +141,12 @@ def file_form(config: Config) -> FileForm:
     """Return how files of articles are read."""
     section = config.source
     return FileForm(section.format, section.encoding, section.fields)
+
+
+def feed_file(config: Config, feed: str | Path) -> FileSource:
+    """Open a file of articles, or standard input, to be read from its beginning. Raises ``SourceError``."""
+    path = None if feed == STREAM else Path(feed)
+    return FileSource(path, read_limits(config), Position(), file_form(config))
 
 
 def fingerprinting(

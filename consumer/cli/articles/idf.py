@@ -17,13 +17,11 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import described_feeds
 from consumer.files.line_file import check_suffix
-from consumer.files.lines import Position
 from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
-from consumer.model.limits import ReadLimits
 from consumer.text.counts import counted
-from consumer.wiring.components import file_decoder, file_form, file_writing, lexicon_of, scheme_of
+from consumer.wiring.components import feed_file, file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
@@ -93,8 +91,7 @@ def build(
 def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
     counts = _Counts()
     decode = file_decoder(config)
-    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
-    source = FileSource(None if feed == STREAM else Path(feed), limits, Position(), file_form(config))
+    source = feed_file(config, feed)
     try:
         _check_apart(source, output)
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))

@@ -17,8 +17,7 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
-from consumer.files.lines import Position
-from consumer.files.source import STREAM, FileSource
+from consumer.files.source import STREAM
 from consumer.fingerprint import TextKind
 from consumer.judge.comparison import not_released
 from consumer.judge.events import reference_in, rounded, version_name
@@ -26,14 +25,13 @@ from consumer.judge.judge import QueryResult
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.hooks import Hooks
-from consumer.model.limits import ReadLimits
 from consumer.store_tools.explanation import SharedWith, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import TextQuery
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.comparable_store import queries
-from consumer.wiring.components import engine, file_decoder, file_form, lexicon_of, version_builder
+from consumer.wiring.components import engine, feed_file, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.clock import now_ms
 from storage.records import Record, Version
@@ -125,7 +123,7 @@ class _Faults:
 
 def _answer_lines(asking: TextQuery, config: Config, source: str) -> None:
     faults = _Faults()
-    for answer in _answers(asking, config, None if source == STREAM else Path(source), faults):
+    for answer in _answers(asking, config, source, faults):
         _write(answer)
     if faults.lines and faults.failed == faults.lines:
         raise SourceError(
@@ -136,10 +134,9 @@ def _answer_lines(asking: TextQuery, config: Config, source: str) -> None:
         render.console(stderr=True).print(f"{render.plain(source)} is empty.")
 
 
-def _answers(asking: TextQuery, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
-    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+def _answers(asking: TextQuery, config: Config, feed: str, faults: _Faults) -> Iterator[dict[str, object]]:
     decode = file_decoder(config)
-    source = FileSource(path, limits, Position(), file_form(config))
+    source = feed_file(config, feed)
     for batch in source.batches():
         answers: list[dict[str, object] | None] = []
         articles: list[Article] = []

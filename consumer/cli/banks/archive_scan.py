@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
@@ -14,13 +13,11 @@ from consumer.cli.banks.store_scan import show_limited
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.files.lines import Position
-from consumer.files.source import STREAM, FileSource
 from consumer.judge.events import mentions_of
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.record import RawRecord
-from consumer.wiring.components import file_decoder, file_form, read_limits
+from consumer.wiring.components import feed_file, file_decoder
 
 
 @dataclass(slots=True)
@@ -77,9 +74,8 @@ def scan_archive(config: Config, items: Banks, source: str) -> None:
     counts = _Counts()
     scan = _ArchiveScan(config, items, counts)
     errors = render.console(stderr=True)
-    path = None if source == STREAM else Path(source)
     with (
-        closing(FileSource(path, read_limits(config), Position(), file_form(config))) as archive,
+        closing(feed_file(config, source)) as archive,
         render.progress(errors) as progress,
         results(),
     ):

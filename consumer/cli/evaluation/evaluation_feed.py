@@ -11,11 +11,11 @@ from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.evaluation.labelled_pairs import LabelledPair, Line
 from consumer.files.lines import Position
-from consumer.files.source import STREAM, FileSource
+from consumer.files.source import FileSource
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.wiring.components import file_decoder, file_form
+from consumer.wiring.components import feed_file, file_decoder
 
 UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16
@@ -35,9 +35,8 @@ def lines_of(path: Path) -> Iterator[Line]:
 def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
     """Yield the articles of a feed in batches, with a progress bar; count bad records by reason."""
     decode = file_decoder(config)
-    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     console = render.console(stderr=True)
-    with closing(FileSource(None if feed == STREAM else Path(feed), limits, Position(), file_form(config))) as source:
+    with closing(feed_file(config, feed)) as source:
         with render.progress(console) as progress:
             update = render.follow(progress, "fingerprinting", source.progress)
             for batch in source.batches():

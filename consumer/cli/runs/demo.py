@@ -22,8 +22,6 @@ from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
 from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
 from consumer.decode.codecs import described_feeds
-from consumer.files.lines import Position
-from consumer.files.source import FileSource
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.time_limits import ENDING_S
 from consumer.kafka.topics import SinkTopics
@@ -247,7 +245,7 @@ def _console_served(
 
 @contextmanager
 def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
-    source = FileSource(feed, components.read_limits(config), Position(), components.file_form(config))
+    source = components.feed_file(config, feed)
     sending = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
     try:
         yield sending

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,8 +13,7 @@ from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import described_feeds
-from consumer.files.lines import Position
-from consumer.files.source import STREAM, FileSource
+from consumer.files.source import FileSource
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
 from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.feed_sender import FeedSender
@@ -60,10 +58,9 @@ def produce(
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
-    path = sample_feed() if feed is None else None if feed == STREAM else Path(feed)
     console = render.console(stderr=True)
     stopping = Stopping()
-    source = FileSource(path, components.read_limits(chosen), Position(), components.file_form(chosen))
+    source = components.feed_file(chosen, sample_feed() if feed is None else feed)
     try:
         sender = FeedSender(
             _settings(chosen, place, wait),
