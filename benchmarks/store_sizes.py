@@ -24,7 +24,7 @@ from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.store_tools.made_articles import ArticleMaker
-from consumer.store_tools.sizing import DAY_S, Feed, Sizing
+from consumer.store_tools.sizing import COPIES, DAY_S, Feed, Sizing
 from consumer.store_tools.speeds import documented_speed
 from consumer.store_tools.store_plan import store_plan
 from consumer.store_tools.text_sizes import Language, TextSizes, assumed_sizes, measured_sizes
@@ -34,7 +34,6 @@ from consumer.wiring.stores import opened_store
 from storage.lmdb.data_file import DATA_FILE
 
 PART: Final = "store_sizes"
-COPIES: Final = 0.2
 HEAP_MB: Final = 3_072
 _TABLES: Final = ("postings", "articles")
 _LOOK_S: Final = 5

@@ -11,11 +11,14 @@ from typing import Final, NamedTuple
 from consumer.fingerprint import ANCHORS_POSTED
 from consumer.store_tools.speeds import Speed
 from consumer.store_tools.store_plan import StorePlan
-from consumer.store_tools.text_sizes import PART_RECORD_BYTES, Language, TextSizes, entry_page_bytes
+from consumer.store_tools.text_sizes import PAGE_BYTES, PART_RECORD_BYTES, Language, TextSizes, entry_page_bytes
 from storage.hbase.schema import regions_for
 
 DAY_S: Final = 86_400
 GB: Final = 1_000_000_000
+CHARS: Final = 2_000
+COPIES: Final = 0.2
+"""The characters of an article, and the share of copies, where nobody says otherwise."""
 PEAK: Final = 5.0
 """The busiest minute as a multiple of the average."""
 RESERVE: Final = 0.5
@@ -57,7 +60,6 @@ _LIST_KEYS: Final = (48, 40)
 _BATCH: Final = 256
 _GENERATIONS: Final = 1.25
 """LMDB never changes a page in place: replaced ones wait for a transaction or two."""
-_PAGE_BYTES: Final = 4_096
 
 
 class Feed(NamedTuple):
@@ -247,8 +249,8 @@ class Sizing:
 
 def _changed_bytes(size_bytes: float, touches: float) -> float:
     """Return the size of the pages that a batch changes in a database of this size, at random places."""
-    pages = max(size_bytes / _PAGE_BYTES, 1)
-    return pages * -math.expm1(-touches / pages) * _PAGE_BYTES
+    pages = max(size_bytes / PAGE_BYTES, 1)
+    return pages * -math.expm1(-touches / pages) * PAGE_BYTES
 
 
 def table_bytes(

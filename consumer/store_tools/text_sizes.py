@@ -38,7 +38,8 @@ _ENVELOPE_BYTES: Final = 210
 """What JSON takes besides the text: names, quotes and the fields."""
 _SPREAD: Final = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
 """Lengths of a feed's articles as multiples of the mean: whether a text takes one page or two depends on its own."""
-_PAGE_BYTES: Final = 4_096
+PAGE_BYTES: Final = 4_096
+"""A page of LMDB."""
 _PAGE_HEADER_BYTES: Final = 16
 _ENTRY_BYTES: Final = 10
 """What LMDB adds to a key and its value in a page."""
@@ -158,13 +159,13 @@ def entry_page_bytes(value_bytes: float, key_bytes: int = _REFERENCE_BYTES) -> f
     entry = _ENTRY_BYTES + key_bytes + value_bytes
     if entry <= _IN_PAGE_MAX:
         return _shared_page_bytes(entry)
-    own_pages = math.ceil((value_bytes + _PAGE_HEADER_BYTES) / _PAGE_BYTES) * _PAGE_BYTES
+    own_pages = math.ceil((value_bytes + _PAGE_HEADER_BYTES) / PAGE_BYTES) * PAGE_BYTES
     return own_pages + _shared_page_bytes(_ENTRY_BYTES + key_bytes + _PAGE_NUMBER_BYTES)
 
 
 def _shared_page_bytes(entry_bytes: float) -> float:
-    fit = (_PAGE_BYTES - _PAGE_HEADER_BYTES) // entry_bytes
-    return _PAGE_BYTES * _BRANCHES / (fit * _FILLED)
+    fit = (PAGE_BYTES - _PAGE_HEADER_BYTES) // entry_bytes
+    return PAGE_BYTES * _BRANCHES / (fit * _FILLED)
 
 
 def _measured(article: StoredArticle, message_bytes: float) -> TextSizes:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumer.config.loading import load_config
-from consumer.store_tools.sizing import GB, Feed, Sizing
+from consumer.store_tools.sizing import CHARS, COPIES, GB, Feed, Sizing
 from consumer.store_tools.speeds import documented_speed
 from consumer.store_tools.store_plan import store_plan
 from consumer.store_tools.text_sizes import assumed_sizes
@@ -17,8 +17,6 @@ from consumer.wiring.components import scheme_of
 
 FEEDS: Final = (100_000, 1_000_000, 5_000_000, 20_000_000)
 """The columns of the table in docs/sizing.md, in articles a day."""
-CHARS: Final = 2_000
-COPIES: Final = 0.2
 
 
 def sizing(articles_a_day: int) -> Sizing:

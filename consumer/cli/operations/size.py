@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from consumer.cli.operations.size_request import CHARS, Numbers, SizeRequest, check_measuring, size_request
+from consumer.cli.operations.size_request import Numbers, SizeRequest, check_measuring, size_request
 from consumer.cli.operations.size_view import plain, text
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import answer, standard_error
@@ -15,7 +15,7 @@ from consumer.cli.runs.demo_feed import sample_feed
 from consumer.model.errors import ConfigError
 from consumer.store_tools import sizing_report
 from consumer.store_tools.made_articles import ArticleMaker
-from consumer.store_tools.sizing import PEAK, Sizing
+from consumer.store_tools.sizing import CHARS, PEAK, Sizing
 from consumer.store_tools.sizing_report import ASSUMED, DOCUMENTED, GIVEN, HERE, SAMPLED, Sources
 from consumer.store_tools.speeds import documented_speed
 from consumer.store_tools.store_plan import StorePlan, store_plan

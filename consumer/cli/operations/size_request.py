@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from consumer.config.config import Config
 from consumer.files.kind import FILE
 from consumer.model.errors import ConfigError
-from consumer.store_tools.sizing import DAY_S, PEAK, Feed
+from consumer.store_tools.sizing import CHARS, COPIES, DAY_S, PEAK, Feed
 from consumer.store_tools.store_plan import ARTICLES_MAX
 from consumer.store_tools.text_sizes import LANGUAGES, Language
 from consumer.text.timestamps import option_duration
@@ -17,8 +17,6 @@ from storage.kind import StoreKind
 from storage.kinds import kind_of
 from storage.lmdb.kind import LMDB
 
-CHARS: Final = 2_000
-COPIES: Final = 0.2
 _KINDS: Final = {"lmdb": LMDB, "hbase": HBASE}
 _SECONDS_MAX: Final = 3_600
 _PEAK_MAX: Final = 1_000

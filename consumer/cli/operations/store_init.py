@@ -16,7 +16,7 @@ from consumer.cli.results import results, standard_error, write
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
-from consumer.store_tools.sizing import TableBytes, table_bytes
+from consumer.store_tools.sizing import CHARS, GB, TableBytes, table_bytes
 from consumer.store_tools.sizing_report import span
 from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
 from consumer.store_tools.text_sizes import assumed_sizes
@@ -46,9 +46,6 @@ _DONE: Final = "The tables "
 _SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
 """Beginnings of the lines that the script prints; other lines come from the shell itself."""
 _CUTS_SHOWN_MAX: Final = 16
-_CHARS: Final = 2_000
-"""The length of articles that tables are split for; ``dupwatch size`` computes regions for others."""
-_GB: Final = 1_000_000_000
 
 
 def init(
@@ -142,7 +139,8 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
             shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands, parts=config.judge.parts)
             schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
             return schema, []
-        texts = assumed_sizes(_CHARS, "zh")
+        # ``dupwatch size`` computes regions for articles of other lengths.
+        texts = assumed_sizes(CHARS, "zh")
         keep_bodies, parts = config.store.keep_bodies, config.judge.parts
         sizes = table_bytes(plan.kept, texts, plan, keep_bodies=keep_bodies, parts=parts)
         of_postings, of_articles = (regions or regions_for(size, servers) for size in sizes)
@@ -240,11 +238,11 @@ def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[
     postings, articles = schema.postings.splits, schema.articles.splits
     yield (
         f"  size      {plan.kept:,} articles with the slack: postings {_gigabytes(sizes.postings)}, articles"
-        f" {_gigabytes(sizes.articles)} (texts of {_CHARS:,} characters), before HDFS replicates them"
+        f" {_gigabytes(sizes.articles)} (texts of {CHARS:,} characters), before HDFS replicates them"
     )
     yield (
         f"  regions   postings {len(postings) + 1}, articles {len(articles) + 1}: by default one for each"
-        f" {REGION_BYTES // _GB} GB, at least {REGIONS}"
+        f" {REGION_BYTES // GB} GB, at least {REGIONS}"
     )
     yield f"  cuts      postings: {_cuts(postings)}"
     yield f"            articles: {_cuts(articles)}"
@@ -264,4 +262,4 @@ def _cuts(splits: Sequence[bytes]) -> str:
 
 
 def _gigabytes(size_bytes: int) -> str:
-    return f"{size_bytes / _GB:,.1f} GB"
+    return f"{size_bytes / GB:,.1f} GB"
