@@ -33,14 +33,14 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Answer:
     """A record and the event of its verdict.
 
-    ``match_withheld`` says that the bank match of the verdict is not sent, if it has one. ``text_kind`` says how the
-    text is compared, None for a retraction and a release.
+    ``match_withheld`` says that the bank match of the verdict is not sent, if it has one. ``text_kind`` is the number
+    of a ``TextKind``, None for a retraction and a release.
     """
 
     record: RawRecord
     event: VerdictEvent
     match_withheld: bool = False
-    text_kind: str | None = None
+    text_kind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

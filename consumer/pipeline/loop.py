@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from consumer.banks.busy_items import BusyItems
-from consumer.fingerprint import TextKind
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
@@ -199,7 +198,7 @@ class Pipeline:
     ) -> list[Answer]:
         withheld = [False] * len(events) if self.busy_items is None else self.busy_items.withheld(verdicts)
         return [
-            Answer(record, event, match_withheld, _text_kind(item))
+            Answer(record, event, match_withheld, item.record.kind if isinstance(item, Version) else None)
             for (record, _), item, event, match_withheld in zip(
                 prepared.articles, arrived, events, withheld, strict=True
             )
@@ -231,10 +230,6 @@ class Pipeline:
             # The batch is committed. If the run is to stop now, the next run sweeps.
             with suppress(Abandoned):
                 self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
-
-
-def _text_kind(item: Version | Tombstone) -> str | None:
-    return None if isinstance(item, Tombstone) else TextKind(item.record.kind).label
 
 
 def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:

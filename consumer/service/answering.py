@@ -7,6 +7,7 @@ from typing import Final
 
 from typing_extensions import override
 
+from consumer.fingerprint import TextKind
 from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.record import RawRecord
@@ -59,7 +60,8 @@ class AnsweringSink(ReleasingSink):
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
-            self.replies.add(answer.record, RecordVerdict(answer.event, answer.text_kind))
+            kind = None if answer.text_kind is None else TextKind(answer.text_kind).label
+            self.replies.add(answer.record, RecordVerdict(answer.event, kind))
 
     @override
     def release(self, answer: Answer) -> None:
