@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
@@ -51,45 +51,35 @@ def _values(field: FieldInfo) -> Iterator[str]:
     """Yield the default of a setting, and which other values it takes."""
     default = field.get_default(call_default_factory=True)
     yield "unset" if default is None else _shown(default)
-    choices = [value for kind in _kinds(field.annotation) if get_origin(kind) is Literal for value in get_args(kind)]
+    kinds = list(_kinds(field.annotation, field.metadata))
+    choices = [value for kind, _ in kinds if get_origin(kind) is Literal for value in get_args(kind)]
     if others := [_shown(value) for value in choices if value != default]:
         yield f"or {', '.join(others)}"
-    if bounds := _bounds(field):
+    if bounds := _bounds([limit for _, limits in kinds for limit in limits]):
         yield bounds
 
 
-def _kinds(annotation: object) -> Iterator[object]:
-    """Yield the types of a union, without what annotates them."""
+def _kinds(annotation: object, limits: list[Any]) -> Iterator[tuple[object, list[Any]]]:
+    """Yield the types of a union, each with what limits its values."""
     if get_origin(annotation) is Annotated:
-        yield from _kinds(get_args(annotation)[0])
+        kind, *more = get_args(annotation)
+        inner = [limit for each in more for limit in (each.metadata if isinstance(each, FieldInfo) else [each])]
+        yield from _kinds(kind, [*limits, *inner])
     elif get_origin(annotation) in {None, Literal, tuple, dict}:
-        yield annotation
+        yield annotation, limits
     else:
         for kind in get_args(annotation):
-            yield from _kinds(kind)
+            yield from _kinds(kind, limits)
 
 
-def _bounds(field: FieldInfo) -> str:
+def _bounds(limits: Sequence[Any]) -> str:
     """Return the least and the greatest value of a number, "" for none."""
-    limits = list(_limits(field.annotation, field.metadata))
     least = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
     above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
     most = next((limit.le for limit in limits if isinstance(limit, Le)), None)
     if most is None:
         return "" if least is None else f"at least {least:,}"
     return f"{least:,} to {most:,}" if above is None else f"above {above:,}, at most {most:,}"
-
-
-def _limits(annotation: object, metadata: list[Any]) -> Iterator[Any]:
-    """Yield what limits the values of a type, or one of the types of a union."""
-    for each in metadata:
-        yield from each.metadata if isinstance(each, FieldInfo) else [each]
-    if get_origin(annotation) is Annotated:
-        kind, *more = get_args(annotation)
-        yield from _limits(kind, more)
-    elif get_origin(annotation) not in {None, Literal, tuple, dict}:
-        for kind in get_args(annotation):
-            yield from _limits(kind, [])
 
 
 def _shown(value: object) -> str:
