@@ -216,14 +216,18 @@ def test_others_may_have_decided_meanwhile(desk: Office) -> None:
     assert "No flag of this story is open." in page(desk.ann, f"{path}?decision=wrong").answer.shown
 
 
+def decided_late(desk: Office, shown: int, story_id: int, into: int) -> Answer:
+    """What comes back when the page of a story is shown, two stories are merged, and then the form is sent."""
+    path = f"/stories/{shown}/decide"
+    form = page(desk.ann, f"{path}?decision=wrong").form(path)
+    written(desk.room.database, merge, story_id, into, add_person(desk.room.database, "Wei"), BEGAN_MS)
+    return desk.ann.post(path, {**form, "note": ""})
+
+
 def test_a_story_that_is_merged_meanwhile_is_not_decided(desk: Office) -> None:
     """Nobody was shown the flags of the other one, which came before."""
-    large, story_id = told(desk, "large", 3), told(desk, "small", 2)
-    path = f"/stories/{story_id}/decide"
-    form = page(desk.ann, f"{path}?decision=wrong").form(path)
-    wei = add_person(desk.room.database, "Wei")
-    written(desk.room.database, merge, story_id, large, wei, BEGAN_MS)
-    late = desk.ann.post(path, {**form, "note": ""})
+    large, small = told(desk, "large", 3), told(desk, "small", 2)
+    late = decided_late(desk, small, small, large)
     assert late.status == 409
     assert "Nothing was decided" in late.shown
     assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"open"}
@@ -231,15 +235,12 @@ def test_a_story_that_is_merged_meanwhile_is_not_decided(desk: Office) -> None:
 
 def test_flags_of_a_story_that_is_merged_into_it_meanwhile_are_not_decided(desk: Office) -> None:
     """Nobody was shown these, although they are older than the page."""
-    small, story_id = told(desk, "small", 2), told(desk, "large", 3)
-    path = f"/stories/{story_id}/decide"
-    form = page(desk.ann, f"{path}?decision=wrong").form(path)
-    wei = add_person(desk.room.database, "Wei")
-    written(desk.room.database, merge, small, story_id, wei, BEGAN_MS)
-    late = desk.ann.post(path, {**form, "note": ""})
+    small, large = told(desk, "small", 2), told(desk, "large", 3)
+    late = decided_late(desk, large, small, large)
     assert late.status == 409
     assert "Nothing was decided" in late.shown
     assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"open"}
+    path = f"/stories/{large}/decide"
     again = page(desk.ann, f"{path}?decision=wrong").form(path)
     assert desk.ann.post(path, {**again, "note": ""}).status == 303
     assert {desk.room.state(name) for name in ("large-0", "small-0")} == {"wrong"}

@@ -47,6 +47,16 @@ def rows(path: Path, start: Position = BEGIN, encoding: str = "utf-8") -> list[R
         return [row for batch in source.batches() for row in batch.records]
 
 
+def read_on(path: Path, position: Position, encoding: str, found: list[RawRecord]) -> Position:
+    """Add the rows from a position on to those that were found; where the next run begins."""
+    with closing(opened(path, position, encoding)) as source:
+        for batch in source.batches():
+            found += batch.records
+            assert isinstance(batch.end, Position)
+            position = batch.end
+    return position
+
+
 @contextmanager
 def standard_input(data: bytes) -> Iterator[None]:
     """These bytes, and no more, on standard input."""
@@ -100,11 +110,7 @@ def test_a_table_that_grows_is_read_on(tmp_path: Path, encoding: str) -> None:
     ends = [row.start for row in whole] + [len(data)]
     for end in [0, *ends, len(data)]:
         path.write_bytes(data[:end])
-        with closing(opened(path, position, encoding)) as source:
-            for batch in source.batches():
-                found += batch.records
-                assert isinstance(batch.end, Position)
-                position = batch.end
+        position = read_on(path, position, encoding, found)
     assert found == whole
 
 
@@ -118,11 +124,7 @@ def test_a_table_that_ends_within_a_code_unit_is_read_on(tmp_path: Path, encodin
         found, position = list[RawRecord](), BEGIN
         for end in (cut, cut, cut + 1, len(data), len(data)):
             path.write_bytes(data[:end])
-            with closing(opened(path, position, encoding)) as source:
-                for batch in source.batches():
-                    found += batch.records
-                    assert isinstance(batch.end, Position)
-                    position = batch.end
+            position = read_on(path, position, encoding, found)
         assert found[-1].data == whole[2].data
         assert len(found) <= len(whole) + 2
         assert position.offset == len(data)
@@ -139,11 +141,7 @@ def test_a_packed_table_that_is_cut_is_read_on_once_it_is_whole(tmp_path: Path, 
         found, position = list[RawRecord](), BEGIN
         for end in (cut, cut, len(packed), len(packed)):
             path.write_bytes(packed[:end])
-            with closing(opened(path, position, encoding)) as source:
-                for batch in source.batches():
-                    found += batch.records
-                    assert isinstance(batch.end, Position)
-                    position = batch.end
+            position = read_on(path, position, encoding, found)
         broken = [row for row in found if row.fault is not None]
         assert [row.fault.reason for row in broken if row.fault] == [Reason.TRUNCATED_INPUT]
         assert [row for row in found if row.fault is None] == whole
@@ -156,11 +154,7 @@ def test_what_comes_before_a_header_that_breaks_off_is_not_a_row(tmp_path: Path,
     path, position, found = tmp_path / "feed", BEGIN, list[RawRecord]()
     for end in (-13, -13, len(packed)):
         path.write_bytes(packed[:end])
-        with closing(opened(path, position, "utf-16-le")) as source:
-            for batch in source.batches():
-                found += batch.records
-                assert isinstance(batch.end, Position)
-                position = batch.end
+        position = read_on(path, position, "utf-16-le", found)
     assert [(row.start, row.fault and row.fault.reason) for row in found] == [(0, Reason.TRUNCATED_INPUT)]
 
 
