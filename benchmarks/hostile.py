@@ -2,7 +2,7 @@
 
 Each case is a record of a given length that tries one stage: parsing, HTML, folding, words, figures, names, shingles.
 Its processor time, from bytes to fingerprint, is compared with what ordinary text takes for as many characters, or
-ordinary markup where the case is markup, by the same engine. docs/load_tests.md has the figures.
+ordinary markup where the case is markup, by the same engine. docs/contributing/load_tests.md has the figures.
 """
 
 import json

@@ -14,7 +14,7 @@ The contract of every implementation (``tests/contract`` runs against each of th
 - **Results** are in the order of the arguments, one for each, None where nothing is stored.
 - **Threads.** Any thread may call any method.
 
-The steps named below are those of ``Detector.judge`` (docs/protocol.md).
+The steps named below are those of ``Detector.judge`` (docs/contributing/protocol.md).
 """
 
 from collections.abc import Callable, Iterator, Sequence

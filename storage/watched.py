@@ -95,7 +95,7 @@ class WatchedStore(Store):
         """Return a store whose calls can be prevented between any two of them; one that is watched is wrapped once.
 
         A batch may need many calls. Between any two of them its thread reports progress, and may stop: what was written
-        so far is found again when the batch is judged again (docs/protocol.md).
+        so far is found again when the batch is judged again (docs/contributing/protocol.md).
         """
         if type(store) is cls and store.proceed is None:
             return cls(store.inner, store.report, proceed)

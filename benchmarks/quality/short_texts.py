@@ -2,7 +2,7 @@
 
 A text is short with at most 30 characters. Texts are different if they are, normalised by NFKC and casefold, with
 white space as one space. All are judged as one feed with scheme 3, so each pair of them is one that may be flagged. A
-flag *by equality* joins two that the table in docs/fingerprint.md folds to one; all others are *by similarity*.
+flag *by equality* joins two that the table in docs/use/fingerprint.md folds to one; all others are *by similarity*.
 """
 
 import unicodedata

@@ -51,7 +51,7 @@ LastingStoreOption = Annotated[
 ClusterStoreOption = Annotated[str | None, typer.Option("--store", help=f"Store: {HBASE.example}.", metavar="STORE")]
 """For commands that work on tables."""
 SchemeOption = Annotated[
-    str | None, typer.Option("--scheme", help="Fingerprint scheme; docs/schemes.md lists them.", metavar="NAME")
+    str | None, typer.Option("--scheme", help="Fingerprint scheme; docs/use/schemes.md lists them.", metavar="NAME")
 ]
 WorkersOption = Annotated[
     int | None,

@@ -95,7 +95,7 @@ def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
         yield warning(
             "The fact guard (facts_shared_min) has revision 1: an article with hardly any facts of its own makes "
             "others in the same words its duplicates.",
-            f"Fill a new store by revision {FACTS_REVISION} with dupwatch migrate (docs/migration.md).",
+            f"Fill a new store by revision {FACTS_REVISION} with dupwatch migrate (docs/operate/migration.md).",
         )
 
 
@@ -106,7 +106,7 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
         yield warning(
             f"{read} read by revision {section.reader_revision}, as the store was made for it: readings above words "
             "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
-            f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/migration.md).",
+            f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/operate/migration.md).",
         )
 
 
@@ -115,7 +115,7 @@ def _stretch_findings(ours: JudgeSettings) -> Iterator[Finding]:
         yield warning(
             "A text that is changed and changed back, or retracted and published again, stays out of force: "
             "judge.stretches_max is 0, as in stores made before this setting existed.",
-            "Fill a new store with dupwatch migrate (docs/migration.md).",
+            "Fill a new store with dupwatch migrate (docs/operate/migration.md).",
         )
 
 
@@ -133,7 +133,7 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
     try:
         stores.with_configured_secret(Binding.decode(stored), stores.configured_secret(config))
     except StoreMismatch as error:
-        return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/security.md.")
+        return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/operate/security.md.")
     except ValueError as error:
         return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")
@@ -211,5 +211,5 @@ def _move(config: Config, articles: int, larger: str) -> str:
     return (
         f"Run dupwatch store init --config NEW --articles {articles} --apply, then dupwatch migrate --config NEW"
         f" --from-group {config.kafka.group} --from-store {config.store.url}, where NEW is {new}, and a kafka.group of"
-        " its own (docs/migration.md)."
+        " its own (docs/operate/migration.md)."
     )

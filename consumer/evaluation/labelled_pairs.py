@@ -1,6 +1,6 @@
 """Reading labelled pairs of articles, one per line, with a reason for every line that cannot be read.
 
-``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/evaluation.md`` has all forms of a label.
+``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/use/evaluation.md`` has all forms of a label.
 """
 
 from codecs import BOM_UTF8

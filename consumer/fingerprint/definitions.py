@@ -1,4 +1,4 @@
-"""The parts of each published scheme, as data; docs/schemes.md names their sources."""
+"""The parts of each published scheme, as data; docs/use/schemes.md names their sources."""
 
 import math
 import re

@@ -56,7 +56,7 @@ class Scheme:
         """Refuse schemes that no engine computes."""
         if self.name not in DEFINITIONS:
             raise ValueError(
-                f"unknown scheme {self.name!r}; choose one of the {len(SCHEME_NAMES)} in docs/schemes.md, such as "
+                f"unknown scheme {self.name!r}; choose one of the {len(SCHEME_NAMES)} in docs/use/schemes.md, such as "
                 f"{SCHEME_NAMES[0]}"
             )
         if self.keywords_max is not None and self.keywords_max < 1:

@@ -25,7 +25,7 @@ LETTERS_SHINGLE_CJK: Final = 6
 LETTERS_SHINGLE_OTHER: Final = 7
 """Seven letters mean what nine characters of words with spaces between them mean.
 
-Of 4, 5 and 6 for Chinese and Japanese, 6 found most reposts at equally many wrong flags (docs/quality.md).
+Of 4, 5 and 6 for Chinese and Japanese, 6 found most reposts at equally many wrong flags (docs/use/quality.md).
 """
 LETTERS_STRETCH_CJK: Final = 20
 LETTERS_STRETCH_OTHER: Final = 28

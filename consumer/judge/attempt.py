@@ -14,7 +14,7 @@ The order of the steps makes it safe among any number of processes, crashes and 
                    against
     note           remember the texts beyond the window, where that is wanted; what is remembered was read before
 
-``docs/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
+``docs/contributing/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
 interleaving of small cases.
 """
 

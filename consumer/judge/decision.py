@@ -1,7 +1,7 @@
 """Decides what to write for a batch, in memory and from what was read.
 
-Pure, and small enough to read beside ``docs/protocol.md``. A duplicate names only a version that is kept, or an earlier
-one, so that following ``duplicate_of`` cannot run in a circle.
+Pure functions, described in ``docs/contributing/protocol.md``. A duplicate names only a version that is kept, or an
+earlier one, so following ``duplicate_of`` never leads in a circle.
 """
 
 from collections.abc import Mapping, Sequence

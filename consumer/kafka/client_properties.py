@@ -1,8 +1,8 @@
 """The properties of librdkafka that a user may not set, or only within limits, and the check of the others.
 
 A property is refused where dupwatch sets it itself, or where any other value breaks a promise. It has limits where some
-values break one. librdkafka checks everything else. ``docs/client_settings.md`` prints this table; a test compares the
-two, and the library's names with those that were reviewed.
+values break one. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table; a test
+compares the two, and the library's names with those that were reviewed.
 """
 
 import re
@@ -175,7 +175,7 @@ RULES: Final[Mapping[str, Rule]] = {
 }
 """The table, by the names that dupwatch uses."""
 
-_PAGE: Final = "docs/client_settings.md"
+_PAGE: Final = "docs/operate/client_settings.md"
 _NAME: Final = re.compile(r"[a-z0-9.]+")
 _UNDERSCORED: Final = frozenset({"log_level", "enabled_events"})
 """The properties with an underscore that take no function or object."""

@@ -21,7 +21,7 @@ TRANSACTION_TIMEOUT_MS: Final = 30_000
 FETCH_BOUNDS: Final[Mapping[str, Any]] = {
     # The client decompresses a whole response before it returns a message, and a compressed byte can become a thousand:
     # so responses are small. A larger batch of messages is still sent, alone; only max.message.bytes of its topic
-    # limits that. docs/load_tests.md has the memory that this takes.
+    # limits that. docs/contributing/load_tests.md has the memory that this takes.
     "fetch.max.bytes": 256 << 10,
     "max.partition.fetch.bytes": 256 << 10,
     # Of decompressed messages; one response may come on top.

@@ -2,7 +2,7 @@
 
 A new store is filled beside one in force, whose verdicts have been sent. Judged again with other settings, an article
 that readers know as unique might become a duplicate, and the next copy of it be kept: the same story twice. So a
-verdict is adopted unchanged, with the fingerprint and keys of the new settings. docs/migration.md says what follows.
+verdict is adopted unchanged, with the fingerprint and keys of the new settings. See docs/operate/migration.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@
               the old group, in one request
 
 The new group's offsets keep the progress of the fill, with a note that keeps its consumers from starting. So the
-command can be killed at any moment and rerun. docs/migration.md, docs/decisions/0020.
+command can be killed at any moment and rerun. docs/operate/migration.md, docs/decisions/0020.
 """
 
 import time

@@ -1,6 +1,6 @@
 """How large a deployment must be for a feed: one set of pure functions, used by ``dupwatch size`` and by the docs.
 
-docs/sizing.md says how well they fit what was measured. Sizes of articles come from ``text_sizes``, the plan from
+docs/operate/sizing.md compares them with measurements. Sizes of articles come from ``text_sizes``, the plan from
 ``store_plan``, and the time of an article from ``speeds``.
 """
 

@@ -156,7 +156,7 @@ def assumptions(found: Sizing, sources: Sources) -> Iterator[str]:
     """Yield what the figures rest on, a sentence each."""
     yield from sources.notes
     yield "Messages are JSON, uncompressed; topics have 3 replicas. Dead letters take up to 1 GiB a partition besides."
-    yield f"Measured for the docs: {MEASURED_ON} (docs/sizing.md)."
+    yield f"Measured for the docs: {MEASURED_ON} (docs/operate/sizing.md)."
     yield f"Half of a consumer's throughput is planned; servers are busy up to {100 * sizing.BUSY_MAX:.0f} %."
     if found.remote:
         yield (

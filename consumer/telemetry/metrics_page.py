@@ -1,4 +1,4 @@
-"""Generates ``docs/metrics.md``: ``python -m consumer.telemetry.metrics_page > docs/metrics.md``."""
+"""Generates ``docs/operate/metrics.md``: ``python -m consumer.telemetry.metrics_page > docs/operate/metrics.md``."""
 
 import sys
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The one format of errors: problem details (RFC 9457), ``application/problem+json``.
 
-``docs/http_api.md`` lists the types. Clients tell problems apart by ``type`` and ``limit``; sentences may change.
+``docs/use/http_api.md`` lists the types. Clients tell problems apart by ``type`` and ``limit``; sentences may change.
 """
 
 from collections.abc import Mapping

@@ -197,7 +197,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
         raise StoreMismatch(
             f"the store is made for the plan {planned.plan} and {planned.articles:,} articles in the window, but "
             f'judge.plan is {settings.plan.name}. Set judge.plan to "{planned.plan}", or name another store; a group '
-            "that judges already moves with dupwatch migrate (docs/migration.md)."
+            "that judges already moves with dupwatch migrate (docs/operate/migration.md)."
         )
     configured = configured_secret(config)
     made = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
@@ -221,7 +221,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
         ) from error
     raise StoreMismatch(
         f"the store was created with other settings: {differing}. Use the same settings, name another store, or "
-        "move to a new one with dupwatch migrate (docs/migration.md)."
+        "move to a new one with dupwatch migrate (docs/operate/migration.md)."
     )
 
 
@@ -231,7 +231,7 @@ def with_configured_secret(bound: Binding, configured: Secret | None) -> Binding
         raise StoreMismatch(
             f"the store's secret has the id {bound.secret.id}, and the one in fingerprint.secret_file {configured.id}. "
             "Leave the setting out, as the store has its secret; name another store; or move to one with that secret "
-            "with dupwatch migrate (docs/migration.md)."
+            "with dupwatch migrate (docs/operate/migration.md)."
         )
     return bound
 
@@ -307,7 +307,7 @@ def other_plan(why: str) -> StoreMismatch:
     """Return the error for a store that exists with another plan; ``why`` names both plans."""
     return StoreMismatch(
         f"{why}, and nothing was changed. Keep its plan (judge.plan), or name another store and move to it with "
-        "dupwatch migrate (docs/migration.md)."
+        "dupwatch migrate (docs/operate/migration.md)."
     )
 
 

@@ -1,4 +1,4 @@
-//! The published schemes as data; `docs/schemes.md` names their sources.
+//! The published schemes as data; `docs/use/schemes.md` names their sources.
 
 use crate::hashes::WordHash;
 use crate::sketch::Layout;

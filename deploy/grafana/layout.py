@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from deploy.grafana.panels import Dashboard, Panel, Row, Step
 
-RUNBOOKS: Final = "docs/runbooks/"
+RUNBOOKS: Final = "docs/operate/runbooks/"
 COLUMNS: Final = 24
 _SCHEMA: Final = 39
 _PLUGIN: Final = "11.0.0"

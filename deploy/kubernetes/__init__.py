@@ -2,7 +2,7 @@
 
 ::
 
-    base/, gateway/, components/, overlays/   the manifests; docs/kubernetes.md
+    base/, gateway/, components/, overlays/   the manifests; docs/operate/kubernetes.md
     tools.py       kustomize and the operators' schemas, into a cache outside of the tree
     manifests.py   build an overlay with kustomize, and find the pods in it
     schemas.py     is every field known to the cluster, with the right type
@@ -13,5 +13,5 @@
     scaling.py     does the scaler watch the topic and the group of the consumers
     check.py       all of that: python -m deploy.kubernetes.check OVERLAY
     rules.py       the alert rules of deploy/prometheus as a manifest
-    sizing.py      the table of docs/sizing.md, from the figures of dupwatch size
+    sizing.py      the table of docs/operate/sizing.md, from the figures of dupwatch size
 """

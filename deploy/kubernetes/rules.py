@@ -21,7 +21,7 @@ RULES: Final = Path(__file__).parents[1] / "prometheus" / "rules"
 MANIFEST: Final = Path(__file__).parent / "components" / "monitoring" / "prometheus-rule.yaml"
 _HEAD: Final = "# Generated from deploy/prometheus/rules by: python -m deploy.kubernetes.rules\n"
 _WIDTH: Final = 120
-_BY_LABEL: Final = "{{ $externalLabels.runbooks }}docs/runbooks/"
+_BY_LABEL: Final = "{{ $externalLabels.runbooks }}docs/operate/runbooks/"
 """What the address of every runbook in the rule files begins with."""
 _ANNOTATION: Final = "runbook_url"
 

@@ -1,4 +1,4 @@
-"""Prints the table of docs/sizing.md: ``python -m deploy.kubernetes.sizing [ARTICLES_A_DAY...]``.
+"""Prints the table of docs/operate/sizing.md: ``python -m deploy.kubernetes.sizing [ARTICLES_A_DAY...]``.
 
 The figures are those of ``dupwatch size``, side by side for several feeds on HBase.
 """
@@ -16,7 +16,7 @@ from consumer.store_tools.text_sizes import assumed_sizes
 from consumer.wiring.components import scheme_of
 
 FEEDS: Final = (100_000, 1_000_000, 5_000_000, 20_000_000)
-"""The columns of the table in docs/sizing.md, in articles a day."""
+"""The columns of the table in docs/operate/sizing.md, in articles a day."""
 
 
 def sizing(articles_a_day: int) -> Sizing:
@@ -29,7 +29,7 @@ def sizing(articles_a_day: int) -> Sizing:
 
 
 def table(found: Sequence[Sizing]) -> str:
-    """Return the table of docs/sizing.md, in Markdown, with a column for each feed."""
+    """Return the table of docs/operate/sizing.md, in Markdown, with a column for each feed."""
     rows = {
         "kept articles in the window (7 days)": [f"{each.feed.in_window:,}" for each in found],
         "articles per second, average / peak": [

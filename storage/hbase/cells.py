@@ -1,4 +1,4 @@
-"""Every byte of the table ``articles``: its columns and cells, as described in ``docs/row_keys.md``.
+"""Every byte of the table ``articles``: its columns and cells, as described in ``docs/operate/row_keys.md``.
 
 A version is one cell, so that its verdict cannot exist without its record, both expire together, and a compare-and-set
 of the whole cell decides. The cell is replaced once, from pending to settled, and once more if a person reverses the

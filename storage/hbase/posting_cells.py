@@ -1,4 +1,4 @@
-"""The cells of the table ``postings``, as described in ``docs/row_keys.md``.
+"""The cells of the table ``postings``, as described in ``docs/operate/row_keys.md``.
 
 A fresh posting is a cell of its own, whose qualifier is the posting. A posting set is one cell with many postings; it
 is never edited: each one written has a new qualifier. Readers of a row join its sets with its fresh postings, and

@@ -7,7 +7,7 @@ r"""The definition of the tables, from which come the script that creates them a
     NAMESPACE:seen       t  texts beyond the window; only where judge.seen_days is set
     NAMESPACE:meta       m  what the store is bound to; never expires
 
-docs/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
+docs/operate/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
 encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks what
 Thrift shows.
 

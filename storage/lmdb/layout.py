@@ -1,4 +1,4 @@
-"""Every byte of the embedded store: the keys and values of its databases, as described in ``docs/row_keys.md``.
+"""Every byte of the embedded store: the keys and values of its databases, as described in ``docs/operate/row_keys.md``.
 
 All numbers are unsigned and big-endian, so that LMDB's byte order is their order.
 """

@@ -159,7 +159,7 @@ def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) 
         ),
         "            articles: 1000 2000 3000 4000 5000 6000 7000 8000 9000 a000 b000 c000 d000 e000 f000",
         "  settings  consumers without judge.plan take 16x28; those with another are refused",
-        "The limits were measured on one machine (docs/sizing.md).",
+        "The limits were measured on one machine (docs/operate/sizing.md).",
     ]
     script = dupwatch(*asked, "--print").out.decode()
     assert script.splitlines()[2 : 2 + len(lines)] == [f"# {line}" for line in lines]
@@ -252,7 +252,7 @@ def test_a_store_with_another_plan_is_refused(dupwatch: Command, shell: Shell) -
     assert ended.code == 4
     assert (
         "the store is bound to the plan 4x16, not 16x28, and nothing was changed. Keep its plan (judge.plan), or name "
-        "another store and move to it with dupwatch migrate (docs/migration.md)."
+        "another store and move to it with dupwatch migrate (docs/operate/migration.md)."
     ) in ended.err
 
 

@@ -104,7 +104,7 @@ _RUSSIAN = (
     "Строительство заняло три года и обошлось дешевле, чем ожидалось."
 )
 _NEVER = "An empty text, or one without keywords, is never part of a duplicate pair."
-_SHORT = "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
+_SHORT = "At least one text is short: the two are duplicates only if they are equal (docs/use/fingerprint.md)."
 
 
 @pytest.mark.parametrize(

@@ -280,12 +280,13 @@ def test_nobody_but_its_two_sides_has_the_password_of_the_database(stack: Stack)
 
 
 def test_the_database_is_backed_up_and_restored_in_its_container(stack: Stack) -> None:
-    """By the commands of docs/containers.md: saved while the console runs, and made anew while it is stopped."""
+    """Saved while the console runs and restored while it is stopped, as docs/operate/containers.md says."""
     (server,) = stack.ids("postgres")
     password = stack.run("people", "add", "Bo").split()[-1]
 
     def run(program: str, redirected: str = "") -> None:
-        stack.container("exec", server, "bash", "-euc", f"{documented('docs/containers.md', program)} {redirected}")
+        command = documented("docs/operate/containers.md", program)
+        stack.container("exec", server, "bash", "-euc", f"{command} {redirected}")
 
     run("pg_dump", ">/tmp/console.dump")
     stack.compose("stop", "console")

@@ -1,4 +1,4 @@
-"""Backups by the commands of docs/console.md: taken while people decide, and restored into a place with nothing in it.
+"""Back up by the commands of docs/use/console.md while people decide, and restore into an empty place.
 
 The group of the console has gone on since the backup, which is what makes a restored database differ from a lost one.
 """
@@ -49,7 +49,7 @@ class Backups(NamedTuple):
 
 def documented() -> tuple[list[str], list[str]]:
     """The commands of the page: for SQLite, and for PostgreSQL."""
-    section = (ROOT / "docs" / "console.md").read_text().split("## Backup and restore\n")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "use" / "console.md").read_text().split("## Backup and restore\n")[1].split("\n## ")[0]
     blocks = re.findall(r"(?:^ {4}.+\n)+", section, re.MULTILINE)
     sqlite, postgresql = ([line.strip() for line in block.splitlines()] for block in blocks)
     assert [len(sqlite), len(postgresql)] == [2, 4]

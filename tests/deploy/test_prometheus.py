@@ -125,7 +125,7 @@ def check_rules(server: Prometheus) -> None:
     server.wait(lambda: {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["state"] == "firing")
     firing = {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["alerts"]
     assert {alert["labels"]["reason"] for alert in firing} == {"invalid_json", "missing_key", "key_contradicts_id"}
-    runbook = f"{REPOSITORY_URL}docs/runbooks/dead-letters.md"
+    runbook = f"{REPOSITORY_URL}docs/operate/runbooks/dead-letters.md"
     assert all(alert["annotations"]["runbook_url"] == runbook for alert in firing)
 
 

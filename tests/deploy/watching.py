@@ -12,7 +12,7 @@ PROMETHEUS: Final = ROOT / "deploy" / "prometheus"
 RULES: Final = PROMETHEUS / "rules" / "dupwatch.yml"
 RULE_TESTS: Final = PROMETHEUS / "tests"
 GRAFANA: Final = ROOT / "deploy" / "grafana"
-RUNBOOKS: Final = ROOT / "docs" / "runbooks"
+RUNBOOKS: Final = ROOT / "docs" / "operate" / "runbooks"
 
 
 class Panel(NamedTuple):

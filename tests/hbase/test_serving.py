@@ -39,7 +39,7 @@ def restart(*servers: Server) -> None:
 
 
 def judged(services: Services, groups: int, kills: list[Kill], seed: str) -> None:
-    """Post near copies from four clients, kill meanwhile, and check every promise of docs/protocol.md."""
+    """Post near copies from four clients, kill meanwhile, and check every promise of docs/contributing/protocol.md."""
     with services.running():
         posted = post(services, groups, kills, seed)
         ask_again(services, groups, posted.answered)

@@ -16,7 +16,7 @@ from tests.kafka.topics import Topics
 
 MB: Final = 1 << 20
 ABOVE_BARE_MB_MAX: Final = 400
-"""How much more memory a consumer may take than a bare client that polls the same topic; docs/load_tests.md has it."""
+"""The memory a consumer may take above a bare client that polls the same topic; see docs/contributing/load_tests.md."""
 _BARE: Final = "bare client"
 
 

@@ -1,4 +1,4 @@
-"""Draw mutants by a seed and try the tests on them: ``make mutants SEED=1``; docs/mutation_tests.md says more."""
+"""Draw mutants by a seed and test them: ``make mutants SEED=1``; see docs/contributing/mutation_tests.md."""
 
 import argparse
 import signal

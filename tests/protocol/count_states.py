@@ -1,4 +1,4 @@
-"""Count the states of every case, for docs/protocol.md: ``python -m tests.protocol.count_states``."""
+"""Count the states of every case, for docs/contributing/protocol.md: ``python -m tests.protocol.count_states``."""
 
 import sys
 from time import process_time

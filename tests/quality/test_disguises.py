@@ -148,7 +148,7 @@ MISSED: Final[Mapping[str, tuple[Disguise, str]]] = MappingProxyType(
         "look-alikes with spaces between": (lambda text: _each(" ")(CYRILLIC(text)), "with separators between all"),
     }
 )
-"""Others, and the words with which docs/fingerprint.md names them."""
+"""Others, and the words with which docs/use/fingerprint.md names them."""
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_disguised_copies_are_flagged(articles: dict[str, str]) -> None:
 
 def test_other_disguises_are_named_in_the_documentation(articles: dict[str, str]) -> None:
     """What hides at least one article is a limit that the page on fingerprints names."""
-    described = (ROOT / "docs" / "fingerprint.md").read_text()
+    described = (ROOT / "docs" / "use" / "fingerprint.md").read_text()
     missed = missed_by(articles, {name: disguise for name, (disguise, _) in MISSED.items()})
     for name, (_, words) in MISSED.items():
         assert missed[name], name

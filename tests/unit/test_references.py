@@ -23,7 +23,7 @@ PAGES: Final = {"settings": settings.page, "commands": commands.page, "events": 
 def test_the_committed_page_is_what_its_command_prints(name: str) -> None:
     """A change of the code without a run of the command fails here."""
     page: Callable[[], str] = PAGES[name]
-    assert page() == (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert page() == (DOCS / "use" / f"{name}.md").read_text(encoding="utf-8")
     assert f"python -m consumer.cli.reference.{name};" in page()
 
 

@@ -130,7 +130,7 @@ def _text(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> Iterator[R
     if TextKind.EMPTY in {a.kind, b.kind}:
         yield "An empty text, or one without keywords, is never part of a duplicate pair."
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
-        yield "At least one text is short: the two are duplicates only if they are equal (docs/fingerprint.md)."
+        yield "At least one text is short: the two are duplicates only if they are equal (docs/use/fingerprint.md)."
     yield render.keywords_line(measures.shared)
 
 

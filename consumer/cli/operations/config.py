@@ -36,7 +36,7 @@ FileArgument = Annotated[
 def show(
     file: FileArgument = None,
     comments: Annotated[
-        bool, typer.Option("--comments", help="Explain each setting in the line above it, as docs/settings.md does.")
+        bool, typer.Option("--comments", help="Print each setting's description from docs/use/settings.md above it.")
     ] = False,
     config: ConfigOption = None,
     settings: SetOption = None,

@@ -252,7 +252,7 @@ def closing_lines(plan: StorePlan) -> Iterator[str]:
     """Yield what consumers have to be configured with, and what the figures are worth."""
     if plan.configured != plan.plan.name:
         yield f"  settings  consumers without judge.plan take {plan.plan.name}; those with another are refused"
-    yield "The limits were measured on one machine (docs/sizing.md)."
+    yield "The limits were measured on one machine (docs/operate/sizing.md)."
 
 
 def _cuts(splits: Sequence[bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Generates ``docs/commands.md``: ``python -m consumer.cli.reference.commands > docs/commands.md``."""
+"""Generates ``docs/use/commands.md``: ``python -m consumer.cli.reference.commands > docs/use/commands.md``."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Generates ``docs/events.md``: ``python -m consumer.cli.reference.events > docs/events.md``.
+"""Generates ``docs/use/events.md``: ``python -m consumer.cli.reference.events > docs/use/events.md``.
 
 The examples come from the types and functions that make the events. A test validates each against its schema.
 """
@@ -181,7 +181,7 @@ _EXPORTED: Final = ExportedTombstone(
 class EventExample:
     """An example of an event: its title, where events of this kind are written, and its bytes.
 
-    ``schema`` is the name of a file in ``docs/schemas``, ``anchor`` that of the section of ``docs/formats.md`` that
+    ``schema`` is the name of a file in ``docs/schemas``, ``anchor`` that of the section of ``docs/use/formats.md`` that
     explains the members.
     """
 
@@ -298,7 +298,7 @@ def _parts() -> Iterator[str]:
     yield _INTRO
     for example in EXAMPLES:
         shown = json.dumps(json.loads(example.data), ensure_ascii=False, indent=2)
-        links = f"[Members](formats.md#{example.anchor}), [schema](schemas/{example.schema}.schema.json)."
+        links = f"[Members](formats.md#{example.anchor}), [schema](../schemas/{example.schema}.schema.json)."
         yield f"\n## {example.title}\n\n{example.where} {links}\n\n```json\n{shown}\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""Generates ``docs/settings.md``: ``python -m consumer.cli.reference.settings > docs/settings.md``."""
+"""Generates ``docs/use/settings.md``: ``python -m consumer.cli.reference.settings > docs/use/settings.md``."""
 
 import json
 import sys

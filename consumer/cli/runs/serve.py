@@ -37,7 +37,7 @@ def serve(
     """Answer over HTTP what articles would repeat, judge and store those that are sent, until SIGTERM or SIGINT.
 
     Consumers may judge into the same store, and any number of services may serve it. Where it listens is
-    service.listen; docs/http_api.md has the requests.
+    service.listen; docs/use/http_api.md has the requests.
     """
     service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
@@ -73,7 +73,7 @@ def console(
     Flags come from the sink as it grows: a file, or PREFIX.duplicates, with near misses in PREFIX.near-misses. Texts
     come from the store. Releases change the store, and go to FILE.console.jsonl, or to the topics. Where it listens is
     console.listen, its database console.database. Add the first person with dupwatch people add NAME --role admin;
-    docs/console.md says more.
+    docs/use/console.md says more.
     """
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)

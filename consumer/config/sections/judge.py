@@ -18,7 +18,7 @@ class FingerprintSection(Section):
     """The scheme: how a text becomes a fingerprint."""
 
     scheme: Text = _SCHEME.name
-    """The name of the scheme; docs/schemes.md lists them."""
+    """The name of the scheme; docs/use/schemes.md lists them."""
     keywords_max: Count | None = None
     """How many of the weightiest keywords count; when unset, all."""
     dictionary: Text | None = None

@@ -156,7 +156,7 @@ class _Types:
             file.ParseFromString(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError, self._message.DecodeError) as error:
             raise UnusableSchema(
-                "the registry returned it as text, not as a serialized FileDescriptorProto; see docs/streaming.md"
+                "the registry returned it as text, not as a serialized FileDescriptorProto; see docs/use/streaming.md"
             ) from error
         file.name = name
         for needed in file.dependency:

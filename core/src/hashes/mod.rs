@@ -1,4 +1,4 @@
-//! Hashes of words, as wide as the fingerprints of their schemes. `docs/schemes.md` says which scheme has which.
+//! Hashes of words, as wide as the fingerprints of their schemes. `docs/use/schemes.md` says which scheme has which.
 
 mod jenkins;
 mod mix;

@@ -93,7 +93,7 @@ def seeded() -> Iterator[str]:
 
 
 def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFormat, folder: Path) -> Stage:
-    """Play the form's plan over a feed, check what is left, and print a line of the ledger in docs/chaos.md."""
+    """Play the form's plan over a feed, check the results, and print a line for docs/contributing/chaos.md."""
     topics = make_topics(servers.address, PARTITIONS, _LARGE | _ANY_TIME, _LARGE, servers.replicas)
     logs = folder / "consumers"
     logs.mkdir()

@@ -158,7 +158,7 @@ def post(services: Services, groups: int, kills: Sequence[Kill], seed: str) -> P
 
 
 def ask_again(services: Services, groups: int, answered: dict[str, bytes]) -> None:
-    """Check what docs/protocol.md promises of what is stored, by asking the services, which are running."""
+    """Check the promises of docs/contributing/protocol.md about stored verdicts by asking the running services."""
     bodies = {_name(group, number): _body(group, number) for group in range(groups) for number in range(CLIENTS)}
     articles = [{"id": name, "body": body} for name, body in bodies.items()]
     for start in range(0, len(articles), AT_ONCE):
@@ -175,7 +175,7 @@ def ask_again(services: Services, groups: int, answered: dict[str, bytes]) -> No
 
 
 def check(services: Services, groups: int, answered: dict[str, bytes]) -> None:
-    """Check the promises of docs/protocol.md on what was answered, and on what the sinks have."""
+    """Check the promises of docs/contributing/protocol.md on what was answered, and on what the sinks have."""
     assert len(answered) == groups * CLIENTS
     written: dict[str, set[bytes]] = defaultdict(set)
     for sink in services.sinks:

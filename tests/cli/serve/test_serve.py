@@ -15,7 +15,7 @@ from tests.cli.command import FAST, ROOT, Command, json_lines, run_process, run_
 from tests.cli.serve.service import Process, serving
 from tests.unit.service.serving import WAIT_S
 
-PAGE = (ROOT / "docs" / "http_api.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "use" / "http_api.md").read_text(encoding="utf-8")
 EXAMPLES = [
     example
     for example in re.findall(r"^curl .*?(?=^curl |^```)", PAGE, re.DOTALL | re.MULTILINE)

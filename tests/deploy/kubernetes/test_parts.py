@@ -122,7 +122,8 @@ def test_the_alerts_are_those_of_prometheus() -> None:
 
 def test_alerts_link_to_runbooks_where_they_are_told(tmp_path: Path) -> None:
     """Every one of them, and nothing else is changed."""
-    ours, theirs = "https://git.example.org/docs/runbooks/", "{{ $externalLabels.runbooks }}docs/runbooks/"
+    ours = "https://git.example.org/docs/operate/runbooks/"
+    theirs = "{{ $externalLabels.runbooks }}docs/operate/runbooks/"
     assert rules.main(["--runbooks", ours, "--to", str(tmp_path / "rules.yaml")]) == 0
     made, usual = (yaml.safe_load(path.read_text()) for path in (tmp_path / "rules.yaml", rules.MANIFEST))
     alerts = [rule for group in usual["spec"]["groups"] for rule in group["rules"] if "alert" in rule]

@@ -6,12 +6,12 @@ import pytest
 
 from deploy.kubernetes.sizing import FEEDS, sizing, table
 
-SIZING = Path(__file__).parents[3] / "docs" / "sizing.md"
+SIZING = Path(__file__).parents[3] / "docs" / "operate" / "sizing.md"
 LARGEST = sizing(FEEDS[-1])
 
 
 def test_the_documentation_has_the_table() -> None:
-    """The table in docs/sizing.md is what the command prints."""
+    """The table in docs/operate/sizing.md is what the command prints."""
     assert table([sizing(articles) for articles in FEEDS]) in SIZING.read_text()
 
 

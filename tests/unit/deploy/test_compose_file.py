@@ -109,12 +109,12 @@ def test_runbooks_are_linked_by_one_variable() -> None:
     scraping = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
     (name,) = re.findall(r"^\$\{(\w+)\}$", scraping["global"]["external_labels"]["runbooks"])
     assert SERVICES["prometheus"]["environment"] == {name: f"${{{name}-}}"}
-    assert f"{name}=" in (ROOT / "docs" / "monitoring.md").read_text()
+    assert f"{name}=" in (ROOT / "docs" / "operate" / "monitoring.md").read_text()
 
 
 def test_no_secret_is_scraped_over_plain_http() -> None:
     """In the file for Prometheus, and in the example of the documentation; within the network of one machine it may."""
-    example = (ROOT / "docs" / "monitoring.md").read_text().split("```yaml\n")[1].split("```")[0]
+    example = (ROOT / "docs" / "operate" / "monitoring.md").read_text().split("```yaml\n")[1].split("```")[0]
     for text in ((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text(), example):
         for job in yaml.safe_load(text)["scrape_configs"]:
             asked = {name for found in job.get("dns_sd_configs", []) for name in found["names"]}

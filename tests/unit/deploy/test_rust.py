@@ -27,7 +27,7 @@ def path_with(folder: Path, **versions: str) -> dict[str, str]:
 def test_the_oldest_rust_is_that_of_the_manifest() -> None:
     """And documentation says the same."""
     oldest = oldest_rust()
-    for page in ("Makefile", "README.md", "CHANGELOG.md", "docs/operations.md"):
+    for page in ("Makefile", "README.md", "CHANGELOG.md", "docs/operate/operations.md"):
         assert set(re.findall(r"[Rr]ustc? (\d+\.\d+)", (ROOT / page).read_text())) == {oldest}, page
 
 

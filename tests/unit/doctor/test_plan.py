@@ -51,7 +51,7 @@ def test_a_window_that_has_outgrown_its_plan() -> None:
     assert found.remedy == (
         "Run dupwatch store init --config NEW --articles 5000000 --apply, then dupwatch migrate --config NEW "
         f"--from-group news --from-store {STORE}, where NEW is a copy of the configuration with "
-        'judge.plan = "16x28" and a store.url of its own, and a kafka.group of its own (docs/migration.md).'
+        'judge.plan = "16x28" and a store.url of its own, and a kafka.group of its own (docs/operate/migration.md).'
     )
 
 

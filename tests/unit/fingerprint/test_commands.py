@@ -148,7 +148,7 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
             ["fingerprint", "-", "--scheme", "md5/1"],
             "x",
             ConfigError,
-            "unknown scheme 'md5/1'; choose one of the 14 in docs/schemes.md",
+            "unknown scheme 'md5/1'; choose one of the 14 in docs/use/schemes.md",
         ),
         (["fingerprint", "-", "--set", "source.record_bytes_max=5"], "123456", SourceError, "longer than 5 bytes"),
         (["compare", "-", "-"], "x", ConfigError, "only one of the two texts can be standard input"),

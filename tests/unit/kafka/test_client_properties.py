@@ -16,7 +16,7 @@ from tests.unit.kafka.library import settings_of_library
 
 Given = str | int
 HERE: Final = Path(__file__).parent
-PAGE: Final = HERE.parents[2] / "docs" / "client_settings.md"
+PAGE: Final = HERE.parents[2] / "docs" / "operate" / "client_settings.md"
 REFUSED: Final = [
     name for name in (*RULES, *ALIASES) if (rule := RULES.get(ALIASES.get(name, name))) and rule.limits is None
 ]

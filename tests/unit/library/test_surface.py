@@ -81,6 +81,6 @@ def test_examples_of_docstrings_work(name: str) -> None:
 def test_examples_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    found = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    found = doctest.testfile(str(ROOT / "docs" / "use" / "python.md"), module_relative=False)
     assert found.attempted > 10
     assert found.failed == 0

@@ -41,7 +41,7 @@ from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Client, judging_of, served, wait_until_ready
 
-DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "http_api.md"
+DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "use" / "http_api.md"
 DESCRIBING = {"/", "/docs", "/openapi.json"}
 OPEN = {"/healthz", "/readyz", *DESCRIBING}
 

@@ -1,4 +1,4 @@
-"""The bytes of the embedded layout are those of ``docs/row_keys.md``, and change only with the layout version."""
+"""The bytes of the embedded layout are those of ``docs/operate/row_keys.md``, and change only with its version."""
 
 import struct
 from dataclasses import replace

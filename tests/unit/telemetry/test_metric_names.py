@@ -18,7 +18,7 @@ from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
 from consumer.telemetry.metrics.verdicts import SOURCE_ARTICLES
 from consumer.telemetry.metrics_page import page
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics.md"
 MEASURES = [measure for group in GROUPS for measure in group.measures]
 OWN = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 BANKS = (MATCHES, WITHHELD, BUSY)
@@ -59,7 +59,7 @@ def series(measure: Measure) -> Iterator[dict[str, str]]:
 
 
 def test_the_page_is_true() -> None:
-    """``docs/metrics.md`` is what ``python -m consumer.telemetry.metrics_page`` makes today."""
+    """``docs/operate/metrics.md`` is what ``python -m consumer.telemetry.metrics_page`` makes today."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

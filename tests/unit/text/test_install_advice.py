@@ -88,12 +88,12 @@ def test_no_package_comes_by_an_extra_that_pip_may_not_know(extra: Extra) -> Non
 @pytest.mark.parametrize(
     ("page", "command", "extra"),
     [
-        ("console", "make run", "console"),
-        ("evaluation", "make extras", "plot"),
-        ("formats", "make extras", "pages"),
-        ("http_api", "make run", "serve"),
-        ("streaming", "make extras", "schemas"),
-        ("tracing", "make extras", "tracing"),
+        ("use/console", "make run", "console"),
+        ("use/evaluation", "make extras", "plot"),
+        ("use/formats", "make extras", "pages"),
+        ("use/http_api", "make run", "serve"),
+        ("use/streaming", "make extras", "schemas"),
+        ("operate/tracing", "make extras", "tracing"),
     ],
 )
 def test_the_documentation_has_both_ways(page: str, command: str, extra: Extra) -> None:

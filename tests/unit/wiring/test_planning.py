@@ -37,7 +37,7 @@ def test_the_first_consumer_is_refused_with_another_plan(config: Config) -> None
     assert str(refused.value) == (
         "the store is made for the plan 16x28 and 7,000,000 articles in the window, but judge.plan is 4x16. Set "
         'judge.plan to "16x28", or name another store; a group that judges already moves with dupwatch migrate '
-        "(docs/migration.md)."
+        "(docs/operate/migration.md)."
     )
 
 
