@@ -5,34 +5,38 @@ judge is a consumer that writes to topics, or run after run over a feed that gro
 LMDB has no server: it is killed with the judge.
 """
 
+import json
 import os
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Self, get_args
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self, cast, get_args
 
 import pytest
 from sqlalchemy import select
+from typing_extensions import override
 
 from consumer.reviews.database import Database
-from consumer.reviews.outbox.limits import waiting_for_sink
+from consumer.reviews.outbox.limits import waiting_for_sink, waiting_for_webhooks
 from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS, STORIES
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.postgres import Postgres
-from deploy.local.server import Server
+from storage.clock import now_ms
 from tests.cli.command import text, wait_for
 from tests.console.consoles import Place, Running, add_person, postgres_place, sqlite_place
 from tests.console.judges import BROKER, SETTLE_S, FileJudge, Judge, Member, TopicJudge
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics
 from tests.unit.reviews.outbox_made import valid
+from tests.unit.reviews.webhooks_made import add_webhook, settings
+from tests.unit.webhooks.receivers import LOCAL, Reaction, Received, Receiver, serving
 
 pytestmark = pytest.mark.servers
 
@@ -41,6 +45,7 @@ ROUNDS_LOAD: Final = 200
 ARTICLES: Final = 40
 """Of a round; most of them repeat one of few texts, so that stories are large and small."""
 ROUND_S: Final = 2.0
+AWAY_S: Final = 1.0
 NAMESPACE: Final = "kills"
 Decision = Literal["right", "wrong", "skip"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -149,7 +154,50 @@ def articles(chance: random.Random, number: int) -> list[tuple[str, object]]:
     ]
 
 
-def restart(server: Server) -> None:
+class Killable(Protocol):
+    """A server that is killed, and started again."""
+
+    def kill9(self) -> None:
+        """Kill it."""
+        ...
+
+    def start(self, wait_s: float) -> None:
+        """Start it, and wait until it is ready."""
+        ...
+
+
+class HookServer(Killable):
+    """A receiver of a webhook that comes back ``AWAY_S`` after it was killed, at the same port."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.receiver = Receiver(0, self._accept)
+        self._listening = ExitStack()
+        self._listening.enter_context(serving(self.receiver))
+
+    @override
+    def kill9(self) -> None:
+        self._listening.close()
+
+    @override
+    def start(self, wait_s: float) -> None:
+        time.sleep(AWAY_S)
+        self._listening.enter_context(serving(self.receiver))
+
+    def _accept(self, received: Received) -> Reaction:
+        """Check the signature at once: it is valid for five minutes."""
+        self.events.append(cast("dict[str, Any]", received.verify()))
+        return Reaction()
+
+    def place(self, place: Place) -> Place:
+        """Have the console of a place send to it, and return the place with the settings that this needs."""
+        allowed = "--set", f"console.webhooks.networks={json.dumps(LOCAL)}", "--set", "console.webhooks.http=true"
+        with closing(place.opened()) as database:
+            add_webhook(database, settings("kills", self.receiver.url(), ("story",)), now_ms=now_ms())
+        return place._replace(settings=(*place.settings, *allowed))
+
+
+def restart(server: Killable) -> None:
     """Kill a server, and start it again."""
     server.kill9()
     server.start(SETTLE_S)
@@ -158,7 +206,7 @@ def restart(server: Server) -> None:
 class Killing:
     """Rounds of it over one database. ``servers`` are killed too, each under the name that the counts have."""
 
-    def __init__(self, judge: Judge, place: Place, servers: Mapping[str, Server], seed: int) -> None:
+    def __init__(self, judge: Judge, place: Place, servers: Mapping[str, Killable], seed: int) -> None:
         self.chance = random.Random(seed)
         self.judge, self.place = judge, place
         self.servers = servers
@@ -216,7 +264,7 @@ class Killing:
 
     def _events_waiting(self) -> int:
         with closing(self.place.opened()) as database, database.reading() as connection:
-            return waiting_for_sink(connection).events
+            return waiting_for_sink(connection).events + waiting_for_webhooks(connection).events
 
     def _missing(self) -> set[tuple[str, str]]:
         found = self._read()
@@ -259,7 +307,12 @@ def check(killing: Killing, rounds: int) -> None:
     # What is said of a near miss releases nothing.
     wrong = {found.ids[flag_id] for flag_id, reviews in found.reviews.items() if "wrong" in reviews} & flags
     assert wrong == set(releases)
-    check_events(killing.judge.story_events(), found.begun)
+    events = killing.judge.story_events()
+    check_events(events, found.begun)
+    for server in killing.servers.values():
+        if isinstance(server, HookServer):
+            check_events(server.events, found.begun)
+            assert {event["event"] for event in server.events} == {event["event"] for event in events}
     assert {copy for copy, state in found.flags.items() if state == "wrong"} == wrong
     pairs = f"{len(flags)} flags, {len(near_misses)} near misses"
     print(f"{rounds} rounds, killed {dict(killing.killed)}: {pairs}, {len(killing.acknowledged)} decisions")  # noqa: T201
@@ -273,9 +326,23 @@ def seed() -> int:
 
 
 @pytest.fixture
-def topics(own_kafka: Callable[..., KafkaBroker]) -> Topics:
-    """Topics of a broker that lets sessions be short."""
-    return make_topics(own_kafka(BROKER).address)
+def broker(own_kafka: Callable[..., KafkaBroker]) -> KafkaBroker:
+    """A broker that lets sessions be short."""
+    return own_kafka(BROKER)
+
+
+@pytest.fixture
+def topics(broker: KafkaBroker) -> Topics:
+    """Topics of this broker."""
+    return make_topics(broker.address)
+
+
+@pytest.fixture
+def hook() -> Iterator[HookServer]:
+    """A receiver of the events of stories."""
+    server = HookServer()
+    yield server
+    server.kill9()
 
 
 @pytest.mark.timeout(600)
@@ -293,10 +360,11 @@ def test_nothing_is_lost_between_topics(
 
 
 @pytest.mark.timeout(600)
-def test_nothing_is_lost_between_files(own_postgres: Callable[..., Postgres], tmp_path: Path) -> None:
-    """Some rounds, in which the server of the database is killed too."""
+def test_nothing_is_lost_between_files(own_postgres: Callable[..., Postgres], hook: HookServer, tmp_path: Path) -> None:
+    """Some rounds, in which the server of the database is killed too, and the receiver of a webhook."""
     server = own_postgres()
-    check(Killing(FileJudge(tmp_path), place_of(server, tmp_path), {"database": server}, seed()), ROUNDS)
+    place = hook.place(place_of(server, tmp_path))
+    check(Killing(FileJudge(tmp_path), place, {"database": server, "receiver": hook}, seed()), ROUNDS)
 
 
 def place_of(server: Postgres, folder: Path) -> Place:
@@ -309,27 +377,38 @@ def place_of(server: Postgres, folder: Path) -> Place:
 @pytest.mark.parametrize("sink", ["topics", "file"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_nothing_is_lost_in_two_hundred_rounds(
-    request: pytest.FixtureRequest, own_postgres: Callable[..., Postgres], tmp_path: Path, kind: str, sink: str
+    request: pytest.FixtureRequest,
+    own_postgres: Callable[..., Postgres],
+    hook: HookServer,
+    tmp_path: Path,
+    kind: str,
+    sink: str,
 ) -> None:
-    """As above, long enough to meet rare moments."""
-    judge = FileJudge(tmp_path) if sink == "file" else TopicJudge(request.getfixturevalue("topics"), tmp_path)
-    if kind == "sqlite":
-        check(Killing(judge, sqlite_place(tmp_path), {}, seed()), ROUNDS_LOAD)
-        return
-    server = own_postgres()
-    check(Killing(judge, place_of(server, tmp_path), {"database": server}, seed()), ROUNDS_LOAD)
+    """Long enough to meet rare moments; the broker is killed too."""
+    servers: dict[str, Killable] = {"receiver": hook}
+    judge: Judge = FileJudge(tmp_path)
+    if sink == "topics":
+        servers["broker"] = request.getfixturevalue("broker")
+        judge = TopicJudge(request.getfixturevalue("topics"), tmp_path)
+    place = sqlite_place(tmp_path)
+    if kind == "postgresql":
+        server = own_postgres()
+        servers["database"] = server
+        place = place_of(server, tmp_path)
+    check(Killing(judge, hook.place(place), servers, seed()), ROUNDS_LOAD)
 
 
 @pytest.mark.load
 @pytest.mark.timeout(7_200)
 def test_nothing_is_lost_in_two_hundred_rounds_over_hbase(
-    topics: Topics,
+    broker: KafkaBroker,
     own_postgres: Callable[..., Postgres],
     own_hbase: Callable[[str], tuple[Hbase, ThriftGateway]],
+    hook: HookServer,
     tmp_path: Path,
 ) -> None:
     """As above, and HBase itself is killed as well as its gateway."""
     server, (hbase, gateway) = own_postgres(), own_hbase(NAMESPACE)
-    servers = {"database": server, "gateway": gateway, "store": hbase}
-    judge = TopicJudge(topics, tmp_path, f"hbase://{gateway.address}/{NAMESPACE}")
-    check(Killing(judge, place_of(server, tmp_path), servers, seed()), ROUNDS_LOAD)
+    servers = {"database": server, "gateway": gateway, "store": hbase, "broker": broker, "receiver": hook}
+    judge = TopicJudge(make_topics(broker.address), tmp_path, f"hbase://{gateway.address}/{NAMESPACE}")
+    check(Killing(judge, hook.place(place_of(server, tmp_path)), servers, seed()), ROUNDS_LOAD)
